@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace iocast {
+
+/// What a user asked for can't be done as written; the message is a finished sentence. Programs exit with 2.
+struct InputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Something failed while running (a full disk, a dead server); the message is a finished sentence. Programs exit with 1.
+struct RunError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The member of `allowed` with the smallest edit distance to `given`; empty when nothing is near.
+std::string nearest_match(std::string_view given, std::span<const std::string> allowed);
+
+/// "Did you mean 'x'? Allowed are a, b, c." for the end of an error message.
+std::string allowed_sentence(std::string_view given, std::span<const std::string> allowed);
+
+} // namespace iocast

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace iocast {
+
+/// What a number means. Text carries units ("3901B", "250us", "100/s"); inside everything is SI (bytes, seconds, per second).
+enum class Unit {
+  count,     ///< a whole number, no unit
+  factor,    ///< a real number, no unit
+  bytes,     ///< B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB, and k, K, m, M, g, G (powers of 1024, as IOR has them)
+  seconds,   ///< ns, us, ms, s, min, h
+  rate,      ///< /s, /ms, /us
+  bandwidth, ///< bytes as above followed by /s or ps
+  flag,      ///< true or false
+  text       ///< anything
+};
+
+/// The number that `text` says, in SI units.
+/// @throws InputError naming the text and what is allowed, when the unit is missing, unknown or of the wrong kind
+double parse_quantity(std::string_view text, Unit unit);
+
+/// The shortest usual spelling of a quantity, e.g. 3901 -> "3901B", 0.00025 -> "250us".
+std::string format_quantity(double value, Unit unit);
+
+/// "bytes", "seconds", ... for help texts.
+std::string_view unit_name(Unit unit);
+
+} // namespace iocast

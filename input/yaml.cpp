@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/yaml.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+namespace iocast {
+
+YamlNode YamlNode::load(const std::string& file)
+{
+  std::ifstream in(file);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf()))
+    throw InputError(fmt::format("The file '{}' can't be read.", file));
+  return parse(text.str(), file);
+}
+
+YamlNode YamlNode::parse(const std::string& text, const std::string& name)
+{
+  try {
+    YamlNode node(YAML::Load(text), name);
+    if (!node.is_map())
+      node.fail("this is not a YAML map of keys and values");
+    return node;
+  } catch (const YAML::Exception& error) {
+    throw InputError(fmt::format("{}:{}: this is not valid YAML: {}.", name, error.mark.line + 1, error.msg));
+  }
+}
+
+YamlNode::YamlNode(YAML::Node node, std::string file, std::string path)
+    : layers_{{std::move(node), std::move(file)}}, path_(std::move(path))
+{
+}
+
+YamlNode YamlNode::over(const YamlNode& base, const std::string& replacing) const
+{
+  YamlNode merged   = *this;
+  merged.asked_     = std::make_shared<std::set<std::string>>();
+  merged.replacing_ = replacing;
+  merged.layers_.insert(merged.layers_.end(), base.layers_.begin(), base.layers_.end());
+  return merged;
+}
+
+bool YamlNode::has(const std::string& key) const
+{
+  return find(key).has_value();
+}
+
+std::optional<YamlNode> YamlNode::find(const std::string& key) const
+{
+  if (!is_map())
+    fail("a map of keys and values is expected here");
+  asked_->insert(key);
+  std::optional<YamlNode> found;
+  for (const auto& layer : layers_) {
+    const YAML::Node child = layer.node[key];
+    if (!child.IsDefined())
+      continue;
+    if (child.IsNull() && !found)
+      return std::nullopt; // "key:" with nothing behind it takes away what lies below
+    if (!found) {
+      found             = YamlNode(child, layer.file, child_path(key));
+      found->replacing_ = replacing_;
+    } else if (child.IsMap()) {
+      found->layers_.push_back({child, layer.file});
+    }
+    if (!child.IsMap() || (!replacing_.empty() && child[replacing_].IsDefined()))
+      break;
+  }
+  return found;
+}
+
+YamlNode YamlNode::operator[](const std::string& key) const
+{
+  if (auto child = find(key))
+    return *child;
+  fail(fmt::format("the key '{}' is missing", key));
+}
+
+std::vector<YamlNode> YamlNode::items() const
+{
+  if (!is_sequence())
+    fail("a list is expected here");
+  std::vector<YamlNode> result;
+  for (size_t i = 0; i < node().size(); ++i)
+    result.emplace_back(node()[i], layers_.front().file, fmt::format("{}[{}]", path_, i));
+  return result;
+}
+
+std::vector<std::pair<std::string, YamlNode>> YamlNode::entries() const
+{
+  if (!is_map())
+    fail("a map of keys and values is expected here");
+  std::vector<std::pair<std::string, YamlNode>> result;
+  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer)
+    for (const auto& entry : layer->node) {
+      const auto key = entry.first.as<std::string>();
+      if (std::any_of(result.begin(), result.end(), [&key](const auto& seen) { return seen.first == key; }))
+        continue;
+      if (const auto child = find(key))
+        result.emplace_back(key, *child);
+    }
+  return result;
+}
+
+std::string YamlNode::text() const
+{
+  if (!is_scalar())
+    fail("a single value is expected here");
+  return node().Scalar();
+}
+
+double YamlNode::quantity(Unit unit) const
+{
+  try {
+    return parse_quantity(text(), unit);
+  } catch (const InputError& error) {
+    fail(error.what());
+  }
+}
+
+double YamlNode::quantity(Unit unit, double low, double high) const
+{
+  const double value = quantity(unit);
+  if (!(value >= low && value <= high))
+    fail(fmt::format("{} is outside its range, {} to {}", text(), format_quantity(low, unit), format_quantity(high, unit)));
+  return value;
+}
+
+std::string YamlNode::text_or(const std::string& key, const std::string& fallback) const
+{
+  const auto child = find(key);
+  return child ? child->text() : fallback;
+}
+
+double YamlNode::quantity_or(const std::string& key, Unit unit, double fallback, double low, double high) const
+{
+  const auto child = find(key);
+  return child ? child->quantity(unit, low, high) : fallback;
+}
+
+void YamlNode::finish() const
+{
+  allow_only({asked_->begin(), asked_->end()});
+}
+
+void YamlNode::allow_only(const std::vector<std::string>& allowed) const
+{
+  if (!is_map())
+    fail("a map of keys and values is expected here");
+  for (const auto& layer : layers_)
+    for (const auto& entry : layer.node) {
+      const auto key = entry.first.as<std::string>();
+      if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
+        YamlNode(entry.first, layer.file, path_)
+            .fail(fmt::format("the key '{}' is unknown here. {}", key, allowed_sentence(key, allowed)));
+    }
+}
+
+std::string YamlNode::where() const
+{
+  const auto mark = node().Mark();
+  return mark.line >= 0 ? fmt::format("{}:{}", layers_.front().file, mark.line + 1) : layers_.front().file;
+}
+
+void YamlNode::fail(const std::string& sentence) const
+{
+  const bool closed = !sentence.empty() && sentence.back() == '.';
+  throw InputError(fmt::format("{}: {}{}{}", where(), path_.empty() ? "" : "in " + path_ + ", ", sentence, closed ? "" : "."));
+}
+
+} // namespace iocast

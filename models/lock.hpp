@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/job.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace iocast {
+
+/// Exclusive locks by key, first come, first served. Only locks that are held take memory, so a lock a directory costs nothing
+/// for a million directories at rest. Open addressing with linear probing; deletion shifts back, so there are no tombstones.
+class LockTable {
+public:
+  LockTable() : slots_(64) {}
+
+  /// True when the lock was free; otherwise the job waits and will be returned by a release().
+  bool acquire(Jobs& jobs, uint64_t key, JobId job)
+  {
+    size_t at = find(key);
+    if (slots_[at].held) {
+      slots_[at].waiting.push_back(jobs, job);
+      return false;
+    }
+    if (2 * (held_ + 1) > slots_.size()) {
+      grow();
+      at = find(key);
+    }
+    slots_[at] = {key, true, {}};
+    ++held_;
+    return true;
+  }
+
+  /// The job that gets the lock now, or nobody.
+  JobId release(Jobs& jobs, uint64_t key)
+  {
+    const size_t at  = find(key);
+    const JobId next = slots_[at].waiting.pop_front(jobs);
+    if (next == nobody)
+      erase(at);
+    return next;
+  }
+
+  size_t held() const { return held_; }
+
+private:
+  struct Slot {
+    uint64_t key = 0;
+    bool held    = false;
+    JobQueue waiting;
+  };
+
+  size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1); }
+  size_t find(uint64_t key) const
+  {
+    size_t at = home(key);
+    while (slots_[at].held && slots_[at].key != key)
+      at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+  void erase(size_t hole)
+  {
+    const size_t mask = slots_.size() - 1;
+    for (size_t at = (hole + 1) & mask; slots_[at].held; at = (at + 1) & mask)
+      if (((at - home(slots_[at].key)) & mask) >= ((at - hole) & mask)) {
+        slots_[hole] = slots_[at];
+        hole         = at;
+      }
+    slots_[hole] = {};
+    --held_;
+  }
+  void grow()
+  {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const auto& slot : old)
+      if (slot.held)
+        slots_[find(slot.key)] = slot;
+  }
+
+  std::vector<Slot> slots_;
+  size_t held_ = 0;
+};
+
+} // namespace iocast

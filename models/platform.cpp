@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/platform.hpp"
+
+#include "input/error.hpp"
+#include "workload/workload.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+
+namespace fs = std::filesystem;
+
+namespace iocast {
+
+namespace {
+
+constexpr double longest_seconds = 1e6;
+constexpr double most            = 4e9; // instances, servers, slots
+
+std::vector<std::string> platform_names()
+{
+  std::vector<std::string> names;
+  for (const auto& entry : platforms())
+    names.push_back(entry.name);
+  return names;
+}
+
+/// The file of a platform that was named in `from` (a directory), or by a user (empty).
+std::string platform_file(const std::string& name_or_file, const fs::path& from)
+{
+  if (name_or_file.ends_with(".yaml") || name_or_file.ends_with(".yml"))
+    return fs::path(name_or_file).is_absolute() || from.empty() ? name_or_file : (from / name_or_file).string();
+  const fs::path file = fs::path(data_directory("platforms")) / (name_or_file + ".yaml");
+  if (fs::exists(file))
+    return file.string();
+  throw InputError(fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));
+}
+
+YamlNode load_with_base(const std::string& file, std::vector<std::string> chain)
+{
+  const auto yaml  = YamlNode::load(file);
+  const auto canon = fs::weakly_canonical(file).string();
+  if (std::find(chain.begin(), chain.end(), canon) != chain.end())
+    yaml.fail("this platform extends itself");
+  chain.push_back(canon);
+  const auto version = yaml["schema_version"];
+  if (version.quantity(Unit::count) != 1)
+    version.fail(fmt::format("schema version {} is unknown; this program reads version 1", version.text()));
+  const auto base = yaml.find("extends");
+  if (!base)
+    return yaml;
+  std::string base_file;
+  try {
+    base_file = platform_file(base->text(), fs::path(file).parent_path());
+  } catch (const InputError& error) {
+    base->fail(error.what());
+  }
+  return yaml.over(load_with_base(base_file, chain), "law");
+}
+
+class Reader {
+public:
+  Reader(const YamlNode& yaml, Platform& platform) : yaml_(yaml), platform_(platform) {}
+
+  void read()
+  {
+    yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls",
+                      "background", "demands", "network", "operations", "calibration", "fitted"});
+    platform_.description = yaml_.text_or("description", "");
+    platform_.source      = yaml_.text_or("source", "");
+    if (const auto clients = yaml_.find("clients")) {
+      platform_.speed_sigma     = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
+      platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
+      clients->finish();
+    }
+    read_stations();
+    if (const auto demands = yaml_.find("demands"))
+      for (const auto& [name, law] : demands->entries())
+        demands_[name] = read_law(law);
+    read_limits_and_locks();
+    read_stalls();
+    read_background();
+    read_network();
+    read_operations();
+  }
+
+private:
+  template <class Specs> static std::vector<std::string> names_of(const Specs& specs)
+  {
+    std::vector<std::string> names;
+    for (const auto& spec : specs)
+      names.push_back(spec.name);
+    return names;
+  }
+
+  template <class Specs> static uint32_t find_in(const Specs& specs, const YamlNode& reference, const char* what)
+  {
+    const auto name = reference.text();
+    for (uint32_t i = 0; i < specs.size(); ++i)
+      if (specs[i].name == name)
+        return i;
+    reference.fail(fmt::format("there is no {} '{}'. {}", what, name, allowed_sentence(name, names_of(specs))));
+  }
+
+  static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed)
+  {
+    const auto per = owner.find("per");
+    if (!per)
+      return fallback;
+    const auto text = per->text();
+    if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
+      per->fail(fmt::format("'{}' can't own this. {}", text, allowed_sentence(text, allowed)));
+    return text == "system" ? Per::system : text == "node" ? Per::node : Per::dataset;
+  }
+
+  void read_stations()
+  {
+    for (const auto& [name, yaml] : yaml_["stations"].entries()) {
+      StationSpec station;
+      station.name    = name;
+      station.per     = read_per(yaml, Per::system, {"system", "node"});
+      station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
+      station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
+      if (const auto spread = yaml.find("spread")) {
+        const auto by = spread->text();
+        if (by != "dataset" && by != "object")
+          spread->fail(fmt::format("'{}' can't be spread by. {}", by, allowed_sentence(by, std::vector<std::string>{"dataset", "object"})));
+        station.spread_by_object = by == "object";
+      }
+      if (const auto discipline = yaml.find("discipline")) {
+        static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
+        const auto found = std::find(known.begin(), known.end(), discipline->text());
+        if (found == known.end())
+          discipline->fail(fmt::format("the discipline '{}' is unknown. {}", discipline->text(), allowed_sentence(discipline->text(), known)));
+        station.discipline = static_cast<Discipline>(found - known.begin());
+      }
+      station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
+      if (station.discipline != Discipline::timeslice)
+        station.quantum = 0;
+      station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
+      station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
+      yaml.finish();
+      platform_.stations.push_back(station);
+    }
+    if (platform_.stations.empty())
+      yaml_["stations"].fail("a platform needs at least one station");
+  }
+
+  void read_limits_and_locks()
+  {
+    if (const auto limits = yaml_.find("limits"))
+      for (const auto& [name, yaml] : limits->entries()) {
+        platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
+                                    read_per(yaml, Per::node, {"system", "node"})});
+        yaml.finish();
+      }
+    if (const auto locks = yaml_.find("locks"))
+      for (const auto& [name, yaml] : locks->entries()) {
+        platform_.locks.push_back({name, read_per(yaml, Per::dataset, {"system", "node", "dataset"})});
+        yaml.finish();
+      }
+  }
+
+  void read_stalls()
+  {
+    const auto stalls = yaml_.find("stalls");
+    if (!stalls)
+      return;
+    for (const auto& [name, yaml] : stalls->entries()) {
+      StallSpec stall;
+      stall.name    = name;
+      stall.station = find_in(platform_.stations, yaml["station"], "station");
+      stall.every   = yaml["every"].quantity(Unit::seconds, 1e-6, longest_seconds);
+      stall.length  = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
+      stall.sigma   = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+      if (stall.length >= stall.every)
+        yaml["length"].fail(fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));
+      for (const auto& operation : yaml["operations"].items())
+        stall.operations[static_cast<size_t>(read_op(operation))] = true;
+      yaml.finish();
+      platform_.stalls.push_back(stall);
+    }
+  }
+
+  void read_background()
+  {
+    const auto background = yaml_.find("background");
+    if (!background)
+      return;
+    for (const auto& [name, yaml] : background->entries()) {
+      BackgroundSpec work;
+      work.name    = name;
+      work.station = find_in(platform_.stations, yaml["station"], "station");
+      if (platform_.stations[work.station].per == Per::node)
+        yaml["station"].fail("background work arrives at stations of the system, not of client nodes");
+      work.rate    = yaml["rate"].quantity(Unit::rate, 0, 1e9);
+      work.demand  = read_demand(yaml["demand"]);
+      yaml.finish();
+      platform_.background.push_back(work);
+    }
+  }
+
+  void read_network()
+  {
+    const auto network = yaml_.find("network");
+    if (!network)
+      return;
+    auto& spec              = platform_.network;
+    spec.latency            = network->quantity_or("latency", Unit::seconds, 0, 0, 10);
+    spec.node_bandwidth     = network->quantity_or("node_bandwidth", Unit::bandwidth, 0, 1, 1e15);
+    spec.server_bandwidth   = network->quantity_or("server_bandwidth", Unit::bandwidth, 0, 1, 1e15);
+    spec.backbone_bandwidth = network->quantity_or("backbone_bandwidth", Unit::bandwidth, 0, 1, 1e18);
+    spec.flow_threshold     = network->quantity_or("flow_threshold", Unit::bytes, 1 << 20, 1, 1e18);
+    network->finish();
+  }
+
+  static OpKind read_op(const YamlNode& yaml)
+  {
+    if (const auto kind = op_named(yaml.text()); kind && *kind != OpKind::phase)
+      return *kind;
+    yaml.fail(unknown_op(yaml.text()));
+  }
+
+  static std::string unknown_op(const std::string& name)
+  {
+    const std::vector<std::string> known(op_names.begin() + 1, op_names.end());
+    return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, known));
+  }
+
+  /// A named demand, or a law written in place.
+  LawPointer read_demand(const YamlNode& yaml)
+  {
+    if (!yaml.is_scalar() || demands_.empty() || (!yaml.text().empty() && std::isdigit(static_cast<unsigned char>(yaml.text()[0]))))
+      return read_law(yaml);
+    if (const auto found = demands_.find(yaml.text()); found != demands_.end())
+      return found->second;
+    std::vector<std::string> names;
+    for (const auto& [name, law] : demands_)
+      names.push_back(name);
+    yaml.fail(fmt::format("'{}' is neither a time nor a named demand. {}", yaml.text(), allowed_sentence(yaml.text(), names)));
+  }
+
+  static void set_law(Step& step, LawPointer law)
+  {
+    step.constant = law->variance() == 0 ? law->mean() : -1;
+    step.law      = std::move(law);
+  }
+
+  nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law) const
+  {
+    auto json = law_to_json(*law, true);
+    if (yaml.is_scalar() && demands_.contains(yaml.text()))
+      json["name"] = yaml.text();
+    return json;
+  }
+
+  nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held)
+  {
+    auto json = nlohmann::ordered_json::array();
+    for (const auto& item : list.items()) {
+      Step step;
+      if (item.has("delay")) {
+        step.kind = Step::Kind::delay;
+        set_law(step, read_demand(item["delay"]));
+        out.push_back(step);
+        json.push_back({{"delay", demand_json(item["delay"], step.law)}});
+      } else if (item.has("limit")) {
+        step.kind   = Step::Kind::seize;
+        step.target = find_in(platform_.limits, item["limit"], "limit");
+        if (std::find(held.begin(), held.end(), step.target) != held.end())
+          item["limit"].fail(fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
+        out.push_back(step);
+        held.push_back(step.target);
+        auto inner = read_steps(item["steps"], out, held);
+        held.pop_back();
+        step.kind = Step::Kind::release;
+        out.push_back(step);
+        json.push_back({{"limit", item["limit"].text()}, {"steps", inner}});
+      } else if (const auto transfer = item.find("transfer")) {
+        step.kind = Step::Kind::transfer;
+        if (transfer->text() != "write" && transfer->text() != "read")
+          transfer->fail(fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer->text()));
+        step.to_server = transfer->text() == "write";
+        step.target    = find_in(platform_.stations, item["station"], "station");
+        if (platform_.stations[step.target].per == Per::node)
+          item["station"].fail("a transfer goes to a station of the system, not of a client node");
+        out.push_back(step);
+        json.push_back({{"transfer", transfer->text()}, {"station", item["station"].text()}});
+      } else {
+        step.kind       = Step::Kind::visit;
+        step.target     = find_in(platform_.stations, item["station"], "station");
+        set_law(step, read_demand(item["demand"]));
+        step.bandwidth  = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
+        step.lock_share = item.quantity_or("lock_share", Unit::factor, item.has("lock") ? 1 : 0, 0, 1);
+        nlohmann::ordered_json visit{{"station", item["station"].text()}, {"demand", demand_json(item["demand"], step.law)}};
+        if (const auto lock = item.find("lock")) {
+          step.lock          = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));
+          visit["lock"]      = lock->text();
+          visit["lock_share"] = step.lock_share;
+          if (platform_.stations[step.target].discipline != Discipline::fcfs)
+            lock->fail("only a first-come-first-served station can take a lock");
+        }
+        visit["bandwidth"] = step.bandwidth;
+        out.push_back(step);
+        json.push_back(visit);
+      }
+      item.finish();
+    }
+    return json;
+  }
+
+  void read_operations()
+  {
+    for (const auto& [name, yaml] : yaml_["operations"].entries()) {
+      const auto kind = op_named(name);
+      if (!kind || *kind == OpKind::phase)
+        yaml.fail(unknown_op(name));
+      Route& route     = platform_.routes[static_cast<size_t>(*kind)];
+      route.served     = true;
+      auto json        = nlohmann::ordered_json::array();
+      const auto parts = parts_of(*kind);
+      if (yaml.is_sequence()) {
+        if (!parts.empty())
+          yaml.fail(fmt::format("the operation '{}' has the parts {}, each with steps of its own", name, part_list(parts)));
+        json.push_back({{"part", ""}, {"steps", read_steps(yaml, route.steps, {})}});
+      } else {
+        if (parts.empty())
+          yaml.fail(fmt::format("the operation '{}' has no parts; write its steps as a list", name));
+        yaml.allow_only({parts.begin(), parts.end()});
+        for (const auto part : parts) {
+          const auto steps = yaml.find(std::string(part));
+          json.push_back({{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
+          route.steps.push_back(Step{.kind = Step::Kind::end_part});
+        }
+      }
+      route.steps.push_back(Step{.kind = Step::Kind::end});
+      platform_.routes_json[name] = json;
+    }
+    lend_route(OpKind::mkdir, OpKind::create);
+    lend_route(OpKind::rmdir, OpKind::unlink);
+  }
+
+  static std::string part_list(std::span<const std::string_view> parts)
+  {
+    std::string list;
+    for (const auto part : parts)
+      list += (list.empty() ? "" : ", ") + std::string(part);
+    return list;
+  }
+
+  /// Making and removing a dataset costs what its object operation costs, less the data.
+  void lend_route(OpKind to, OpKind from)
+  {
+    Route& route       = platform_.routes[static_cast<size_t>(to)];
+    const Route& model = platform_.routes[static_cast<size_t>(from)];
+    if (route.served || !model.served)
+      return;
+    route.served = true;
+    for (const auto& step : model.steps)
+      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::end_part)
+        route.steps.push_back(step);
+  }
+
+  const YamlNode& yaml_;
+  Platform& platform_;
+  std::map<std::string, LawPointer> demands_;
+};
+
+const char* name_of(Per per)
+{
+  return per == Per::system ? "system" : per == Per::node ? "node" : "dataset";
+}
+} // namespace
+
+Platform open_platform(const std::string& name_or_file)
+{
+  Platform platform;
+  platform.file = platform_file(name_or_file, {});
+  platform.name = fs::path(platform.file).stem().string();
+  const auto yaml = load_with_base(platform.file, {});
+  Reader(yaml, platform).read();
+  return platform;
+}
+
+std::vector<PlatformEntry> platforms()
+{
+  std::vector<PlatformEntry> entries;
+  for (const auto& file : fs::directory_iterator(data_directory("platforms")))
+    if (file.path().extension() == ".yaml") {
+      const auto yaml = YamlNode::load(file.path().string());
+      entries.push_back({file.path().stem().string(), yaml.text_or("description", ""), yaml.text_or("extends", ""),
+                         yaml.text_or("source", ""), file.path().string()});
+    }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+nlohmann::ordered_json Platform::to_json(bool quantiles) const
+{
+  static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
+  nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
+  json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}};
+  for (const char* section : {"stations", "limits", "locks", "stalls", "background"})
+    json[section] = nlohmann::ordered_json::object();
+  for (const auto& station : stations)
+    json["stations"][station.name] = {{"per", name_of(station.per)},
+                                      {"count", station.count},
+                                      {"spread", station.spread_by_object ? "object" : "dataset"},
+                                      {"servers", station.servers},
+                                      {"discipline", disciplines[static_cast<size_t>(station.discipline)]},
+                                      {"quantum", station.quantum},
+                                      {"contention", station.contention},
+                                      {"coherency", station.coherency}};
+  for (const auto& limit : limits)
+    json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
+  for (const auto& lock : locks)
+    json["locks"][lock.name] = {{"per", name_of(lock.per)}};
+  for (const auto& stall : stalls) {
+    auto operations = nlohmann::ordered_json::array();
+    for (size_t k = 0; k < op_count; ++k)
+      if (stall.operations[k])
+        operations.push_back(op_names[k]);
+    json["stalls"][stall.name] = {{"station", stations[stall.station].name},
+                                  {"every", stall.every},
+                                  {"length", stall.length},
+                                  {"sigma", stall.sigma},
+                                  {"operations", operations}};
+  }
+  for (const auto& work : background)
+    json["background"][work.name] = {
+        {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
+  json["network"]    = {{"latency", network.latency},
+                        {"node_bandwidth", network.node_bandwidth},
+                        {"server_bandwidth", network.server_bandwidth},
+                        {"backbone_bandwidth", network.backbone_bandwidth},
+                        {"flow_threshold", network.flow_threshold}};
+  json["operations"] = routes_json;
+  if (!quantiles) {
+    // Strip them wherever a law stands.
+    auto strip = [](auto&& self, nlohmann::ordered_json& node) -> void {
+      if (node.is_object())
+        node.erase("quantiles");
+      if (node.is_structured())
+        for (auto& child : node)
+          self(self, child);
+    };
+    strip(strip, json["operations"]);
+  }
+  return json;
+}
+
+const std::vector<PrimitiveEntry>& primitives()
+{
+  static const std::vector<PrimitiveEntry> entries{
+      {"station",
+       "servers that work on requests",
+       {{"per", "system (default) or node: who has an instance of it"},
+        {"count", "instances, when per system"},
+        {"spread", "dataset (default) or object: what chooses the instance"},
+        {"servers", "servers (threads, cores) of an instance"},
+        {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
+        {"quantum", "timeslice: how long a job may keep its server while others wait"},
+        {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
+        {"coherency", "kappa of the same law"}}},
+      {"limit", "how many requests may be on their way at once; a step 'limit' holds a slot while its steps run",
+       {{"slots", "requests at once"}, {"per", "node (default) or system"}}},
+      {"lock", "an exclusive lock that a visit holds for its lock_share, keeping its server while it waits",
+       {{"per", "dataset (default), node or system"}}},
+      {"stall",
+       "every so often a class of operations does not start service at a station",
+       {{"station", "where"},
+        {"every", "period"},
+        {"length", "mean length"},
+        {"sigma", "standard deviation of the logarithm of the length"},
+        {"operations", "which operations are hit"}}},
+      {"background", "work of others: Poisson arrivals at a station",
+       {{"station", "where"}, {"rate", "arrivals a second over all instances"}, {"demand", "their service law"}}},
+      {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
+      {"transfer",
+       "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",
+       {{"transfer", "write (to the server) or read (from it)"}, {"station", "whose instance is the other end"}}},
+      {"clients",
+       "the nodes that ask",
+       {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},
+        {"think_overshoot", "what a sleep lasts longer than asked"}}}};
+  return entries;
+}
+
+} // namespace iocast

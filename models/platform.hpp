@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/law.hpp"
+#include "workload/op.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+enum class Discipline : uint8_t { fcfs, ps, timeslice };
+/// Whom one instance of a station, limit or lock belongs to.
+enum class Per : uint8_t { system, node, dataset };
+
+struct StationSpec {
+  std::string name;
+  Per per               = Per::system;
+  uint32_t count        = 1; ///< instances, when per system
+  bool spread_by_object = false;
+  uint32_t servers      = 1;
+  Discipline discipline = Discipline::fcfs;
+  double quantum        = 0; ///< seconds, timeslice only
+  double contention     = 0;
+  double coherency      = 0;
+
+  /// Speed of each of n busy servers, 1 for n = 1: Gunther's universal scalability law as a rate inside the queue.
+  double speed(uint32_t n) const { return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0)); }
+};
+
+struct LimitSpec {
+  std::string name;
+  uint32_t slots = 1;
+  Per per        = Per::node;
+};
+
+struct LockSpec {
+  std::string name;
+  Per per = Per::dataset;
+};
+
+struct StallSpec {
+  std::string name;
+  uint32_t station = 0;
+  double every     = 0;
+  double length    = 0; ///< mean, seconds
+  double sigma     = 0; ///< of the logarithm of the length
+  std::array<bool, op_count> operations{};
+};
+
+struct BackgroundSpec {
+  std::string name;
+  uint32_t station = 0;
+  double rate      = 0; ///< a second, over all instances of the station
+  LawPointer demand;
+};
+
+struct NetworkSpec {
+  double latency            = 0;
+  double node_bandwidth     = 0; ///< bytes a second; 0: unlimited
+  double server_bandwidth   = 0;
+  double backbone_bandwidth = 0;
+  double flow_threshold     = 1 << 20;
+};
+
+/// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
+struct Step {
+  enum class Kind : uint8_t { delay, visit, seize, release, transfer, end_part, end };
+  Kind kind         = Kind::end;
+  uint32_t target   = 0; ///< number of the station or limit
+  int32_t lock      = -1;
+  double lock_share = 0;
+  double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
+  bool to_server    = true;
+  LawPointer law;
+  double constant = -1; ///< the law's value when it has but one
+};
+
+struct Route {
+  bool served = false; ///< false: the platform has no answer to this operation
+  std::vector<Step> steps;
+};
+
+/// A storage system as a queueing network; docs/platforms.md describes the file it is read from.
+struct Platform {
+  std::string name;
+  std::string file;
+  std::string description;
+  std::string source;
+  double speed_sigma     = 0;
+  double think_overshoot = 0;
+  std::vector<StationSpec> stations;
+  std::vector<LimitSpec> limits;
+  std::vector<LockSpec> locks;
+  std::vector<StallSpec> stalls;
+  std::vector<BackgroundSpec> background;
+  NetworkSpec network;
+  std::array<Route, op_count> routes;
+  nlohmann::ordered_json routes_json; ///< as read, with laws resolved
+
+  /// The resolved platform of docs/platforms.md.
+  nlohmann::ordered_json to_json(bool quantiles) const;
+};
+
+/// Opens a platform of platforms/ by name, or a YAML file, with all that it extends.
+/// @throws InputError: nothing of that name, unknown keys, units or references (with file, line and nearest match), numbers out of range
+Platform open_platform(const std::string& name_or_file);
+
+struct PlatformEntry {
+  std::string name;
+  std::string description;
+  std::string extends;
+  std::string source;
+  std::string file;
+};
+std::vector<PlatformEntry> platforms();
+
+/// What a platform is made of, for `describe`: stations, locks, limits, stalls, ...
+struct PrimitiveEntry {
+  std::string name;
+  std::string summary;
+  std::vector<std::pair<std::string, std::string>> keys; ///< key, meaning
+};
+const std::vector<PrimitiveEntry>& primitives();
+
+} // namespace iocast

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/system.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace iocast {
+
+namespace {
+/// SplitMix64's finaliser (Steele, Lea & Flood 2014): spreads numbers that differ by little over all instances.
+uint64_t mix(uint64_t x)
+{
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+  return x ^ x >> 31;
+}
+
+int64_t to_ns(double seconds)
+{
+  return std::llround(seconds * 1e9);
+}
+} // namespace
+
+System::System(const Platform& platform, const Pattern& pattern, const Placement& placement, const Options& options,
+               std::function<void(const FinishedPhase&)> on_phase)
+    : platform_(platform)
+    , pattern_(pattern)
+    , placement_(placement)
+    , options_(options)
+    , arrivals_(pattern.arrivals())
+    , on_phase_(std::move(on_phase))
+    , jobs_(placement.ranks)
+    , clients_(placement.ranks)
+    , node_speed_(placement.nodes(), 1.0F)
+    , limits_(platform.limits.size())
+    , stalls_at_(platform.stations.size())
+    , sums_(platform.stations.size())
+    , background_count_(platform.background.size())
+{
+  for (const auto& [kind, count] : pattern.footprint().operations)
+    if (count > 0 && !platform.routes[static_cast<size_t>(kind)].served)
+      throw InputError(fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
+                                   "under 'operations'.",
+                                   platform.file, name_of(kind)));
+  uint32_t first = 0;
+  for (const auto& spec : platform.stations) {
+    stations_.emplace_back(spec, placement.nodes(), first);
+    first_instances_.push_back(first);
+    first += static_cast<uint32_t>(stations_.back().instances.size());
+  }
+  for (size_t i = 0; i < platform.limits.size(); ++i)
+    limits_[i].resize(platform.limits[i].per == Per::node ? placement.nodes() : 1);
+  for (uint32_t i = 0; i < platform.stalls.size(); ++i) {
+    stalls_.emplace_back(platform.stalls[i], options.seed, i);
+    stalls_at_[platform.stalls[i].station].push_back(i);
+  }
+  for (const auto& work : platform.background) {
+    Step step;
+    step.kind   = Step::Kind::visit;
+    step.target = work.station;
+    step.law    = work.demand;
+    background_steps_.push_back(step);
+  }
+  if (platform.speed_sigma > 0)
+    for (uint32_t node = 0; node < placement.nodes(); ++node)
+      node_speed_[node] = static_cast<float>(
+          std::exp(platform.speed_sigma * normal_quantile(to_uniform(random_words(options.seed, Stream::node_speed, node, 0)[0]))));
+  if (!options.op_stream_directory.empty())
+    for (uint32_t rank = 0; rank < placement.ranks; ++rank)
+      op_streams_.emplace_back(options.op_stream_directory, rank);
+  for (uint32_t rank = 0; rank < placement.ranks; ++rank)
+    clients_[rank].cursor.rank = rank;
+}
+
+void System::start()
+{
+  for (uint32_t which = 0; which < platform_.background.size(); ++which)
+    schedule_background(which);
+  for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
+    start_op(rank);
+}
+
+bool System::run(double horizon, uint64_t most_events)
+{
+  const uint64_t stop = most_events == UINT64_MAX ? UINT64_MAX : events_ + most_events;
+  while (!finished_ && !calendar_.empty()) {
+    const double time = calendar_.next_time();
+    if (time > horizon || (time > now_ && !new_transfers_.empty()))
+      return true;
+    if (events_ >= stop)
+      return false;
+    const auto event = calendar_.pop();
+    if (!calendar_.empty()) {
+      // Where the next event will look.
+      const JobId soon = calendar_.top().who;
+      if (soon < jobs_.size()) {
+        __builtin_prefetch(&jobs_[soon]);
+        __builtin_prefetch(reinterpret_cast<const char*>(&jobs_[soon]) + 64);
+        if (soon < clients_.size())
+          __builtin_prefetch(&clients_[soon]);
+      }
+    }
+    now_ = event.time;
+    ++events_;
+    handle(event);
+    while (!granted_.empty()) {
+      const JobId job = granted_.back();
+      granted_.pop_back();
+      ++jobs_[job].at;
+      advance(job);
+    }
+  }
+  return true;
+}
+
+void System::handle(const Calendar::Event& event)
+{
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::start_op:
+      start_op(event.who);
+      break;
+    case EventKind::resume:
+      advance(event.who);
+      break;
+    case EventKind::served:
+      if (jobs_[event.who].in_timeslice)
+        slice_over(event.who);
+      else
+        served(event.who);
+      break;
+    case EventKind::shared_departure:
+      shared_departure(event.who);
+      break;
+    case EventKind::stall_over: {
+      const JobId id = event.who;
+      sums_of(id).stall += now_ - jobs_[id].since;
+      jobs_[id].since = now_;
+      if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
+        enter_timeslice(id);
+      else
+        take_lock(id);
+      break;
+    }
+    case EventKind::background:
+      background_arrival(event.who);
+      break;
+  }
+}
+
+// ---- an operation's life ----------------------------------------------------------------------------------------------
+
+/// Takes the next operation of the client's stream; false when there is none to start now (a barrier, or the end).
+bool System::pull_op(JobId id)
+{
+  Client& client  = clients_[id];
+  const bool more = pattern_.next(client.cursor, client.op);
+  if (more && !op_streams_.empty())
+    op_streams_[id].write(client.op);
+  if (!more || client.op.kind == OpKind::phase) {
+    ended_ += !more;
+    reach_barrier();
+    return false;
+  }
+  Job& job         = jobs_[id];
+  job.kind         = client.op.kind;
+  job.at           = 0;
+  job.draws        = 0;
+  job.parts_done   = 0;
+  client.op_start  = now_;
+  client.part_start = now_;
+  return true;
+}
+
+void System::start_op(JobId id)
+{
+  if (pull_op(id))
+    advance(id);
+}
+
+/// Goes through the route until something takes time or must be waited for.
+void System::advance(JobId id)
+{
+  for (;;) {
+    Job& job         = jobs_[id];
+    const Step& step = step_of(id);
+    switch (step.kind) {
+      case Step::Kind::delay: {
+        const double delay = draw(id, step);
+        ++job.at;
+        if (delay > 0) {
+          push(now_ + delay, EventKind::resume, id);
+          return;
+        }
+        break;
+      }
+      case Step::Kind::visit:
+        begin_visit(id, step);
+        return;
+      case Step::Kind::seize: {
+        const auto& spec = platform_.limits[step.target];
+        Limit& limit     = limits_[step.target][spec.per == Per::node ? placement_.node_of(id) : 0];
+        if (!limit.acquire(jobs_, id, spec.slots))
+          return;
+        ++job.at;
+        break;
+      }
+      case Step::Kind::release: {
+        const auto& spec = platform_.limits[step.target];
+        Limit& limit     = limits_[step.target][spec.per == Per::node ? placement_.node_of(id) : 0];
+        if (const JobId next = limit.release(jobs_); next != nobody)
+          granted_.push_back(next);
+        ++job.at;
+        break;
+      }
+      case Step::Kind::transfer:
+        transfer(id, step);
+        return;
+      case Step::Kind::end_part: {
+        Client& client                   = clients_[id];
+        client.part_ns[job.parts_done++] = to_ns(now_ - client.part_start);
+        client.part_start                = now_;
+        ++job.at;
+        break;
+      }
+      case Step::Kind::end: {
+        finish_op(id);
+        const double response = now_ - clients_[id].op_start;
+        const double think    = arrivals_.think_seconds(response);
+        if (think > 0) {
+          const double actual = think + platform_.think_overshoot;
+          think_asked_ += think;
+          think_actual_ += actual;
+          push(now_ + actual, EventKind::start_op, id);
+          return;
+        }
+        if (!pull_op(id))
+          return;
+        break;
+      }
+    }
+  }
+}
+
+void System::finish_op(JobId id)
+{
+  Client& client = clients_[id];
+  recorder_->record(client.op, id, {to_ns(client.op_start - phase_start_), to_ns(now_ - phase_start_), client.part_ns});
+  client.last_answer = now_;
+  ++client.operations;
+  ++requests_;
+}
+
+void System::reach_barrier()
+{
+  if (++waiting_at_barrier_ < placement_.ranks)
+    return;
+  waiting_at_barrier_ = 0;
+  if (phase_ >= 0)
+    end_phase();
+  if (ended_ == placement_.ranks)
+    finished_ = true;
+  else
+    begin_phase();
+}
+
+void System::begin_phase()
+{
+  ++phase_;
+  phase_start_  = now_;
+  think_asked_  = 0;
+  think_actual_ = 0;
+  recorder_     = std::make_unique<PhaseRecorder>();
+  sums_.assign(platform_.stations.size(), {});
+  for (auto& client : clients_)
+    client.last_answer = now_;
+  for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
+    start_op(rank);
+}
+
+void System::end_phase()
+{
+  std::vector<double> rank_seconds;
+  rank_seconds.reserve(placement_.ranks);
+  double end = phase_start_;
+  for (const auto& client : clients_) {
+    rank_seconds.push_back(client.last_answer - phase_start_);
+    end = std::max(end, client.last_answer);
+  }
+  recorder_->trim_slow();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, *recorder_, sums_});
+}
+
+// ---- a visit to a station ---------------------------------------------------------------------------------------------
+
+void System::begin_visit(JobId id, const Step& step)
+{
+  Station& station = stations_[step.target];
+  double work      = draw(id, step);
+  if (is_client(id)) {
+    if (step.bandwidth > 0)
+      work += static_cast<double>(clients_[id].op.size) / step.bandwidth;
+    if (station.spec.per == Per::node)
+      work *= node_speed_[placement_.node_of(id)];
+    jobs_[id].instance = instance_for(id, station.spec);
+  }
+  Job& job   = jobs_[id];
+  job.work   = work;
+  job.demand = work;
+  job.asked  = now_;
+  job.since  = now_;
+  switch (station.spec.discipline) {
+    case Discipline::timeslice:
+      if (const double end = end_of_stall(job, step.target); end > now_)
+        push(end, EventKind::stall_over, id);
+      else
+        enter_timeslice(id);
+      break;
+    case Discipline::ps:
+      begin_service(id);
+      break;
+    case Discipline::fcfs:
+      if (station.instances[job.instance].seize(jobs_, id, station.spec.servers))
+        begin_service(id);
+      break;
+  }
+}
+
+double System::end_of_stall(const Job& job, uint32_t station)
+{
+  double end = now_;
+  for (const uint32_t stall : stalls_at_[station])
+    if (platform_.stalls[stall].operations[static_cast<size_t>(job.kind)])
+      end = std::max(end, stalls_[stall].end_of_window(now_));
+  return end;
+}
+
+/// The job has a server.
+void System::begin_service(JobId id)
+{
+  const Step& step = step_of(id);
+  Job& job         = jobs_[id];
+  sums_of(id).wait += now_ - job.since;
+  job.since = now_;
+  if (!stalls_at_[step.target].empty())
+    if (const double end = end_of_stall(job, step.target); end > now_) {
+      push(end, EventKind::stall_over, id);
+      return;
+    }
+  take_lock(id);
+}
+
+void System::take_lock(JobId id)
+{
+  const Step& step = step_of(id);
+  Job& job         = jobs_[id];
+  if (step.lock >= 0 && step.lock_share > 0) {
+    job.locked = true;
+    if (!locks_.acquire(jobs_, lock_key(id, step.lock), id))
+      return;
+  }
+  serve(id);
+}
+
+/// The job has all it needs for its next stretch of service: what it does with the lock, or all the rest.
+void System::serve(JobId id)
+{
+  const Step& step = step_of(id);
+  Station& station = stations_[step.target];
+  Job& job         = jobs_[id];
+  double stretch   = job.demand;
+  if (job.locked) {
+    sums_of(id).lock_wait += now_ - job.since;
+    stretch = job.work * step.lock_share;
+  }
+  job.demand -= stretch;
+  if (station.varies()) {
+    station.shared[job.instance].add(id, stretch, now_, station.speeds);
+    schedule_departure(station, job.instance);
+  } else {
+    push(now_ + stretch, EventKind::served, id);
+  }
+}
+
+void System::served(JobId id)
+{
+  Job& job = jobs_[id];
+  if (job.locked) {
+    job.locked = false;
+    if (const JobId next = locks_.release(jobs_, lock_key(id, step_of(id).lock)); next != nobody)
+      serve(next);
+    if (job.demand > 0) {
+      serve(id);
+      return;
+    }
+  }
+  end_visit(id);
+}
+
+void System::end_visit(JobId id)
+{
+  const Step& step = step_of(id);
+  Station& station = stations_[step.target];
+  Job& job         = jobs_[id];
+  VisitSums& sums  = sums_of(id);
+  ++sums.visits;
+  sums.total += now_ - job.asked;
+  if (station.spec.discipline == Discipline::fcfs) {
+    if (const JobId next = station.instances[job.instance].release(jobs_); next != nobody)
+      begin_service(next);
+  } else {
+    sums.wait += std::max(0.0, now_ - job.since - job.work);
+  }
+  if (!is_client(id)) {
+    free_jobs_.push_back(id);
+    return;
+  }
+  ++job.at;
+  advance(id);
+}
+
+void System::schedule_departure(Station& station, uint32_t instance)
+{
+  SharedServers& servers = station.shared[instance];
+  if (servers.empty()) {
+    servers.scheduled = -1;
+    return;
+  }
+  const double time = servers.next_departure(now_, station.speeds);
+  if (time == servers.scheduled)
+    return;
+  servers.scheduled = time;
+  push(time, EventKind::shared_departure, station.first_instance + instance);
+}
+
+void System::shared_departure(uint32_t instance_number)
+{
+  const auto after        = std::upper_bound(first_instances_.begin(), first_instances_.end(), instance_number);
+  Station& station        = stations_[static_cast<size_t>(after - first_instances_.begin()) - 1];
+  const uint32_t instance = instance_number - station.first_instance;
+  SharedServers& servers  = station.shared[instance];
+  if (servers.empty() || servers.scheduled != now_)
+    return; // arrivals or departures since have moved it
+  const JobId id    = servers.pop(now_, station.speeds);
+  servers.scheduled = -1;
+  schedule_departure(station, instance);
+  served(id);
+}
+
+// ---- a visit to a timeslice station: round robin, but a job that needs no wait keeps its server from visit to visit ----------
+
+void System::enter_timeslice(JobId id)
+{
+  const Step& step      = step_of(id);
+  Station& station      = stations_[step.target];
+  Job& job              = jobs_[id];
+  const uint32_t number = station.first_instance + job.instance;
+  if (job.core != nobody && job.core != number)
+    leave_core(id);
+  job.in_timeslice = true;
+  job.since        = now_;
+  if (job.core == nobody) {
+    if (!station.instances[job.instance].seize(jobs_, id, station.spec.servers))
+      return;
+    job.core      = number;
+    job.slice_end = now_ + station.spec.quantum;
+  }
+  run_slice(id);
+}
+
+/// The job holds a server; it works until it is done or its slice is over.
+void System::run_slice(JobId id)
+{
+  Station& station          = stations_[step_of(id).target];
+  StationInstance& instance = station.instances[jobs_[id].instance];
+  if (jobs_[id].slice_end <= now_) {
+    if (!instance.waiting.empty()) {
+      jobs_[id].core   = nobody;
+      const JobId next = instance.release(jobs_);
+      instance.waiting.push_back(jobs_, id);
+      jobs_[next].core      = station.first_instance + jobs_[next].instance;
+      jobs_[next].slice_end = now_ + station.spec.quantum;
+      id                    = next;
+    } else {
+      jobs_[id].slice_end = now_ + station.spec.quantum;
+    }
+  }
+  Job& job           = jobs_[id];
+  const double speed = station.speeds.empty() ? 1 : station.speeds[instance.busy];
+  const double need  = job.demand / speed;
+  const double piece = std::min(need, job.slice_end - now_);
+  job.demand         = piece == need ? 0 : job.demand - piece * speed;
+  push(now_ + piece, EventKind::served, id);
+}
+
+void System::slice_over(JobId id)
+{
+  if (jobs_[id].demand > 0) {
+    run_slice(id);
+    return;
+  }
+  jobs_[id].in_timeslice = false;
+  end_visit(id);
+  // Unless it went straight on to its next visit, it has left the server.
+  if (jobs_[id].core != nobody && !jobs_[id].in_timeslice)
+    leave_core(id);
+}
+
+void System::leave_core(JobId id)
+{
+  const auto after = std::upper_bound(first_instances_.begin(), first_instances_.end(), jobs_[id].core);
+  Station& station = stations_[static_cast<size_t>(after - first_instances_.begin()) - 1];
+  const uint32_t instance = jobs_[id].core - station.first_instance;
+  jobs_[id].core          = nobody;
+  if (const JobId next = station.instances[instance].release(jobs_); next != nobody) {
+    jobs_[next].core      = station.first_instance + instance;
+    jobs_[next].slice_end = now_ + station.spec.quantum;
+    run_slice(next);
+  }
+}
+
+// ---- transfers and the work of others ---------------------------------------------------------------------------------
+
+void System::transfer(JobId id, const Step& step)
+{
+  const auto& network = platform_.network;
+  const auto bytes    = static_cast<double>(clients_[id].op.size);
+  ++jobs_[id].at;
+  if (options_.flows && bytes >= network.flow_threshold) {
+    new_transfers_.push_back(
+        {id, placement_.node_of(id), step.target, instance_for(id, platform_.stations[step.target]), bytes, step.to_server});
+    return;
+  }
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const double bandwidth : {network.node_bandwidth, network.server_bandwidth, network.backbone_bandwidth})
+    if (bandwidth > 0)
+      slowest = std::min(slowest, bandwidth);
+  push(now_ + network.latency + bytes / slowest, EventKind::resume, id);
+}
+
+void System::transfer_done(JobId job, double now)
+{
+  push(std::max(now, now_), EventKind::resume, job);
+}
+
+void System::schedule_background(uint32_t which)
+{
+  const double rate = platform_.background[which].rate;
+  if (rate <= 0)
+    return;
+  const auto words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]);
+  push(now_ - std::log(to_uniform(words[0])) / rate, EventKind::background, which);
+}
+
+void System::background_arrival(uint32_t which)
+{
+  const Step& step = background_steps_[which];
+  if (free_jobs_.empty()) {
+    free_jobs_.push_back(static_cast<JobId>(jobs_.size()));
+    jobs_.emplace_back();
+  }
+  const JobId id = free_jobs_.back();
+  free_jobs_.pop_back();
+  Job& job  = jobs_[id];
+  job       = {};
+  job.at    = static_cast<uint16_t>(which);
+  job.words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
+  job.draws = 1;
+  const auto instances = stations_[step.target].instances.size();
+  job.instance         = static_cast<uint32_t>(to_uniform(job.words[0]) * static_cast<double>(instances));
+  begin_visit(id, step);
+  schedule_background(which);
+}
+
+// ---- look-ups ---------------------------------------------------------------------------------------------------------
+
+const Step& System::step_of(JobId id) const
+{
+  const Job& job = jobs_[id];
+  return is_client(id) ? platform_.routes[static_cast<size_t>(job.kind)].steps[job.at] : background_steps_[job.at];
+}
+
+double System::draw(JobId id, const Step& step)
+{
+  if (step.constant >= 0)
+    return step.constant;
+  Job& job        = jobs_[id];
+  const auto word = job.draws++ % 4U;
+  // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
+  if (word == 0 && is_client(id))
+    job.words = random_words(options_.seed, Stream::service, id, clients_[id].operations << 8 | job.draws);
+  return step.law->at(to_uniform(job.words[word]));
+}
+
+uint32_t System::instance_for(JobId id, const StationSpec& spec) const
+{
+  if (spec.per == Per::node)
+    return placement_.node_of(id);
+  if (spec.count == 1)
+    return 0;
+  const Op& op = clients_[id].op;
+  return static_cast<uint32_t>(mix(spec.spread_by_object ? mix(op.dataset) ^ op.object : op.dataset) % spec.count);
+}
+
+uint64_t System::lock_key(JobId id, int32_t lock) const
+{
+  const uint64_t which = static_cast<uint64_t>(lock) << 56;
+  switch (platform_.locks[static_cast<size_t>(lock)].per) {
+    case Per::system:
+      return which;
+    case Per::node:
+      return which | placement_.node_of(id);
+    default:
+      return which | clients_[id].op.dataset;
+  }
+}
+
+} // namespace iocast

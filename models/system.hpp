@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/calendar.hpp"
+#include "models/job.hpp"
+#include "models/limit.hpp"
+#include "models/lock.hpp"
+#include "models/platform.hpp"
+#include "models/stall.hpp"
+#include "models/station.hpp"
+#include "profile/recorder.hpp"
+#include "workload/op_stream.hpp"
+#include "workload/pattern.hpp"
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace iocast {
+
+/// A large transfer that someone else must time (SimGrid's network): the system goes on with the job when told that it is done.
+struct Transfer {
+  JobId job;
+  uint32_t node;     ///< client node
+  uint32_t station;  ///< other end
+  uint32_t instance; ///< of that station
+  double bytes;
+  bool to_server;
+};
+
+/// What a station did for one kind of operation in one phase; times are sums in seconds.
+struct VisitSums {
+  uint64_t visits  = 0;
+  double total     = 0; ///< from asking to leaving
+  double wait      = 0; ///< for a server (processor sharing and timeslice: all beyond the demand)
+  double lock_wait = 0;
+  double stall     = 0;
+};
+using StationSums = std::vector<std::array<VisitSums, op_count>>; ///< by station; index 0 (OpKind::phase) is work of others
+
+struct FinishedPhase {
+  size_t number;
+  double start; ///< simulated seconds
+  double end;   ///< last answer
+  std::vector<double> rank_seconds;
+  double think_asked;
+  double think_actual;
+  const PhaseRecorder& recorder;
+  const StationSums& stations;
+};
+
+/// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
+/// It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers.
+class System {
+public:
+  struct Options {
+    uint64_t seed = 0;
+    bool flows    = false; ///< transfers above the threshold are handed out; otherwise they are delays
+    std::string op_stream_directory; ///< empty: none
+  };
+
+  /// Keeps references to `platform` and `pattern`. @throws InputError when the pattern asks for an operation that the platform doesn't serve
+  System(const Platform& platform, const Pattern& pattern, const Placement& placement, const Options& options,
+         std::function<void(const FinishedPhase&)> on_phase);
+
+  /// Every rank takes its first operation, at time 0.
+  void start();
+  /// Works off all events up to and including time `horizon`, but at most `most_events`; stops early, with all events of that
+  /// time done, when there are transfers to start, and when all ranks have ended.
+  /// @return false when it stopped only because of `most_events`
+  bool run(double horizon = std::numeric_limits<double>::infinity(), uint64_t most_events = UINT64_MAX);
+  bool finished() const { return finished_; }
+  double now() const { return now_; }
+  /// Time of the next event; infinity when there is none.
+  double next_time() const { return calendar_.empty() ? std::numeric_limits<double>::infinity() : calendar_.next_time(); }
+
+  /// Transfers that begin now; the caller takes them.
+  std::vector<Transfer>& new_transfers() { return new_transfers_; }
+  /// The transfer of this job ended at time `now`, which is not before now().
+  void transfer_done(JobId job, double now);
+
+  uint64_t requests() const { return requests_; }
+  uint64_t events() const { return events_; }
+
+private:
+  enum class EventKind : uint32_t { start_op, resume, served, shared_departure, stall_over, background };
+
+  struct Client {
+    Cursor cursor;
+    double op_start = 0;
+    double part_start = 0;
+    double last_answer = 0;
+    uint64_t operations = 0;
+    Op op;
+    std::array<int64_t, max_parts> part_ns{};
+  };
+
+  void handle(const Calendar::Event& event);
+  // an operation's life
+  bool pull_op(JobId id);
+  void start_op(JobId id);
+  void advance(JobId id);
+  void finish_op(JobId id);
+  void reach_barrier();
+  void begin_phase();
+  void end_phase();
+  // a visit to a station
+  void begin_visit(JobId id, const Step& step);
+  void begin_service(JobId id);
+  void take_lock(JobId id);
+  void serve(JobId id);
+  void served(JobId id);
+  void end_visit(JobId id);
+  double end_of_stall(const Job& job, uint32_t station);
+  void schedule_departure(Station& station, uint32_t instance);
+  void shared_departure(uint32_t instance_number);
+  // a visit to a timeslice station
+  void enter_timeslice(JobId id);
+  void run_slice(JobId id);
+  void slice_over(JobId id);
+  void leave_core(JobId id);
+
+  void transfer(JobId id, const Step& step);
+  void schedule_background(uint32_t which);
+  void background_arrival(uint32_t which);
+
+  bool is_client(JobId id) const { return id < placement_.ranks; }
+  const Step& step_of(JobId id) const;
+  double draw(JobId id, const Step& step);
+  uint32_t instance_for(JobId id, const StationSpec& spec) const;
+  uint64_t lock_key(JobId id, int32_t lock) const;
+  VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
+  void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
+
+  const Platform& platform_;
+  const Pattern& pattern_;
+  Placement placement_;
+  Options options_;
+  Arrivals arrivals_;
+  std::function<void(const FinishedPhase&)> on_phase_;
+
+  Calendar calendar_;
+  Jobs jobs_;
+  std::vector<Client> clients_;
+  std::vector<float> node_speed_;
+  std::vector<Station> stations_;
+  std::vector<uint32_t> first_instances_; ///< of every station, ascending
+  std::vector<std::vector<Limit>> limits_;
+  LockTable locks_;
+  std::vector<StallClock> stalls_;
+  std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
+  std::vector<Step> background_steps_;
+  std::vector<JobId> free_jobs_;
+  std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
+  std::vector<Transfer> new_transfers_;
+  std::vector<OpStreamWriter> op_streams_;
+
+  double now_          = 0;
+  bool finished_       = false;
+  uint64_t requests_   = 0;
+  uint64_t events_     = 0;
+  uint32_t waiting_at_barrier_ = 0;
+  uint32_t ended_      = 0;
+  int64_t phase_       = -1;
+  double phase_start_  = 0;
+  double think_asked_  = 0;
+  double think_actual_ = 0;
+  std::unique_ptr<PhaseRecorder> recorder_;
+  StationSums sums_;
+  std::vector<uint64_t> background_count_;
+};
+
+} // namespace iocast

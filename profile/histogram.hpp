@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant digits
+/// (each bucket at most 0.1 % wide). Memory is constant, recording is one increment, merging is exact.
+/// G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
+class Histogram {
+public:
+  static constexpr int64_t highest_ns          = 86'400'000'000'000;
+  static constexpr int significant_digits      = 3;
+  static constexpr int sub_bucket_bits         = 11; ///< 2048 >= 2 x 10^3
+  static constexpr int64_t sub_bucket_count    = int64_t{1} << sub_bucket_bits;
+  static constexpr int64_t half_count          = sub_bucket_count / 2;
+  static constexpr int bucket_count            = 64 - std::countl_zero(static_cast<uint64_t>(highest_ns)) - sub_bucket_bits + 1;
+  static constexpr size_t size                 = (bucket_count + 1) * half_count;
+
+  Histogram() : counts_(size) {}
+
+  void record(int64_t ns)
+  {
+    ns = ns < 0 ? 0 : ns > highest_ns ? highest_ns : ns;
+    ++counts_[index_of(ns)];
+    ++total_;
+    sum_ns_ += static_cast<double>(ns);
+    if (ns > max_ns_)
+      max_ns_ = ns;
+    if (ns < min_ns_)
+      min_ns_ = ns;
+  }
+
+  static size_t index_of(int64_t ns)
+  {
+    const int bucket = 64 - std::countl_zero(static_cast<uint64_t>(ns) | (sub_bucket_count - 1)) - sub_bucket_bits;
+    return static_cast<size_t>((static_cast<int64_t>(bucket + 1) << (sub_bucket_bits - 1)) + ((ns >> bucket) - half_count));
+  }
+  /// The middle of the bucket's range of values.
+  static double middle_ns(size_t index);
+
+  uint64_t count() const { return total_; }
+  double mean_ns() const { return total_ ? sum_ns_ / static_cast<double>(total_) : 0; }
+  double sum_ns() const { return sum_ns_; }
+  int64_t max_ns() const { return max_ns_; }
+  int64_t min_ns() const { return total_ ? min_ns_ : 0; }
+  /// The value below or at which the share q of all values lies, to the bucket's width; 0 when empty.
+  double quantile_ns(double q) const;
+
+  /// Half-open range of indices that may be non-zero.
+  std::pair<size_t, size_t> used() const;
+  const std::vector<uint64_t>& counts() const { return counts_; }
+  std::vector<uint64_t>& counts() { return counts_; }
+  /// After the counts were merged from elsewhere.
+  void set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns);
+  void merge(const Histogram& other);
+
+  /// Base64 of HdrHistogram's compressed V2 encoding ("HISTFAAA...").
+  std::string encode() const;
+
+private:
+  std::vector<uint64_t> counts_;
+  uint64_t total_ = 0;
+  double sum_ns_  = 0;
+  int64_t max_ns_ = 0;
+  int64_t min_ns_ = highest_ns;
+};
+
+} // namespace iocast

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/run_directory.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace iocast {
+
+void write_atomically(const std::string& file, const std::string& text)
+{
+  const std::string fresh = file + ".new";
+  const int fd            = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool good               = fd >= 0;
+  for (size_t done = 0; good && done < text.size();) {
+    const ssize_t written = ::write(fd, text.data() + done, text.size() - done);
+    good                  = written > 0 || errno == EINTR;
+    done += written > 0 ? static_cast<size_t>(written) : 0;
+  }
+  good            = good && ::fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0)
+    ::close(fd);
+  if (!good || ::rename(fresh.c_str(), file.c_str()) != 0) {
+    const int cause = good ? errno : error;
+    ::unlink(fresh.c_str());
+    throw RunError(fmt::format("The file '{}' can't be written: {}.", file, std::strerror(cause)));
+  }
+}
+
+namespace {
+constexpr double ns = 1e-9;
+
+nlohmann::ordered_json summary(const Histogram& histogram)
+{
+  return {{"count", histogram.count()},
+          {"mean", histogram.mean_ns() * ns},
+          {"min", static_cast<double>(histogram.min_ns()) * ns},
+          {"q25", histogram.quantile_ns(0.25) * ns},
+          {"q50", histogram.quantile_ns(0.50) * ns},
+          {"q75", histogram.quantile_ns(0.75) * ns},
+          {"q95", histogram.quantile_ns(0.95) * ns},
+          {"q99", histogram.quantile_ns(0.99) * ns},
+          {"q999", histogram.quantile_ns(0.999) * ns},
+          {"max", static_cast<double>(histogram.max_ns()) * ns}};
+}
+
+/// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen.
+template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Visit visit)
+{
+  for (size_t k = 0; k < op_count; ++k) {
+    const auto kind = static_cast<OpKind>(k);
+    if (!recorder.has(kind) || recorder.of_kind(kind).whole.count() == 0)
+      continue;
+    const auto& of = recorder.of_kind(kind);
+    const std::string tag(name_of(kind));
+    visit(tag, of.whole);
+    const auto parts = parts_of(kind);
+    for (size_t i = 0; i < parts.size(); ++i)
+      visit(tag + "." + std::string(parts[i]), of.parts[i]);
+  }
+}
+
+nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
+{
+  int64_t width = 0;
+  for (size_t k = 0; k < op_count; ++k)
+    if (recorder.has(static_cast<OpKind>(k)))
+      width = std::max(width, recorder.of_kind(static_cast<OpKind>(k)).timeline.width_ns());
+  nlohmann::ordered_json json{{"bin_seconds", static_cast<double>(width) * ns}};
+  for (size_t k = 0; k < op_count; ++k) {
+    const auto kind = static_cast<OpKind>(k);
+    if (!recorder.has(kind) || recorder.of_kind(kind).whole.count() == 0)
+      continue;
+    Timeline timeline = recorder.of_kind(kind).timeline;
+    timeline.set_width(width);
+    size_t used = timeline.data().size();
+    while (used > 0 && timeline.data()[used - 1].count == 0)
+      --used;
+    auto count = nlohmann::ordered_json::array();
+    auto mean  = nlohmann::ordered_json::array();
+    auto max   = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < used; ++i) {
+      const auto& bin = timeline.data()[i];
+      count.push_back(bin.count);
+      mean.push_back(bin.count ? bin.sum_ns / static_cast<double>(bin.count) * ns : 0);
+      max.push_back(static_cast<double>(bin.max_ns) * ns);
+    }
+    json[std::string(name_of(kind))] = {{"count", count}, {"mean", mean}, {"max", max}};
+  }
+  return json;
+}
+} // namespace
+
+nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecorder& recorder)
+{
+  nlohmann::ordered_json json;
+  json["name"]          = result.name;
+  json["repeat"]        = result.repeat;
+  json["start_seconds"] = result.start_seconds;
+  json["seconds"]       = result.seconds;
+  json["operations"]    = recorder.operations();
+  json["errors"]        = recorder.errors();
+  json["rate"]          = result.seconds > 0 ? static_cast<double>(recorder.operations()) / result.seconds : 0;
+  const auto [first, last] = std::minmax_element(result.rank_seconds.begin(), result.rank_seconds.end());
+  json["balance"] = result.rank_seconds.empty() || *last <= 0 ? 1.0 : *first / *last;
+  json["responding_seconds"]   = recorder.responding_seconds();
+  json["think_asked_seconds"]  = result.think_asked_seconds;
+  json["think_actual_seconds"] = result.think_actual_seconds;
+  auto latency                 = nlohmann::ordered_json::object();
+  for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
+  json["latency"]  = latency;
+  auto errors      = nlohmann::ordered_json::object();
+  for (size_t k = 0; k < op_count; ++k)
+    if (const auto kind = static_cast<OpKind>(k); recorder.has(kind) && recorder.of_kind(kind).errors > 0)
+      errors[std::string(name_of(kind))] = recorder.of_kind(kind).errors;
+  json["errors_by_operation"] = errors;
+  json["timeline"]            = timeline_json(recorder);
+  auto slowest                = nlohmann::ordered_json::array();
+  for (const auto& slow : recorder.slow())
+    slowest.push_back({{"op", name_of(slow.kind)},
+                       {"rank", slow.rank},
+                       {"start", static_cast<double>(slow.start_ns) * ns},
+                       {"seconds", static_cast<double>(slow.ns) * ns},
+                       {"dataset", slow.dataset},
+                       {"object", slow.object}});
+  json["slowest"]      = slowest;
+  json["rank_seconds"] = result.rank_seconds;
+  return json;
+}
+
+RunDirectory::RunDirectory(std::string path) : path_(std::move(path))
+{
+  if (path_.empty())
+    return;
+  std::error_code error;
+  if (fs::exists(path_, error))
+    throw InputError(fmt::format("The output directory '{}' exists already; name a new one, nothing is overwritten.", path_));
+  if (!fs::create_directories(path_, error))
+    throw RunError(fmt::format("The output directory '{}' can't be made: {}.", path_, error.message()));
+}
+
+void RunDirectory::begin(nlohmann::ordered_json header)
+{
+  json_           = std::move(header);
+  json_["status"] = "running";
+  json_["phases"] = nlohmann::ordered_json::array();
+  hlog_ = "#[HdrHistogram log, format version 1.3; values in nanoseconds; tag = phase.operation[.part]]\n"
+          "#[StartTime: 0.000 (seconds since the start of the run)]\n"
+          "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+  write();
+}
+
+void RunDirectory::add_phase(const PhaseResult& result, const PhaseRecorder& recorder, const nlohmann::ordered_json& more)
+{
+  json_["phases"].push_back(phase_to_json(result, recorder));
+  json_["phases"].back().update(more);
+  for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
+    hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
+                         static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
+  });
+  write();
+}
+
+void RunDirectory::end(const std::string& status, const nlohmann::ordered_json& more)
+{
+  json_["status"] = status;
+  json_.update(more);
+  write();
+}
+
+void RunDirectory::write()
+{
+  if (path_.empty())
+    return;
+  // The log first: a run.json never speaks of a phase whose histograms aren't there.
+  write_atomically(path_ + "/latency.hlog", hlog_);
+  write_atomically(path_ + "/run.json", json_.dump(1) + "\n");
+}
+
+} // namespace iocast

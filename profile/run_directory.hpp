@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "profile/recorder.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// Writes `text` to `file` so that a reader sees the old content or the new, never a part. @throws RunError
+void write_atomically(const std::string& file, const std::string& text);
+
+/// What is known of a finished phase beside its recorder.
+struct PhaseResult {
+  std::string name;
+  uint32_t repeat      = 0;
+  double start_seconds = 0; ///< since the start of the run
+  double seconds       = 0; ///< from the barrier to the last rank's last answer
+  std::vector<double> rank_seconds;
+  double think_asked_seconds  = 0; ///< sum over ranks of what the workload asked for
+  double think_actual_seconds = 0; ///< sum over ranks of what passed
+};
+
+/// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.
+nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecorder& recorder);
+
+/// A run directory while it is being written: run.json says "running" from the first moment on and "complete" or
+/// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part.
+class RunDirectory {
+public:
+  /// Makes the directory. @throws InputError when it exists, RunError when it can't be made
+  explicit RunDirectory(std::string path);
+
+  /// Sets the part of run.json that is known from the start, and writes it.
+  void begin(nlohmann::ordered_json header);
+  /// Adds a finished phase, with further keys if there are any; what is on disk then includes it.
+  void add_phase(const PhaseResult& result, const PhaseRecorder& recorder,
+                 const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+  /// Adds top-level keys and closes with this status: "complete" or "interrupted".
+  void end(const std::string& status, const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+
+  const nlohmann::ordered_json& json() const { return json_; }
+  const std::string& path() const { return path_; }
+
+private:
+  void write();
+
+  std::string path_; ///< empty: nothing is written, json() still works
+  nlohmann::ordered_json json_;
+  std::string hlog_;
+};
+
+} // namespace iocast

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// iocast-sim: a workload on a platform, simulated.
+#include "input/error.hpp"
+#include "models/law.hpp"
+#include "profile/summary.hpp"
+#include "sim/simgrid_compat.hpp"
+#include "sim/simulate.hpp"
+#include "workload/describe.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace iocast {
+namespace {
+
+constexpr const char* examples = R"(
+Examples:
+  iocast-sim --platform mistral --workload md-workbench --set iterations=100 --nodes 10 --ppn 10
+  iocast-sim --platform fitted.yaml --set waiting_factor=4 --nodes 1000 --ppn 24 --seed 7 --out runs/t4
+  iocast-sim --platform lustre --print-platform          the platform as it was understood, as JSON
+  iocast-sim --list platforms;  iocast-sim --describe station
+
+Exit status: 0 done, 1 failed, 2 bad input.)";
+
+struct Arguments {
+  std::string platform;
+  std::string workload = "md-workbench";
+  std::vector<std::string> settings;
+  long long nodes = 1;
+  long long ppn   = 1;
+  uint64_t seed   = 0;
+  std::string out;
+  std::string label;
+  std::string dump_ops;
+  std::string list;
+  std::string describe;
+  bool print_platform = false;
+  bool json           = false;
+};
+
+std::vector<Listed> listed(const std::string& what)
+{
+  if (what == "workloads")
+    return list_workloads();
+  if (what == "patterns")
+    return list_patterns();
+  std::vector<Listed> entries;
+  if (what == "platforms")
+    for (const auto& entry : platforms())
+      entries.push_back({entry.name, entry.description});
+  else if (what == "primitives")
+    for (const auto& entry : primitives())
+      entries.push_back({entry.name, entry.summary});
+  else
+    throw InputError(fmt::format("There is no list of '{}'. {}", what,
+                                 allowed_sentence(what, std::vector<std::string>{"workloads", "patterns", "platforms", "primitives"})));
+  return entries;
+}
+
+nlohmann::ordered_json description_of(const std::string& name)
+{
+  if (auto workload = describe_workload(name))
+    return *workload;
+  for (const auto& primitive : primitives())
+    if (primitive.name == name) {
+      nlohmann::ordered_json json{{"name", name}, {"kind", "primitive"}, {"summary", primitive.summary}};
+      for (const auto& [key, meaning] : primitive.keys)
+        json["keys"].push_back({{"name", key}, {"meaning", meaning}});
+      return json;
+    }
+  std::vector<std::string> names;
+  for (const auto& what : {"workloads", "patterns", "platforms", "primitives"})
+    for (const auto& entry : listed(what))
+      names.push_back(entry.name);
+  if (!name.ends_with(".yaml") && std::find(names.begin(), names.end(), name) == names.end())
+    throw InputError(fmt::format("Nothing is called '{}'. {}", name, allowed_sentence(name, names)));
+  auto json    = open_platform(name).to_json(false);
+  json["kind"] = "platform";
+  return json;
+}
+
+int run(const Arguments& given, const std::vector<std::string>& command)
+{
+  if (!given.list.empty()) {
+    print_list(given.list, listed(given.list), given.json);
+    return 0;
+  }
+  if (!given.describe.empty()) {
+    print_description(description_of(given.describe), given.json);
+    return 0;
+  }
+  if (given.platform.empty())
+    throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
+  SimulationRequest request{open_platform(given.platform), open_workload(given.workload, given.settings),
+                            make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command};
+  if (given.print_platform) {
+    fmt::print("{}\n", request.platform.to_json(true).dump());
+    return 0;
+  }
+  SimulationCost cost;
+  auto json = simulate(request, cost);
+  for (const auto& warning : json["warnings"])
+    fmt::print(stderr, "iocast-sim: {}\n", warning.get<std::string>());
+  json["simgrid"]             = simgrid_compat::version();
+  json["requests_per_second"] = static_cast<double>(cost.requests) / cost.wall_seconds;
+  json["requests"]            = cost.requests;
+  json["events"]              = cost.events;
+  json["wall_seconds"]        = cost.wall_seconds;
+  json["peak_rss_bytes"]      = cost.peak_rss_bytes;
+  if (given.json)
+    fmt::print("{}\n", json.dump());
+  else
+    fmt::print("{}{} requests simulated in {:.2f} s: {:.2f} million a second, {:.0f} MiB\n", summary_text(json), cost.requests,
+               cost.wall_seconds, static_cast<double>(cost.requests) / cost.wall_seconds * 1e-6,
+               static_cast<double>(cost.peak_rss_bytes) / 1048576);
+  return 0;
+}
+
+} // namespace
+} // namespace iocast
+
+int main(int argc, char** argv)
+{
+  using namespace iocast;
+  CLI::App app{"iocast-sim simulates a workload on a platform and reports throughput and the whole latency distribution."};
+  app.footer(examples);
+  app.set_version_flag("--version", std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
+  Arguments given;
+  app.add_option("--platform", given.platform, "platform of platforms/ by name, or a YAML file");
+  app.add_option("--workload", given.workload, "workload of the catalogue, pattern, or a YAML file")->capture_default_str();
+  app.add_option("--set", given.settings, "a parameter of the workload, name=value; may be repeated")->take_all();
+  app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
+  app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
+  app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
+  app.add_option("--out", given.out, "run directory to write; it must not exist");
+  app.add_option("--label", given.label, "a name for the run, kept in run.json");
+  app.add_option("--dump-ops", given.dump_ops, "directory for each rank's operations, one file a rank");
+  app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");
+  app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");
+  app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
+  app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    return run(given, {argv, argv + argc});
+  } catch (const InputError& error) {
+    fmt::print(stderr, "iocast-sim: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "iocast-sim: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/network.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace iocast {
+
+namespace s4u = simgrid_compat::s4u;
+
+namespace {
+constexpr double unlimited = 1e15; // bytes a second, for links whose bandwidth the platform leaves open
+} // namespace
+
+Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement) : servers_(platform.stations.size())
+{
+  const auto& spec      = platform.network;
+  auto* zone            = simgrid_compat::add_star_zone("cluster");
+  auto bandwidth        = [](double given) { return given > 0 ? given : unlimited; };
+  s4u::Link* backbone   = spec.backbone_bandwidth > 0 ? simgrid_compat::add_link(zone, "backbone", spec.backbone_bandwidth) : nullptr;
+  if (backbone)
+    backbone->set_latency(0);
+
+  // Each end has half of the one-way latency; the way up and the way down do not compete.
+  auto attach = [&](s4u::Host* host, double speed) {
+    std::vector<s4u::LinkInRoute> up;
+    std::vector<s4u::LinkInRoute> down;
+    auto* out = simgrid_compat::add_link(zone, host->get_name() + "-up", speed);
+    auto* in  = simgrid_compat::add_link(zone, host->get_name() + "-down", speed);
+    for (auto* link : {out, in})
+      link->set_latency(spec.latency / 2);
+    up.emplace_back(out);
+    if (backbone)
+      up.emplace_back(backbone);
+    down.emplace_back(in);
+    zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, up, false);
+    zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, down, false);
+  };
+
+  nodes_per_host_ = (placement.nodes() + most_hosts - 1) / most_hosts;
+  for (uint32_t first = 0; first < placement.nodes(); first += nodes_per_host_) {
+    const auto together = std::min(nodes_per_host_, placement.nodes() - first);
+    nodes_.push_back(simgrid_compat::add_host(zone, fmt::format("node-{}", first), 1e9));
+    attach(nodes_.back(), bandwidth(spec.node_bandwidth) * together);
+  }
+  for (const auto& route : platform.routes)
+    for (const auto& step : route.steps)
+      if (step.kind == Step::Kind::transfer && servers_[step.target].empty())
+        for (uint32_t i = 0; i < platform.stations[step.target].count; ++i) {
+          auto* host = simgrid_compat::add_host(zone, fmt::format("{}-{}", platform.stations[step.target].name, i), 1e9);
+          attach(host, bandwidth(spec.server_bandwidth));
+          servers_[step.target].push_back(host);
+        }
+  zone->seal();
+  simgrid_compat::on_comm_completion([this](const s4u::Comm& comm) { finished(comm); });
+}
+
+void Network::connect(System& system)
+{
+  system_ = &system;
+}
+
+void Network::start(const Transfer& transfer)
+{
+  s4u::Host* node   = nodes_[transfer.node / nodes_per_host_];
+  s4u::Host* server = servers_[transfer.station][transfer.instance];
+  auto comm         = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
+  comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
+  flows_[comm.get()] = {comm, transfer.job};
+  comm->start();
+}
+
+void Network::finished(const s4u::Comm& comm)
+{
+  const auto found = flows_.find(&comm);
+  if (found == flows_.end())
+    return;
+  const JobId job        = found->second.job;
+  const s4u::CommPtr end = found->second.comm; // outlives this callback
+  flows_.erase(found);
+  system_->transfer_done(job, s4u::Engine::get_clock());
+}
+
+bool needs_network(const Platform& platform, const Pattern& pattern)
+{
+  if (static_cast<double>(pattern.footprint().largest_size) < platform.network.flow_threshold)
+    return false;
+  return std::any_of(platform.routes.begin(), platform.routes.end(), [](const Route& route) {
+    return std::any_of(route.steps.begin(), route.steps.end(), [](const Step& step) { return step.kind == Step::Kind::transfer; });
+  });
+}
+
+} // namespace iocast

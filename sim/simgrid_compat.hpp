@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+//
+// The names that changed between SimGrid 3.32 (Debian 12) and 4.x, in one place.
+#include <functional>
+#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+#include <string>
+
+namespace iocast::simgrid_compat {
+
+namespace s4u = simgrid::s4u;
+
+#if SIMGRID_VERSION >= 40000
+inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host* host, const std::function<void()>& code)
+{
+  return host->add_actor(name, code);
+}
+inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name, double speed)
+{
+  return zone->add_host(name, speed);
+}
+inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double bandwidth)
+{
+  return zone->add_link(name, bandwidth);
+}
+inline s4u::NetZone* add_star_zone(const std::string& name)
+{
+  return s4u::Engine::get_instance()->get_netzone_root()->add_netzone_star(name);
+}
+inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& callback)
+{
+  s4u::Comm::on_completion_cb(callback);
+}
+#else
+inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host* host, const std::function<void()>& code)
+{
+  return s4u::Actor::create(name, host, code);
+}
+inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name, double speed)
+{
+  return zone->create_host(name, speed);
+}
+inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double bandwidth)
+{
+  return zone->create_link(name, bandwidth);
+}
+inline s4u::NetZone* add_star_zone(const std::string& name)
+{
+  return s4u::create_star_zone(name);
+}
+inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& callback)
+{
+  s4u::Activity::on_completion_cb([callback](s4u::Activity const& activity) {
+    if (const auto* comm = dynamic_cast<s4u::Comm const*>(&activity))
+      callback(*comm);
+  });
+}
+#endif
+
+inline std::string version()
+{
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  sg_version_get(&major, &minor, &patch);
+  return std::to_string(major) + "." + std::to_string(minor) + (patch ? "." + std::to_string(patch) : "");
+}
+
+} // namespace iocast::simgrid_compat

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/pattern.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace iocast {
+
+namespace {
+std::vector<PatternEntry>& registry()
+{
+  static std::vector<PatternEntry> entries;
+  return entries;
+}
+} // namespace
+
+bool register_pattern(PatternEntry entry)
+{
+  auto& entries = registry();
+  entries.insert(std::upper_bound(entries.begin(), entries.end(), entry,
+                                  [](const auto& a, const auto& b) { return a.name < b.name; }),
+                 std::move(entry));
+  return true;
+}
+
+const std::vector<PatternEntry>& patterns()
+{
+  return registry();
+}
+
+const PatternEntry& pattern_named(const std::string& name)
+{
+  std::vector<std::string> names;
+  for (const auto& entry : registry()) {
+    if (entry.name == name)
+      return entry;
+    names.push_back(entry.name);
+  }
+  throw InputError(fmt::format("There is no pattern '{}'. {}", name, allowed_sentence(name, names)));
+}
+
+} // namespace iocast

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "workload/arrivals.hpp"
+#include "workload/op.hpp"
+#include "workload/parameters.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// Where the ranks live: block mapping, rank r on node r / ranks_per_node.
+struct Placement {
+  uint32_t ranks          = 1;
+  uint32_t ranks_per_node = 1;
+
+  uint32_t nodes() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
+  uint32_t node_of(uint32_t rank) const { return rank / ranks_per_node; }
+};
+
+struct Phase {
+  std::string name;
+  uint32_t repeat = 0; ///< 1, 2, ... for repeated phases; 0 for a phase that happens once
+};
+
+/// All that one rank's stream remembers between two operations. A million of them fit in memory; what the numbers mean is
+/// the pattern's business. A fresh cursor with only the rank set stands before the first operation.
+struct Cursor {
+  uint32_t rank  = 0;
+  uint16_t phase = 0;
+  uint16_t step  = 0;
+  uint64_t i     = 0;
+  uint32_t j     = 0;
+  uint32_t a     = 0;
+  uint32_t b     = 0;
+  uint32_t c     = 0;
+};
+static_assert(sizeof(Cursor) == 32);
+
+/// What a whole run of a pattern will do, for dry runs and for refusing a run that can't fit.
+struct Footprint {
+  std::vector<std::pair<OpKind, uint64_t>> operations; ///< over all ranks
+  uint64_t bytes_written = 0;
+  uint64_t bytes_read    = 0;
+  uint64_t peak_objects  = 0;
+  uint64_t peak_bytes    = 0;
+  uint64_t largest_size  = 0; ///< of one operation, bytes
+};
+
+/// A workload as a pure generator: the operations of every rank, pulled one by one. It knows no MPI, no simulator, no clock,
+/// is immutable and so shared by all ranks; executors hold one Cursor a rank.
+class Pattern {
+public:
+  virtual ~Pattern() = default;
+
+  virtual const std::vector<Phase>& phases() const = 0;
+  /// The next operation of the cursor's rank; false at the end. Every phase begins with an OpKind::phase.
+  virtual bool next(Cursor& cursor, Op& op) const = 0;
+  virtual Arrivals arrivals() const = 0;
+  virtual Footprint footprint() const = 0;
+  /// Finished sentences on what is legal but probably not meant.
+  virtual std::vector<std::string> warnings() const { return {}; }
+
+  /// Writes the dataset's name at `out` and returns the end; no terminating zero, at most 64 bytes.
+  virtual char* name_dataset(uint64_t dataset, char* out) const = 0;
+  /// Writes the object's name within its dataset likewise.
+  virtual char* name_object(uint64_t object, char* out) const = 0;
+
+  /// What a data set must agree on to be used again by a later run: stored in the manifest and compared.
+  virtual nlohmann::ordered_json data_set() const = 0;
+  /// Where the data set stands after `phase`: the parameter overrides that make a later run go on from there.
+  virtual nlohmann::ordered_json position_after(size_t phase) const = 0;
+};
+
+/// One entry of the registry; a pattern registers itself from its own file in workload/patterns/.
+struct PatternEntry {
+  std::string name;
+  std::string summary;
+  std::string source; ///< paper or page
+  std::vector<Parameter> parameters;
+  std::function<std::unique_ptr<Pattern>(const Parameters&, const Placement&)> make;
+};
+
+bool register_pattern(PatternEntry entry);
+const std::vector<PatternEntry>& patterns();
+/// @throws InputError with the nearest match
+const PatternEntry& pattern_named(const std::string& name);
+
+} // namespace iocast

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workload/workload.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace fs = std::filesystem;
+
+namespace iocast {
+
+std::string data_directory(const std::string& name)
+{
+  std::vector<fs::path> places;
+  if (const char* home = std::getenv("IOCAST_HOME"))
+    places.emplace_back(home);
+  std::error_code ignored;
+  if (const auto program = fs::read_symlink("/proc/self/exe", ignored); !ignored)
+    places.push_back(program.parent_path().parent_path() / "share" / "iocast");
+  places.emplace_back(IOCAST_SOURCE_DIR);
+  for (const auto& place : places)
+    if (fs::is_directory(place / name, ignored))
+      return (place / name).string();
+  throw RunError(fmt::format("The directory '{}' of iocast is nowhere to be found; set IOCAST_HOME to where iocast lies.", name));
+}
+
+std::unique_ptr<Pattern> Workload::make(const Placement& placement) const
+{
+  return pattern->make(parameters, placement);
+}
+
+nlohmann::ordered_json Workload::to_json() const
+{
+  return {{"name", name}, {"pattern", pattern->name}, {"parameters", parameters.to_json()}};
+}
+
+std::vector<CatalogueEntry> catalogue()
+{
+  std::vector<CatalogueEntry> entries;
+  for (const auto& file : fs::directory_iterator(data_directory("workload/catalogue")))
+    if (file.path().extension() == ".yaml")
+      entries.push_back({file.path().stem().string(), YamlNode::load(file.path().string()).text_or("description", ""),
+                         file.path().string()});
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+namespace {
+Workload read_workload(const std::string& name, const std::string& file)
+{
+  const auto yaml = YamlNode::load(file);
+  yaml.allow_only({"schema_version", "description", "source", "pattern", "parameters"});
+  if (const double version = yaml["schema_version"].quantity(Unit::count); version != 1)
+    yaml["schema_version"].fail(fmt::format("schema version {:.0f} is unknown; this program reads version 1", version));
+  const auto pattern_name     = yaml["pattern"].text();
+  const PatternEntry* pattern = nullptr;
+  try {
+    pattern = &pattern_named(pattern_name);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", yaml["pattern"].where(), error.what()));
+  }
+  Workload workload{name, pattern, Parameters(pattern->parameters)};
+  if (const auto given = yaml.find("parameters"))
+    workload.parameters.set_all(*given);
+  return workload;
+}
+} // namespace
+
+Workload open_workload(const std::string& name_or_file, const std::vector<std::string>& settings)
+{
+  const bool is_file = name_or_file.ends_with(".yaml") || name_or_file.ends_with(".yml");
+  auto workload      = [&]() -> Workload {
+    if (is_file)
+      return read_workload(fs::path(name_or_file).stem().string(), name_or_file);
+    std::vector<std::string> names;
+    for (const auto& entry : catalogue()) {
+      if (entry.name == name_or_file)
+        return read_workload(entry.name, entry.file);
+      names.push_back(entry.name);
+    }
+    for (const auto& entry : patterns()) {
+      if (entry.name == name_or_file)
+        return {entry.name, &entry, Parameters(entry.parameters)};
+      names.push_back(entry.name);
+    }
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    throw InputError(fmt::format("There is no workload '{}'. {}", name_or_file, allowed_sentence(name_or_file, names)));
+  }();
+  for (const auto& setting : settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos)
+      throw InputError(fmt::format("'{}' is no setting; write --set name=value.", setting));
+    workload.parameters.set(setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return workload;
+}
+
+Placement make_placement(long long nodes, long long ranks_per_node)
+{
+  if (nodes < 1 || ranks_per_node < 1)
+    throw InputError(fmt::format("{} nodes with {} ranks each is no place to run; both are at least 1.", nodes, ranks_per_node));
+  if (nodes > 4'000'000'000LL / ranks_per_node)
+    throw InputError(fmt::format("{} nodes with {} ranks each are more than 4 billion ranks.", nodes, ranks_per_node));
+  return {static_cast<uint32_t>(nodes * ranks_per_node), static_cast<uint32_t>(ranks_per_node)};
+}
+
+} // namespace iocast

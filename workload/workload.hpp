@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "workload/pattern.hpp"
+
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// What is asked: a pattern with its parameters, under a name of the catalogue.
+struct Workload {
+  std::string name;
+  const PatternEntry* pattern;
+  Parameters parameters;
+
+  std::unique_ptr<Pattern> make(const Placement& placement) const;
+  nlohmann::ordered_json to_json() const;
+};
+
+/// Opens a workload by catalogue name (workload/catalogue/NAME.yaml), by YAML file, or by pattern name, then applies
+/// "key=value" settings.
+/// @throws InputError: nothing of that name (with the nearest match), bad keys, units or values (with file and line)
+Workload open_workload(const std::string& name_or_file, const std::vector<std::string>& settings);
+
+struct CatalogueEntry {
+  std::string name;
+  std::string description;
+  std::string file;
+};
+std::vector<CatalogueEntry> catalogue();
+
+/// A checked number of nodes and ranks per node.
+/// @throws InputError when either is zero or the product can't be numbered
+Placement make_placement(long long nodes, long long ranks_per_node);
+
+/// Where the files that belong to iocast lie (workload/catalogue, platforms): $IOCAST_HOME, else beside the installed
+/// programs, else the source tree they were built from.
+std::string data_directory(const std::string& name);
+
+} // namespace iocast
