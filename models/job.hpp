@@ -29,6 +29,8 @@ struct Job {
   double work      = 0; ///< service that the visit asked for, seconds at speed 1
   double demand    = 0; ///< what of it is still to get
   double slice_end = 0;
+  double piece_end = 0; ///< timeslice: when the present stretch of work ends; an event for another time is stale
+  float pace       = 1; ///< timeslice: speed of that stretch
 };
 
 using Jobs = std::vector<Job>;
@@ -37,8 +39,10 @@ using Jobs = std::vector<Job>;
 class JobQueue {
 public:
   bool empty() const { return head_ == nobody; }
+  uint32_t length() const { return length_; }
   void push_back(Jobs& jobs, JobId job)
   {
+    ++length_;
     jobs[job].next = nobody;
     if (head_ == nobody)
       head_ = job;
@@ -46,10 +50,19 @@ public:
       jobs[tail_].next = job;
     tail_ = job;
   }
+  void push_front(Jobs& jobs, JobId job)
+  {
+    ++length_;
+    jobs[job].next = head_;
+    if (head_ == nobody)
+      tail_ = job;
+    head_ = job;
+  }
   JobId pop_front(Jobs& jobs)
   {
     const JobId job = head_;
     if (job != nobody) {
+      --length_;
       head_ = jobs[job].next;
       if (head_ != nobody)
         __builtin_prefetch(&jobs[head_]);
@@ -58,8 +71,9 @@ public:
   }
 
 private:
-  JobId head_ = nobody;
-  JobId tail_ = nobody;
+  JobId head_      = nobody;
+  JobId tail_      = nobody;
+  uint32_t length_ = 0;
 };
 
 } // namespace iocast

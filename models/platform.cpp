@@ -139,6 +139,13 @@ private:
       station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
       if (station.discipline != Discipline::timeslice)
         station.quantum = 0;
+      if (const auto wakeup = yaml.find("wakeup")) {
+        const auto text = wakeup->text();
+        if (text != "preempts" && text != "queues")
+          wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
+        station.wakeup_preempts = text == "preempts";
+      }
+      station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
       station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
       station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
       yaml.finish();
@@ -225,7 +232,8 @@ private:
 
   static std::string unknown_op(const std::string& name)
   {
-    const std::vector<std::string> known(op_names.begin() + 1, op_names.end());
+    std::vector<std::string> known(op_names.begin() + 1, op_names.end());
+    known.push_back("wake");
     return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, known));
   }
 
@@ -314,8 +322,8 @@ private:
   void read_operations()
   {
     for (const auto& [name, yaml] : yaml_["operations"].entries()) {
-      const auto kind = op_named(name);
-      if (!kind || *kind == OpKind::phase)
+      const auto kind = name == "wake" ? OpKind::phase : op_named(name);
+      if (!kind || name == "phase")
         yaml.fail(unknown_op(name));
       Route& route     = platform_.routes[static_cast<size_t>(*kind)];
       route.served     = true;
@@ -332,14 +340,21 @@ private:
         for (const auto part : parts) {
           const auto steps = yaml.find(std::string(part));
           json.push_back({{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
-          route.steps.push_back(Step{.kind = Step::Kind::end_part});
+          add_marker(route, Step::Kind::end_part);
         }
       }
-      route.steps.push_back(Step{.kind = Step::Kind::end});
+      add_marker(route, Step::Kind::end);
       platform_.routes_json[name] = json;
     }
     lend_route(OpKind::mkdir, OpKind::create);
     lend_route(OpKind::rmdir, OpKind::unlink);
+  }
+
+  static void add_marker(Route& route, Step::Kind kind)
+  {
+    Step step;
+    step.kind = kind;
+    route.steps.push_back(step);
   }
 
   static std::string part_list(std::span<const std::string_view> parts)
@@ -412,7 +427,9 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"discipline", disciplines[static_cast<size_t>(station.discipline)]},
                                       {"quantum", station.quantum},
                                       {"contention", station.contention},
-                                      {"coherency", station.coherency}};
+                                      {"coherency", station.coherency},
+                                      {"crowding", station.crowding},
+                                      {"wakeup", station.wakeup_preempts ? "preempts" : "queues"}};
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
   for (const auto& lock : locks)
@@ -463,7 +480,9 @@ const std::vector<PrimitiveEntry>& primitives()
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
-        {"coherency", "kappa of the same law"}}},
+        {"coherency", "kappa of the same law"},
+        {"crowding", "a service that starts while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
+        {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
       {"limit", "how many requests may be on their way at once; a step 'limit' holds a slot while its steps run",
        {{"slots", "requests at once"}, {"per", "node (default) or system"}}},
       {"lock", "an exclusive lock that a visit holds for its lock_share, keeping its server while it waits",

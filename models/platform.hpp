@@ -22,8 +22,10 @@ struct StationSpec {
   uint32_t servers      = 1;
   Discipline discipline = Discipline::fcfs;
   double quantum        = 0; ///< seconds, timeslice only
+  bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
   double contention     = 0;
   double coherency      = 0;
+  double crowding       = 0; ///< service is 1 + crowding ln(1 + waiting / servers) times as long
 
   /// Speed of each of n busy servers, 1 for n = 1: Gunther's universal scalability law as a rate inside the queue.
   double speed(uint32_t n) const { return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0)); }
@@ -96,7 +98,7 @@ struct Platform {
   std::vector<StallSpec> stalls;
   std::vector<BackgroundSpec> background;
   NetworkSpec network;
-  std::array<Route, op_count> routes;
+  std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
 
   /// The resolved platform of docs/platforms.md.

@@ -67,6 +67,8 @@ private:
 struct StationInstance {
   uint32_t busy = 0;
   JobQueue waiting;
+  std::vector<JobId> running; ///< timeslice only: who holds a server
+  uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
 
   /// True when a server was free.
   bool seize(Jobs& jobs, JobId job, uint32_t servers)

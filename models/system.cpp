@@ -120,17 +120,18 @@ bool System::run(double horizon, uint64_t most_events)
 void System::handle(const Calendar::Event& event)
 {
   switch (static_cast<EventKind>(event.kind)) {
-    case EventKind::start_op:
-      start_op(event.who);
+    case EventKind::wake:
+      wake(event.who);
       break;
     case EventKind::resume:
       advance(event.who);
       break;
     case EventKind::served:
+      served(event.who);
+      break;
+    case EventKind::slice_over:
       if (jobs_[event.who].in_timeslice)
         slice_over(event.who);
-      else
-        served(event.who);
       break;
     case EventKind::shared_departure:
       shared_departure(event.who);
@@ -181,6 +182,21 @@ void System::start_op(JobId id)
     advance(id);
 }
 
+/// The think time is over; what waking up costs comes before the next operation and is in nobody's response time.
+void System::wake(JobId id)
+{
+  Job& job = jobs_[id];
+  job.kind  = OpKind::phase;
+  job.at    = 0;
+  job.draws = 0;
+  if (platform_.routes[0].served) {
+    advance(id);
+  } else {
+    think_actual_ += now_;
+    start_op(id);
+  }
+}
+
 /// Goes through the route until something takes time or must be waited for.
 void System::advance(JobId id)
 {
@@ -227,14 +243,20 @@ void System::advance(JobId id)
         break;
       }
       case Step::Kind::end: {
+        if (job.kind == OpKind::phase) { // awake
+          think_actual_ += now_;
+          if (!pull_op(id))
+            return;
+          break;
+        }
         finish_op(id);
         const double response = now_ - clients_[id].op_start;
         const double think    = arrivals_.think_seconds(response);
         if (think > 0) {
           const double actual = think + platform_.think_overshoot;
           think_asked_ += think;
-          think_actual_ += actual;
-          push(now_ + actual, EventKind::start_op, id);
+          think_actual_ -= now_; // until the next operation starts
+          push(now_ + actual, EventKind::wake, id);
           return;
         }
         if (!pull_op(id))
@@ -308,6 +330,8 @@ void System::begin_visit(JobId id, const Step& step)
     jobs_[id].instance = instance_for(id, station.spec);
   }
   Job& job   = jobs_[id];
+  if (station.spec.crowding > 0)
+    work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
   job.work   = work;
   job.demand = work;
   job.asked  = now_;
@@ -438,8 +462,7 @@ void System::schedule_departure(Station& station, uint32_t instance)
 
 void System::shared_departure(uint32_t instance_number)
 {
-  const auto after        = std::upper_bound(first_instances_.begin(), first_instances_.end(), instance_number);
-  Station& station        = stations_[static_cast<size_t>(after - first_instances_.begin()) - 1];
+  Station& station        = station_of_instance(instance_number);
   const uint32_t instance = instance_number - station.first_instance;
   SharedServers& servers  = station.shared[instance];
   if (servers.empty() || servers.scheduled != now_)
@@ -454,36 +477,73 @@ void System::shared_departure(uint32_t instance_number)
 
 void System::enter_timeslice(JobId id)
 {
-  const Step& step      = step_of(id);
-  Station& station      = stations_[step.target];
+  const uint32_t target = step_of(id).target;
+  Station& station      = stations_[target];
   Job& job              = jobs_[id];
-  const uint32_t number = station.first_instance + job.instance;
-  if (job.core != nobody && job.core != number)
+  if (job.core != nobody && job.core != station.first_instance + job.instance)
     leave_core(id);
   job.in_timeslice = true;
   job.since        = now_;
   if (job.core == nobody) {
-    if (!station.instances[job.instance].seize(jobs_, id, station.spec.servers))
+    StationInstance& instance = station.instances[job.instance];
+    if (instance.busy < station.spec.servers)
+      ++instance.busy;
+    else if (!station.spec.wakeup_preempts || !preempt(station, job.instance)) {
+      instance.waiting.push_back(jobs_, id);
       return;
-    job.core      = number;
-    job.slice_end = now_ + station.spec.quantum;
+    }
+    take_core(id, station, job.instance);
   }
   run_slice(id);
+}
+
+/// The server is counted as busy already.
+void System::take_core(JobId id, Station& station, uint32_t instance)
+{
+  jobs_[id].core      = station.first_instance + instance;
+  jobs_[id].slice_end = now_ + station.spec.quantum;
+  station.instances[instance].running.push_back(id);
+}
+
+void System::give_up_core(JobId id, StationInstance& instance)
+{
+  jobs_[id].core = nobody;
+  auto& running  = instance.running;
+  *std::find(running.begin(), running.end(), id) = running.back();
+  running.pop_back();
+}
+
+/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was.
+bool System::preempt(Station& station, uint32_t number)
+{
+  StationInstance& instance = station.instances[number];
+  for (size_t tries = 0; tries < instance.running.size(); ++tries) {
+    const JobId victim = instance.running[instance.next_victim++ % instance.running.size()];
+    Job& job           = jobs_[victim];
+    if (!job.in_timeslice || job.piece_end <= now_)
+      continue; // between two visits, or done at this very moment
+    job.demand    = std::max((job.piece_end - now_) * job.pace + job.demand, 0.0);
+    job.piece_end = -1;
+    give_up_core(victim, instance);
+    instance.waiting.push_front(jobs_, victim);
+    return true;
+  }
+  return false;
 }
 
 /// The job holds a server; it works until it is done or its slice is over.
 void System::run_slice(JobId id)
 {
   Station& station          = stations_[step_of(id).target];
-  StationInstance& instance = station.instances[jobs_[id].instance];
+  const uint32_t number     = jobs_[id].instance;
+  StationInstance& instance = station.instances[number];
   if (jobs_[id].slice_end <= now_) {
     if (!instance.waiting.empty()) {
-      jobs_[id].core   = nobody;
-      const JobId next = instance.release(jobs_);
+      give_up_core(id, instance);
+      const JobId next = instance.waiting.pop_front(jobs_);
       instance.waiting.push_back(jobs_, id);
-      jobs_[next].core      = station.first_instance + jobs_[next].instance;
-      jobs_[next].slice_end = now_ + station.spec.quantum;
-      id                    = next;
+      take_core(next, station, number);
+      id = next;
     } else {
       jobs_[id].slice_end = now_ + station.spec.quantum;
     }
@@ -493,11 +553,15 @@ void System::run_slice(JobId id)
   const double need  = job.demand / speed;
   const double piece = std::min(need, job.slice_end - now_);
   job.demand         = piece == need ? 0 : job.demand - piece * speed;
-  push(now_ + piece, EventKind::served, id);
+  job.pace           = static_cast<float>(speed);
+  job.piece_end      = now_ + piece;
+  push(job.piece_end, EventKind::slice_over, id);
 }
 
 void System::slice_over(JobId id)
 {
+  if (jobs_[id].piece_end != now_)
+    return; // it was preempted since
   if (jobs_[id].demand > 0) {
     run_slice(id);
     return;
@@ -511,15 +575,23 @@ void System::slice_over(JobId id)
 
 void System::leave_core(JobId id)
 {
-  const auto after = std::upper_bound(first_instances_.begin(), first_instances_.end(), jobs_[id].core);
-  Station& station = stations_[static_cast<size_t>(after - first_instances_.begin()) - 1];
-  const uint32_t instance = jobs_[id].core - station.first_instance;
-  jobs_[id].core          = nobody;
-  if (const JobId next = station.instances[instance].release(jobs_); next != nobody) {
-    jobs_[next].core      = station.first_instance + instance;
-    jobs_[next].slice_end = now_ + station.spec.quantum;
-    run_slice(next);
+  Station& station          = station_of_instance(jobs_[id].core);
+  const uint32_t number     = jobs_[id].core - station.first_instance;
+  StationInstance& instance = station.instances[number];
+  give_up_core(id, instance);
+  const JobId next = instance.waiting.pop_front(jobs_);
+  if (next == nobody) {
+    --instance.busy;
+    return;
   }
+  take_core(next, station, number);
+  run_slice(next);
+}
+
+Station& System::station_of_instance(uint32_t instance_number)
+{
+  const auto after = std::upper_bound(first_instances_.begin(), first_instances_.end(), instance_number);
+  return stations_[static_cast<size_t>(after - first_instances_.begin()) - 1];
 }
 
 // ---- transfers and the work of others ---------------------------------------------------------------------------------
@@ -591,7 +663,8 @@ double System::draw(JobId id, const Step& step)
   const auto word = job.draws++ % 4U;
   // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
   if (word == 0 && is_client(id))
-    job.words = random_words(options_.seed, Stream::service, id, clients_[id].operations << 8 | job.draws);
+    job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
+                             clients_[id].operations << 8 | job.draws);
   return step.law->at(to_uniform(job.words[word]));
 }
 

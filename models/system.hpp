@@ -36,7 +36,7 @@ struct VisitSums {
   double lock_wait = 0;
   double stall     = 0;
 };
-using StationSums = std::vector<std::array<VisitSums, op_count>>; ///< by station; index 0 (OpKind::phase) is work of others
+using StationSums = std::vector<std::array<VisitSums, op_count>>; ///< by station; index 0 (OpKind::phase) is work of others and waking up
 
 struct FinishedPhase {
   size_t number;
@@ -83,7 +83,7 @@ public:
   uint64_t events() const { return events_; }
 
 private:
-  enum class EventKind : uint32_t { start_op, resume, served, shared_departure, stall_over, background };
+  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background };
 
   struct Client {
     Cursor cursor;
@@ -99,6 +99,7 @@ private:
   // an operation's life
   bool pull_op(JobId id);
   void start_op(JobId id);
+  void wake(JobId id);
   void advance(JobId id);
   void finish_op(JobId id);
   void reach_barrier();
@@ -116,9 +117,13 @@ private:
   void shared_departure(uint32_t instance_number);
   // a visit to a timeslice station
   void enter_timeslice(JobId id);
+  void take_core(JobId id, Station& station, uint32_t instance);
   void run_slice(JobId id);
   void slice_over(JobId id);
   void leave_core(JobId id);
+  void give_up_core(JobId id, StationInstance& instance);
+  bool preempt(Station& station, uint32_t instance);
+  Station& station_of_instance(uint32_t instance_number);
 
   void transfer(JobId id, const Step& step);
   void schedule_background(uint32_t which);

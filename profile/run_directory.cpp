@@ -69,6 +69,19 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
   }
 }
 
+/// Beyond this many ranks their end times are given as percentiles.
+constexpr size_t most_ranks_listed = 10'000;
+
+/// The values at 0 %, 1 %, ... 100 %.
+std::vector<double> percentiles(std::vector<double> values)
+{
+  std::sort(values.begin(), values.end());
+  std::vector<double> result;
+  for (size_t percent = 0; percent <= 100; ++percent)
+    result.push_back(values[percent * (values.size() - 1) / 100]);
+  return result;
+}
+
 nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
 {
   int64_t width = 0;
@@ -133,7 +146,10 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
                        {"dataset", slow.dataset},
                        {"object", slow.object}});
   json["slowest"]      = slowest;
-  json["rank_seconds"] = result.rank_seconds;
+  if (result.rank_seconds.size() <= most_ranks_listed)
+    json["rank_seconds"] = result.rank_seconds;
+  else
+    json["rank_seconds_quantiles"] = percentiles(result.rank_seconds);
   return json;
 }
 

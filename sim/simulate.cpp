@@ -30,7 +30,7 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
       const auto n = static_cast<double>(sums.visits);
       visits += sums.visits;
       busy += sums.total - sums.wait;
-      operations[k == 0 ? "background" : std::string(op_names[k])] = {
+      operations[k == 0 ? "others" : std::string(op_names[k])] = {
           {"visits", sums.visits},
           {"wait", sums.wait / n},
           {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall) / n},
@@ -54,8 +54,6 @@ void configure_simgrid()
   Engine::set_config("network/model:CM02");
   Engine::set_config("network/TCP-gamma:0");
   Engine::set_config("network/crosstraffic:0");
-  // 3.32 would otherwise print a line for each setting.
-  Engine::set_config("contexts/stack-size:64");
 }
 } // namespace
 

@@ -7,7 +7,7 @@
 namespace iocast {
 
 /// Who draws. Streams keep draws for different purposes apart, so that adding one changes no other.
-enum class Stream : uint32_t { service = 0, node_speed = 1, stall = 2, background = 3, content = 4 };
+enum class Stream : uint32_t { service = 0, node_speed = 1, stall = 2, background = 3, content = 4, wake = 5 };
 
 /// Four independent 32-bit words that depend on nothing but their arguments: Philox4x32-10 of Salmon et al., "Parallel random
 /// numbers: as easy as 1, 2, 3", SC11. Real and simulated runs draw the same.
