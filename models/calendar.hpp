@@ -18,6 +18,7 @@ public:
 
   bool empty() const { return heap_.empty(); }
   size_t size() const { return heap_.size(); }
+  void reserve(size_t events) { heap_.reserve(events); }
   double next_time() const { return heap_.front().time; }
   const Event& top() const { return heap_.front(); }
 

@@ -11,24 +11,28 @@
 
 namespace iocast {
 
+namespace {
+constexpr int normal_cells     = 1 << 14;
+constexpr double normal_margin = 64.0 / normal_cells; ///< beyond it the curve bends too much for straight lines
+
+std::array<double, normal_cells + 1> make_normal_table()
+{
+  std::array<double, normal_cells + 1> values{};
+  const boost::math::normal_distribution<double> normal;
+  for (int i = 1; i < normal_cells; ++i)
+    values[i] = boost::math::quantile(normal, static_cast<double>(i) / normal_cells);
+  return values;
+}
+const std::array<double, normal_cells + 1> normal_table = make_normal_table();
+} // namespace
+
 double normal_quantile(double u)
 {
-  constexpr int cells      = 1 << 14;
-  constexpr double exact   = 1e-4;
-  static const auto& table = *[] {
-    static std::array<double, cells + 1> values;
-    const boost::math::normal_distribution<double> normal;
-    for (int i = 1; i < cells; ++i)
-      values[i] = boost::math::quantile(normal, static_cast<double>(i) / cells);
-    values[0]     = -values[cells - 1];
-    values[cells] = values[cells - 1];
-    return &values;
-  }();
-  if (u < exact || u > 1 - exact || u < 64.0 / cells || u > 1 - 64.0 / cells)
+  if (u < normal_margin || u > 1 - normal_margin)
     return boost::math::quantile(boost::math::normal_distribution<double>(), u);
-  const double place = u * cells;
+  const double place = u * normal_cells;
   const int cell     = static_cast<int>(place);
-  return table[cell] + (place - cell) * (table[cell + 1] - table[cell]);
+  return normal_table[cell] + (place - cell) * (normal_table[cell + 1] - normal_table[cell]);
 }
 
 double Law::cumulative(double x) const

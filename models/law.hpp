@@ -44,7 +44,7 @@ LawPointer read_law(const YamlNode& yaml);
 /// {"law", "mean", "variance", "quantiles"}: 1001 values at (i + 0.5) / 1001; without them when `quantiles` is false.
 nlohmann::ordered_json law_to_json(const Law& law, bool quantiles);
 
-/// Standard normal quantile by table, good to 1e-6 between 1e-4 and 1 - 1e-4 and exact beyond.
+/// Standard normal quantile: a table with straight lines (absolute error below 2e-4 at its worst, near 0.4 % and 99.6 %), exact beyond.
 double normal_quantile(double u);
 
 /// The kinds of law, with one line each, for `describe`.

@@ -8,23 +8,24 @@ namespace iocast {
 class Limit {
 public:
   /// True when a slot was free; otherwise the job waits and will be returned by a release().
-  bool acquire(Jobs& jobs, JobId job, uint32_t slots)
+  bool acquire(Links& links, JobId job, uint32_t slots)
   {
     if (used_ < slots) {
       ++used_;
       return true;
     }
-    waiting_.push_back(jobs, job);
+    waiting_.push_back(links, job);
     return false;
   }
   /// The job that gets the slot now, or nobody.
-  JobId release(Jobs& jobs)
+  JobId release(Links& links)
   {
-    const JobId next = waiting_.pop_front(jobs);
+    const JobId next = waiting_.pop_front(links);
     if (next == nobody)
       --used_;
     return next;
   }
+  JobId front() const { return waiting_.front(); }
   uint32_t used() const { return used_; }
 
 private:

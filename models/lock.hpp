@@ -14,11 +14,11 @@ public:
   LockTable() : slots_(64) {}
 
   /// True when the lock was free; otherwise the job waits and will be returned by a release().
-  bool acquire(Jobs& jobs, uint64_t key, JobId job)
+  bool acquire(Links& links, uint64_t key, JobId job)
   {
     size_t at = find(key);
     if (slots_[at].held) {
-      slots_[at].waiting.push_back(jobs, job);
+      slots_[at].waiting.push_back(links, job);
       return false;
     }
     if (2 * (held_ + 1) > slots_.size()) {
@@ -31,10 +31,10 @@ public:
   }
 
   /// The job that gets the lock now, or nobody.
-  JobId release(Jobs& jobs, uint64_t key)
+  JobId release(Links& links, uint64_t key)
   {
     const size_t at  = find(key);
-    const JobId next = slots_[at].waiting.pop_front(jobs);
+    const JobId next = slots_[at].waiting.pop_front(links);
     if (next == nobody)
       erase(at);
     return next;

@@ -71,19 +71,19 @@ struct StationInstance {
   uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
 
   /// True when a server was free.
-  bool seize(Jobs& jobs, JobId job, uint32_t servers)
+  bool seize(Links& links, JobId job, uint32_t servers)
   {
     if (busy < servers) {
       ++busy;
       return true;
     }
-    waiting.push_back(jobs, job);
+    waiting.push_back(links, job);
     return false;
   }
   /// The job that gets the server now, or nobody.
-  JobId release(Jobs& jobs)
+  JobId release(Links& links)
   {
-    const JobId next = waiting.pop_front(jobs);
+    const JobId next = waiting.pop_front(links);
     if (next == nobody)
       --busy;
     return next;
@@ -96,6 +96,7 @@ struct Station {
   std::vector<StationInstance> instances;
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
   std::vector<double> speeds;        ///< speed of each of n busy servers, n = 0 ... servers; empty: always 1
+  bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
   uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations
 
   Station(const StationSpec& station, uint32_t nodes, uint32_t first) : spec(station), first_instance(first)

@@ -34,6 +34,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     , arrivals_(pattern.arrivals())
     , on_phase_(std::move(on_phase))
     , jobs_(placement.ranks)
+    , links_(placement.ranks, nobody)
     , clients_(placement.ranks)
     , node_speed_(placement.nodes(), 1.0F)
     , limits_(platform.limits.size())
@@ -72,6 +73,19 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   if (!options.op_stream_directory.empty())
     for (uint32_t rank = 0; rank < placement.ranks; ++rank)
       op_streams_.emplace_back(options.op_stream_directory, rank);
+  if (std::any_of(platform.stations.begin(), platform.stations.end(),
+                  [](const auto& spec) { return spec.discipline == Discipline::timeslice; }))
+    slices_.resize(placement.ranks);
+  for (const double bandwidth :
+       {platform.network.node_bandwidth, platform.network.server_bandwidth, platform.network.backbone_bandwidth})
+    if (bandwidth > 0)
+      slowest_link_ = std::min(slowest_link_, bandwidth);
+  for (size_t i = 0; i < stations_.size(); ++i) {
+    const auto& spec          = stations_[i].spec;
+    stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
+                               spec.servers >= placement.ranks_per_node && stalls_at_[i].empty();
+  }
+  calendar_.reserve(placement.ranks + platform.background.size() + 64);
   for (uint32_t rank = 0; rank < placement.ranks; ++rank)
     clients_[rank].cursor.rank = rank;
 }
@@ -94,16 +108,8 @@ bool System::run(double horizon, uint64_t most_events)
     if (events_ >= stop)
       return false;
     const auto event = calendar_.pop();
-    if (!calendar_.empty()) {
-      // Where the next event will look.
-      const JobId soon = calendar_.top().who;
-      if (soon < jobs_.size()) {
-        __builtin_prefetch(&jobs_[soon]);
-        __builtin_prefetch(reinterpret_cast<const char*>(&jobs_[soon]) + 64);
-        if (soon < clients_.size())
-          __builtin_prefetch(&clients_[soon]);
-      }
-    }
+    if (!calendar_.empty() && is_client(calendar_.top().who))
+      prefetch(calendar_.top().who);
     now_ = event.time;
     ++events_;
     handle(event);
@@ -197,51 +203,76 @@ void System::wake(JobId id)
   }
 }
 
-/// Goes through the route until something takes time or must be waited for.
+/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that never
+/// make anyone wait) is added up and costs one event.
 void System::advance(JobId id)
 {
+  double ahead = 0;
   for (;;) {
     Job& job         = jobs_[id];
     const Step& step = step_of(id);
     switch (step.kind) {
-      case Step::Kind::delay: {
-        const double delay = draw(id, step);
+      case Step::Kind::delay:
+        ahead += draw(id, step);
         ++job.at;
-        if (delay > 0) {
-          push(now_ + delay, EventKind::resume, id);
-          return;
+        continue;
+      case Step::Kind::visit:
+        if (stations_[step.target].never_waits && step.lock < 0) {
+          const double work = work_of(id, step);
+          VisitSums& sums   = sums_of(id);
+          ++sums.visits;
+          sums.total += work;
+          ahead += work;
+          ++job.at;
+          continue;
         }
         break;
+      case Step::Kind::transfer:
+        if (!is_flow(id)) {
+          ahead += transfer_seconds(id);
+          ++job.at;
+          continue;
+        }
+        break;
+      case Step::Kind::end_part: {
+        Client& client                   = clients_[id];
+        const double end                 = now_ + ahead;
+        client.part_ns[job.parts_done++] = to_ns(end - client.part_start);
+        client.part_start                = end;
+        ++job.at;
+        continue;
       }
+      default:
+        break;
+    }
+    if (ahead > 0) {
+      push(now_ + ahead, EventKind::resume, id);
+      if (step.kind == Step::Kind::release)
+        if (const JobId soon = limit_for(id, step).front(); soon != nobody)
+          prefetch(soon);
+      return;
+    }
+    switch (step.kind) {
       case Step::Kind::visit:
         begin_visit(id, step);
         return;
-      case Step::Kind::seize: {
-        const auto& spec = platform_.limits[step.target];
-        Limit& limit     = limits_[step.target][spec.per == Per::node ? placement_.node_of(id) : 0];
-        if (!limit.acquire(jobs_, id, spec.slots))
+      case Step::Kind::seize:
+        if (!limit_for(id, step).acquire(links_, id, platform_.limits[step.target].slots))
           return;
         ++job.at;
         break;
-      }
-      case Step::Kind::release: {
-        const auto& spec = platform_.limits[step.target];
-        Limit& limit     = limits_[step.target][spec.per == Per::node ? placement_.node_of(id) : 0];
-        if (const JobId next = limit.release(jobs_); next != nobody)
+      case Step::Kind::release:
+        if (const JobId next = limit_for(id, step).release(links_); next != nobody) {
           granted_.push_back(next);
+          prefetch(next);
+        }
         ++job.at;
         break;
-      }
       case Step::Kind::transfer:
-        transfer(id, step);
-        return;
-      case Step::Kind::end_part: {
-        Client& client                   = clients_[id];
-        client.part_ns[job.parts_done++] = to_ns(now_ - client.part_start);
-        client.part_start                = now_;
         ++job.at;
-        break;
-      }
+        new_transfers_.push_back({id, placement_.node_of(id), step.target, instance_for(id, platform_.stations[step.target]),
+                                  static_cast<double>(clients_[id].op.size), step.to_server});
+        return;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) { // awake
           think_actual_ += now_;
@@ -263,6 +294,8 @@ void System::advance(JobId id)
           return;
         break;
       }
+      default:
+        break;
     }
   }
 }
@@ -318,18 +351,26 @@ void System::end_phase()
 
 // ---- a visit to a station ---------------------------------------------------------------------------------------------
 
-void System::begin_visit(JobId id, const Step& step)
+/// The service that a visit asks for, seconds at speed 1.
+double System::work_of(JobId id, const Step& step)
 {
-  Station& station = stations_[step.target];
-  double work      = draw(id, step);
+  double work = draw(id, step);
   if (is_client(id)) {
     if (step.bandwidth > 0)
       work += static_cast<double>(clients_[id].op.size) / step.bandwidth;
-    if (station.spec.per == Per::node)
+    if (stations_[step.target].spec.per == Per::node)
       work *= node_speed_[placement_.node_of(id)];
-    jobs_[id].instance = instance_for(id, station.spec);
   }
-  Job& job   = jobs_[id];
+  return work;
+}
+
+void System::begin_visit(JobId id, const Step& step)
+{
+  Station& station = stations_[step.target];
+  double work      = work_of(id, step);
+  if (is_client(id))
+    jobs_[id].instance = instance_for(id, station.spec);
+  Job& job = jobs_[id];
   if (station.spec.crowding > 0)
     work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
   job.work   = work;
@@ -347,7 +388,7 @@ void System::begin_visit(JobId id, const Step& step)
       begin_service(id);
       break;
     case Discipline::fcfs:
-      if (station.instances[job.instance].seize(jobs_, id, station.spec.servers))
+      if (station.instances[job.instance].seize(links_, id, station.spec.servers))
         begin_service(id);
       break;
   }
@@ -383,7 +424,7 @@ void System::take_lock(JobId id)
   Job& job         = jobs_[id];
   if (step.lock >= 0 && step.lock_share > 0) {
     job.locked = true;
-    if (!locks_.acquire(jobs_, lock_key(id, step.lock), id))
+    if (!locks_.acquire(links_, lock_key(id, step.lock), id))
       return;
   }
   serve(id);
@@ -414,7 +455,7 @@ void System::served(JobId id)
   Job& job = jobs_[id];
   if (job.locked) {
     job.locked = false;
-    if (const JobId next = locks_.release(jobs_, lock_key(id, step_of(id).lock)); next != nobody)
+    if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
       serve(next);
     if (job.demand > 0) {
       serve(id);
@@ -433,8 +474,12 @@ void System::end_visit(JobId id)
   ++sums.visits;
   sums.total += now_ - job.asked;
   if (station.spec.discipline == Discipline::fcfs) {
-    if (const JobId next = station.instances[job.instance].release(jobs_); next != nobody)
+    auto& instance = station.instances[job.instance];
+    if (const JobId next = instance.release(links_); next != nobody) {
+      if (const JobId soon = instance.waiting.front(); soon != nobody && is_client(soon))
+        prefetch(soon);
       begin_service(next);
+    }
   } else {
     sums.wait += std::max(0.0, now_ - job.since - job.work);
   }
@@ -480,16 +525,17 @@ void System::enter_timeslice(JobId id)
   const uint32_t target = step_of(id).target;
   Station& station      = stations_[target];
   Job& job              = jobs_[id];
-  if (job.core != nobody && job.core != station.first_instance + job.instance)
+  const JobId core      = slices_[id].core;
+  if (core != nobody && core != station.first_instance + job.instance)
     leave_core(id);
   job.in_timeslice = true;
   job.since        = now_;
-  if (job.core == nobody) {
+  if (slices_[id].core == nobody) {
     StationInstance& instance = station.instances[job.instance];
     if (instance.busy < station.spec.servers)
       ++instance.busy;
     else if (!station.spec.wakeup_preempts || !preempt(station, job.instance)) {
-      instance.waiting.push_back(jobs_, id);
+      instance.waiting.push_back(links_, id);
       return;
     }
     take_core(id, station, job.instance);
@@ -500,15 +546,15 @@ void System::enter_timeslice(JobId id)
 /// The server is counted as busy already.
 void System::take_core(JobId id, Station& station, uint32_t instance)
 {
-  jobs_[id].core      = station.first_instance + instance;
-  jobs_[id].slice_end = now_ + station.spec.quantum;
+  slices_[id].core = station.first_instance + instance;
+  slices_[id].end  = now_ + station.spec.quantum;
   station.instances[instance].running.push_back(id);
 }
 
 void System::give_up_core(JobId id, StationInstance& instance)
 {
-  jobs_[id].core = nobody;
-  auto& running  = instance.running;
+  slices_[id].core = nobody;
+  auto& running    = instance.running;
   *std::find(running.begin(), running.end(), id) = running.back();
   running.pop_back();
 }
@@ -519,13 +565,13 @@ bool System::preempt(Station& station, uint32_t number)
   StationInstance& instance = station.instances[number];
   for (size_t tries = 0; tries < instance.running.size(); ++tries) {
     const JobId victim = instance.running[instance.next_victim++ % instance.running.size()];
-    Job& job           = jobs_[victim];
-    if (!job.in_timeslice || job.piece_end <= now_)
+    Slice& slice       = slices_[victim];
+    if (!jobs_[victim].in_timeslice || slice.stretch_end <= now_)
       continue; // between two visits, or done at this very moment
-    job.demand    = std::max((job.piece_end - now_) * job.pace + job.demand, 0.0);
-    job.piece_end = -1;
+    jobs_[victim].demand += (slice.stretch_end - now_) * slice.pace;
+    slice.stretch_end = -1;
     give_up_core(victim, instance);
-    instance.waiting.push_front(jobs_, victim);
+    instance.waiting.push_front(links_, victim);
     return true;
   }
   return false;
@@ -537,30 +583,31 @@ void System::run_slice(JobId id)
   Station& station          = stations_[step_of(id).target];
   const uint32_t number     = jobs_[id].instance;
   StationInstance& instance = station.instances[number];
-  if (jobs_[id].slice_end <= now_) {
+  if (slices_[id].end <= now_) {
     if (!instance.waiting.empty()) {
       give_up_core(id, instance);
-      const JobId next = instance.waiting.pop_front(jobs_);
-      instance.waiting.push_back(jobs_, id);
+      const JobId next = instance.waiting.pop_front(links_);
+      instance.waiting.push_back(links_, id);
       take_core(next, station, number);
       id = next;
     } else {
-      jobs_[id].slice_end = now_ + station.spec.quantum;
+      slices_[id].end = now_ + station.spec.quantum;
     }
   }
   Job& job           = jobs_[id];
+  Slice& slice       = slices_[id];
   const double speed = station.speeds.empty() ? 1 : station.speeds[instance.busy];
   const double need  = job.demand / speed;
-  const double piece = std::min(need, job.slice_end - now_);
-  job.demand         = piece == need ? 0 : job.demand - piece * speed;
-  job.pace           = static_cast<float>(speed);
-  job.piece_end      = now_ + piece;
-  push(job.piece_end, EventKind::slice_over, id);
+  const double worked = std::min(need, slice.end - now_);
+  job.demand          = worked == need ? 0 : job.demand - worked * speed;
+  slice.pace          = static_cast<float>(speed);
+  slice.stretch_end   = now_ + worked;
+  push(slice.stretch_end, EventKind::slice_over, id);
 }
 
 void System::slice_over(JobId id)
 {
-  if (jobs_[id].piece_end != now_)
+  if (slices_[id].stretch_end != now_)
     return; // it was preempted since
   if (jobs_[id].demand > 0) {
     run_slice(id);
@@ -569,17 +616,17 @@ void System::slice_over(JobId id)
   jobs_[id].in_timeslice = false;
   end_visit(id);
   // Unless it went straight on to its next visit, it has left the server.
-  if (jobs_[id].core != nobody && !jobs_[id].in_timeslice)
+  if (slices_[id].core != nobody && !jobs_[id].in_timeslice)
     leave_core(id);
 }
 
 void System::leave_core(JobId id)
 {
-  Station& station          = station_of_instance(jobs_[id].core);
-  const uint32_t number     = jobs_[id].core - station.first_instance;
+  Station& station          = station_of_instance(slices_[id].core);
+  const uint32_t number     = slices_[id].core - station.first_instance;
   StationInstance& instance = station.instances[number];
   give_up_core(id, instance);
-  const JobId next = instance.waiting.pop_front(jobs_);
+  const JobId next = instance.waiting.pop_front(links_);
   if (next == nobody) {
     --instance.busy;
     return;
@@ -596,21 +643,15 @@ Station& System::station_of_instance(uint32_t instance_number)
 
 // ---- transfers and the work of others ---------------------------------------------------------------------------------
 
-void System::transfer(JobId id, const Step& step)
+bool System::is_flow(JobId id) const
 {
-  const auto& network = platform_.network;
-  const auto bytes    = static_cast<double>(clients_[id].op.size);
-  ++jobs_[id].at;
-  if (options_.flows && bytes >= network.flow_threshold) {
-    new_transfers_.push_back(
-        {id, placement_.node_of(id), step.target, instance_for(id, platform_.stations[step.target]), bytes, step.to_server});
-    return;
-  }
-  double slowest = std::numeric_limits<double>::infinity();
-  for (const double bandwidth : {network.node_bandwidth, network.server_bandwidth, network.backbone_bandwidth})
-    if (bandwidth > 0)
-      slowest = std::min(slowest, bandwidth);
-  push(now_ + network.latency + bytes / slowest, EventKind::resume, id);
+  return options_.flows && static_cast<double>(clients_[id].op.size) >= platform_.network.flow_threshold;
+}
+
+/// A transfer that is too small to compete for bandwidth.
+double System::transfer_seconds(JobId id) const
+{
+  return platform_.network.latency + static_cast<double>(clients_[id].op.size) / slowest_link_;
 }
 
 void System::transfer_done(JobId job, double now)
@@ -633,6 +674,9 @@ void System::background_arrival(uint32_t which)
   if (free_jobs_.empty()) {
     free_jobs_.push_back(static_cast<JobId>(jobs_.size()));
     jobs_.emplace_back();
+    links_.push_back(nobody);
+    if (!slices_.empty())
+      slices_.emplace_back();
   }
   const JobId id = free_jobs_.back();
   free_jobs_.pop_back();
@@ -647,7 +691,24 @@ void System::background_arrival(uint32_t which)
   schedule_background(which);
 }
 
+/// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
+void System::prefetch(JobId id) const
+{
+  __builtin_prefetch(&jobs_[id]);
+  __builtin_prefetch(&links_[id]);
+  __builtin_prefetch(&clients_[id]);
+  __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
+  for (const auto& limit : limits_)
+    if (limit.size() > 1)
+      __builtin_prefetch(&limit[placement_.node_of(id)]);
+}
+
 // ---- look-ups ---------------------------------------------------------------------------------------------------------
+
+Limit& System::limit_for(JobId id, const Step& step)
+{
+  return limits_[step.target][platform_.limits[step.target].per == Per::node ? placement_.node_of(id) : 0];
+}
 
 const Step& System::step_of(JobId id) const
 {

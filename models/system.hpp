@@ -85,7 +85,7 @@ public:
 private:
   enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background };
 
-  struct Client {
+  struct alignas(64) Client {
     Cursor cursor;
     double op_start = 0;
     double part_start = 0;
@@ -106,6 +106,7 @@ private:
   void begin_phase();
   void end_phase();
   // a visit to a station
+  double work_of(JobId id, const Step& step);
   void begin_visit(JobId id, const Step& step);
   void begin_service(JobId id);
   void take_lock(JobId id);
@@ -125,12 +126,15 @@ private:
   bool preempt(Station& station, uint32_t instance);
   Station& station_of_instance(uint32_t instance_number);
 
-  void transfer(JobId id, const Step& step);
+  bool is_flow(JobId id) const;
+  double transfer_seconds(JobId id) const;
   void schedule_background(uint32_t which);
   void background_arrival(uint32_t which);
 
   bool is_client(JobId id) const { return id < placement_.ranks; }
   const Step& step_of(JobId id) const;
+  void prefetch(JobId id) const;
+  Limit& limit_for(JobId id, const Step& step);
   double draw(JobId id, const Step& step);
   uint32_t instance_for(JobId id, const StationSpec& spec) const;
   uint64_t lock_key(JobId id, int32_t lock) const;
@@ -145,7 +149,9 @@ private:
   std::function<void(const FinishedPhase&)> on_phase_;
 
   Calendar calendar_;
-  Jobs jobs_;
+  std::vector<Job> jobs_;
+  Links links_;
+  std::vector<Slice> slices_; ///< by job; empty when no station slices time
   std::vector<Client> clients_;
   std::vector<float> node_speed_;
   std::vector<Station> stations_;
@@ -160,6 +166,7 @@ private:
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;
 
+  double slowest_link_ = std::numeric_limits<double>::infinity(); ///< bytes a second
   double now_          = 0;
   bool finished_       = false;
   uint64_t requests_   = 0;
