@@ -73,6 +73,7 @@ public:
     if (const auto clients = yaml_.find("clients")) {
       platform_.speed_sigma     = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
       platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
+      platform_.wake_slowdown   = clients->quantity_or("wake_slowdown", Unit::factor, 1, 0.1, 100);
       clients->finish();
     }
     read_stations();
@@ -145,6 +146,7 @@ private:
           wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
         station.wakeup_preempts = text == "preempts";
       }
+      station.rating     = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
       station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
       station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
       station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
@@ -416,7 +418,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
 {
   static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
-  json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}};
+  json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
   for (const char* section : {"stations", "limits", "locks", "stalls", "background"})
     json[section] = nlohmann::ordered_json::object();
   for (const auto& station : stations)
@@ -424,6 +426,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"count", station.count},
                                       {"spread", station.spread_by_object ? "object" : "dataset"},
                                       {"servers", station.servers},
+                                      {"speed", station.rating},
                                       {"discipline", disciplines[static_cast<size_t>(station.discipline)]},
                                       {"quantum", station.quantum},
                                       {"contention", station.contention},
@@ -477,6 +480,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"count", "instances, when per system"},
         {"spread", "dataset (default) or object: what chooses the instance"},
         {"servers", "servers (threads, cores) of an instance"},
+        {"speed", "1 (default): service takes what the demands say; 2: half of it"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
@@ -503,7 +507,8 @@ const std::vector<PrimitiveEntry>& primitives()
       {"clients",
        "the nodes that ask",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},
-        {"think_overshoot", "what a sleep lasts longer than asked"}}}};
+        {"think_overshoot", "what a sleep lasts longer than asked"},
+        {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold caches)"}}}};
   return entries;
 }
 

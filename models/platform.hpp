@@ -20,6 +20,7 @@ struct StationSpec {
   uint32_t count        = 1; ///< instances, when per system
   bool spread_by_object = false;
   uint32_t servers      = 1;
+  double rating         = 1; ///< how many times as fast as the demands say
   Discipline discipline = Discipline::fcfs;
   double quantum        = 0; ///< seconds, timeslice only
   bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
@@ -92,6 +93,7 @@ struct Platform {
   std::string source;
   double speed_sigma     = 0;
   double think_overshoot = 0;
+  double wake_slowdown   = 1; ///< factor on a thinking client's demands at stations of its node: cold caches, idle cores
   std::vector<StationSpec> stations;
   std::vector<LimitSpec> limits;
   std::vector<LockSpec> locks;

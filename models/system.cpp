@@ -85,6 +85,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= placement.ranks_per_node && stalls_at_[i].empty();
   }
+  if (arrivals_.waiting_factor > 0)
+    wake_slowdown_ = platform.wake_slowdown;
   calendar_.reserve(placement.ranks + platform.background.size() + 64);
   for (uint32_t rank = 0; rank < placement.ranks; ++rank)
     clients_[rank].cursor.rank = rank;
@@ -354,12 +356,12 @@ void System::end_phase()
 /// The service that a visit asks for, seconds at speed 1.
 double System::work_of(JobId id, const Step& step)
 {
-  double work = draw(id, step);
+  double work = draw(id, step) / stations_[step.target].spec.rating;
   if (is_client(id)) {
     if (step.bandwidth > 0)
       work += static_cast<double>(clients_[id].op.size) / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
-      work *= node_speed_[placement_.node_of(id)];
+      work *= node_speed_[placement_.node_of(id)] * wake_slowdown_;
   }
   return work;
 }
@@ -534,7 +536,8 @@ void System::enter_timeslice(JobId id)
     StationInstance& instance = station.instances[job.instance];
     if (instance.busy < station.spec.servers)
       ++instance.busy;
-    else if (!station.spec.wakeup_preempts || !preempt(station, job.instance)) {
+    else if (!station.spec.wakeup_preempts || starves(instance, station.spec.quantum) || !preempt(station, job.instance)) {
+      slices_[id].end = now_;
       instance.waiting.push_back(links_, id);
       return;
     }
@@ -559,6 +562,12 @@ void System::give_up_core(JobId id, StationInstance& instance)
   running.pop_back();
 }
 
+/// Someone has waited so long that a fair scheduler lets nobody pass any more. While a job waits, its slice's end says since when.
+bool System::starves(const StationInstance& instance, double quantum) const
+{
+  return !instance.waiting.empty() && now_ - slices_[instance.waiting.front()].end > quantum;
+}
+
 /// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was.
 bool System::preempt(Station& station, uint32_t number)
 {
@@ -570,6 +579,7 @@ bool System::preempt(Station& station, uint32_t number)
       continue; // between two visits, or done at this very moment
     jobs_[victim].demand += (slice.stretch_end - now_) * slice.pace;
     slice.stretch_end = -1;
+    slice.end         = now_;
     give_up_core(victim, instance);
     instance.waiting.push_front(links_, victim);
     return true;
@@ -587,6 +597,7 @@ void System::run_slice(JobId id)
     if (!instance.waiting.empty()) {
       give_up_core(id, instance);
       const JobId next = instance.waiting.pop_front(links_);
+      slices_[id].end  = now_;
       instance.waiting.push_back(links_, id);
       take_core(next, station, number);
       id = next;

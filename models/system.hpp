@@ -124,6 +124,7 @@ private:
   void leave_core(JobId id);
   void give_up_core(JobId id, StationInstance& instance);
   bool preempt(Station& station, uint32_t instance);
+  bool starves(const StationInstance& instance, double quantum) const;
   Station& station_of_instance(uint32_t instance_number);
 
   bool is_flow(JobId id) const;
@@ -166,6 +167,7 @@ private:
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;
 
+  double wake_slowdown_ = 1;
   double slowest_link_ = std::numeric_limits<double>::infinity(); ///< bytes a second
   double now_          = 0;
   bool finished_       = false;

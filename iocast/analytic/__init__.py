@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analytic twin: a platform solved as a closed queueing network, in milliseconds.
+
+It reads the same resolved platform as the simulator (docs/platforms.md) and answers for means exactly where the network has product
+form. What it leaves out: the order of operations and the start barrier (ranks are out of step), think times' feedback (T x the
+last response makes concurrency swing more than product form has it), node speeds in the throughput, uneven spreads over instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.analytic import network as assembly
+from iocast.analytic import response
+from iocast.analytic.bounds import Bounds
+from iocast.analytic.network import Network, Served
+from iocast.analytic.routes import read_routes
+from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
+from iocast.errors import InputError, RunError
+
+__all__ = ["Bounds", "Solution", "solve"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the network does in its steady state.
+
+    rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q50, q75, q95, q99 and max (the median
+    of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the station or lock with the
+    highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside an operation, N/(1+T) without overshoot.
+    """
+
+    rate: float
+    quantiles: dict[str, dict[str, float]]
+    utilisation: dict[str, float]
+    bottleneck: str
+    bounds: Bounds
+    mean_in_operation: float
+
+
+def solve(
+    platform: Mapping[str, Any],
+    mix: Mapping[str, float],
+    nodes: int,
+    ranks_per_node: int,
+    waiting_factor: float,
+    operations_total: int,
+    *,
+    size: float = 0.0,
+    datasets: float = 1.0,
+) -> Solution:
+    """Forecast a closed-loop workload on a platform.
+
+    platform: resolved (JSON) platform. mix: operations of each kind per iteration. waiting_factor: T, think time over response
+    time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write. datasets: per rank, for locks that
+    belong to one. Raises InputError for an operation without a route and for values out of range.
+    """
+    if nodes < 1 or ranks_per_node < 1:
+        raise InputError(f"A placement needs at least one node and one rank a node, not {nodes} x {ranks_per_node}.")
+    if not waiting_factor >= 0:
+        raise InputError(f"The waiting factor is {waiting_factor}; it must be zero or more.")
+    routes = read_routes(platform, mix, size)
+    network = assembly.build(platform, routes, nodes, ranks_per_node, datasets)
+    kinds = sum(r.count for r in routes)
+    overshoot = kinds * float(platform["clients"]["think_overshoot"]) if waiting_factor > 0 else 0.0
+    if network.delays + sum(s.demand for s in network.served.values() if s.waits) <= 0:
+        raise InputError("The platform's routes take no time at all, so there is no rate to forecast.")
+
+    flow = find_flow(network, waiting_factor, overshoot)
+    bounds = bounds_of(network, waiting_factor, overshoot)
+    if not bounds.contain(flow.cycles):
+        raise RunError(
+            f"Internal error: the solver's {flow.cycles:.6g} iterations a second lie outside the asymptotic bounds "
+            f"{bounds.lower:.6g} to {bounds.upper:.6g}. Please report the platform and the placement."
+        )
+    effects = stall_effects(platform, routes, flow, network.ranks, waiting_factor)
+    floor = min([1 / (float(platform["stalls"][e.name]["every"]) + e.length * (1 + waiting_factor)) for e in effects], default=0.0)
+    cycles = after_stalls(flow.cycles, effects, floor * network.ranks / kinds)
+
+    crowds, waits = _crowds(network, flow), response.slot_waits(network, flow, routes)
+    stations = {r.steps[i].station for r in routes for i in (0, -1) if r.visits and r.steps[i] in r.visits}  # type: ignore[union-attr]
+    continuous = waiting_factor == 0 and len(stations) == 1 and all(len(r.visits) == len(r.steps) for r in routes)
+    stalls = [(e, set(platform["stalls"][e.name]["operations"]), platform["stalls"][e.name]["station"]) for e in effects]
+    sigma, latency = float(platform["clients"]["speed_sigma"]), float(platform.get("network", {}).get("latency", 0))
+    quantiles = {
+        r.operation: response.summarise(
+            response.parts_of(r, network, crowds, waits, stalls, continuous, sigma, latency), operations_total * r.count / kinds
+        )
+        for r in routes
+    }
+    utilisation = _utilisation(network, cycles)
+    bottleneck = max(utilisation, key=lambda name: utilisation[name], default="")
+    return Solution(
+        rate=cycles * kinds,
+        quantiles=quantiles,
+        utilisation=utilisation,
+        bottleneck=bottleneck,
+        bounds=Bounds(bounds.lower * kinds, bounds.upper * kinds),
+        mean_in_operation=network.ranks - flow.cycles * flow.think,
+    )
+
+
+def _crowds(network: Network, flow: Flow) -> dict[str, response.Crowd]:
+    crowds = {}
+    for name, served in network.served.items():
+        if not served.waits:
+            net = None
+        elif served in network.local:
+            net = flow.group
+        else:
+            net = flow.shared
+        crowds[name] = response.Crowd(served, net)
+    return crowds
+
+
+def _utilisation(network: Network, cycles: float) -> dict[str, float]:
+    """By the utilisation law (Denning & Buzen 1978), slower servers included, lock waits not."""
+    result = {}
+    for name, served in network.served.items():
+        c = min(served.servers, len(served.speed)) if served.waits else served.servers
+        slow = c / float(served.speed[c - 1]) if served.waits else 1.0
+        busy = cycles * served.demand * slow / served.instances
+        if served.background is not None:
+            busy += served.background.rate * served.background.demand
+        result[name] = min(busy / (served.servers if served.discipline != "ps" else c), 1.0)
+        for lock, use in zip(served.lock_names, served.locks, strict=True):
+            result[lock] = result.get(lock, 0.0) + cycles * served.visits * use.visits * use.hold / use.instances / served.instances
+    return result

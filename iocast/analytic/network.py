@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed queueing network behind a platform and a mix: customers are ranks, a cycle is one iteration of the mix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iocast.analytic import rates as law_of
+from iocast.analytic.laws import read_law
+from iocast.analytic.product_form import Station, servers
+from iocast.analytic.rates import Background, LockUse
+from iocast.analytic.routes import Delay, Flow, Route, Visit
+from iocast.errors import InputError
+
+Array = NDArray[np.float64]
+
+LONGEST_HEAD = 2048  # rates kept where their number costs its square: background work at a station of very many servers
+
+
+@dataclass(eq=False)
+class Served:
+    """A station of the platform as the mix uses it."""
+
+    name: str
+    per_node: bool
+    discipline: str
+    quantum: float
+    instances: int
+    servers: int  # of an instance
+    service: float  # mean seconds of a visit at full speed
+    variation: float  # squared coefficient of variation of that, over the visits of the mix
+    visits: float  # per cycle
+    speed: Array  # rates without locks and background
+    rates: Array  # rates with them
+    locks: list[LockUse] = field(default_factory=list)
+    lock_names: list[str] = field(default_factory=list)
+    found_at_lock: Array = field(default_factory=lambda: np.zeros((1, 0)))
+    background: Background | None = None
+    waits: bool = True  # False: a server for everyone, so that it is a delay
+
+    @property
+    def demand(self) -> float:
+        return self.visits * self.service
+
+    def station(self, groups: int = 1) -> Station:
+        """As one of `groups` equal parts of the system sees it."""
+        return Station(self.name, self.demand, self.rates, max(1, self.instances // groups))
+
+
+@dataclass(eq=False)
+class Held:
+    """A limit on the requests of a group that some ranks may have to wait for."""
+
+    name: str
+    slots: float  # of a group
+    delays: float  # seconds of delay a cycle while a slot is held
+    visits: dict[str, tuple[float, float]]  # by shared station: visits and demand a cycle while a slot is held
+
+
+@dataclass(eq=False)
+class Network:
+    """All that the throughput of a closed network depends on. Delays are seconds per cycle."""
+
+    ranks: int
+    groups: int  # nodes, where ranks queue at their own; 1 otherwise
+    shared: list[Served]  # stations whose customers come from all groups
+    local: list[Served]  # stations of a group: of a node beside others, or before a limit
+    delays: float
+    outer_delays: float  # part of `delays` outside the limits
+    served: dict[str, Served]  # all stations by name
+    limits: list[Held]
+    population: int  # most customers that all groups can have at the shared stations
+
+    @property
+    def ranks_per_group(self) -> int:
+        return self.ranks // self.groups
+
+
+def build(
+    platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, datasets: float
+) -> Network:
+    """The network of a placement. Raises InputError for background work that leaves a station no capacity."""
+    ranks = nodes * ranks_per_node
+    served = {}
+    for name, spec in platform["stations"].items():
+        visits = [(r.count, v) for r in routes for v in r.visits if v.station == name]
+        if visits and sum(w * v.demand.mean for w, v in visits) > 0:
+            served[name] = _station(platform, name, spec, visits, nodes, ranks_per_node, datasets)
+    for name, flow in _links(platform, routes, nodes):
+        served[name] = flow
+    waiting = {n: s for n, s in served.items() if s.waits}
+    groups = nodes if any(s.per_node for s in waiting.values()) else 1
+    names = _limits(platform, routes, nodes, ranks_per_node)
+    if any(platform["limits"][n]["per"] == "node" for n in names):
+        groups = nodes
+    slots = {n: int(platform["limits"][n]["slots"]) / (1 if platform["limits"][n]["per"] == "node" else groups) for n in names}
+
+    latency = float(platform.get("network", {}).get("latency", 0))
+    limits = {n: Held(n, slots[n], 0.0, {}) for n in names}
+    delays = outer = 0.0
+    free: set[str] = set()  # stations visited without any limit, and
+    held: set[str] = set()  # with one
+    for route in routes:
+        for step in route.steps:
+            holding = holder(step.limits, limits)
+            if isinstance(step, Delay):
+                name, seconds = "", step.time.mean
+            elif isinstance(step, Flow):
+                name, seconds = flow_name(step), latency
+            else:
+                name, seconds = step.station, 0.0 if step.station in waiting else step.demand.mean
+            delays += route.count * seconds
+            if holding is None:
+                outer += route.count * seconds if limits else 0.0
+                free.add(name)
+                continue
+            held.add(name)
+            holding.delays += route.count * seconds
+            if name in waiting:
+                visits, demand = holding.visits.get(name, (0.0, 0.0))
+                work = step.demand.mean if isinstance(step, Visit) else waiting[name].service
+                holding.visits[name] = (visits + route.count, demand + route.count * work)
+
+    local = [s for s in waiting.values() if (s.per_node and groups > 1) or (limits and groups == 1 and s.name not in held)]
+    shared = [s for s in waiting.values() if s not in local]
+    most = ranks // groups
+    if limits and not any(s.name in free for s in shared):
+        most = min(most, max(1, round(sum(slots.values()))))
+    return Network(ranks, groups, shared, local, delays, outer, served, list(limits.values()), most * groups)
+
+
+def holder(names: Sequence[str], limits: Mapping[str, Held]) -> Held | None:
+    """Of the limits held at once the one with the fewest slots; queues for the others are left out."""
+    return min((limits[n] for n in names if n in limits), key=lambda held: held.slots, default=None)
+
+
+def flow_name(flow: Flow) -> str:
+    return f"network ({flow.direction} {flow.station})"
+
+
+def _station(
+    platform: Mapping[str, Any],
+    name: str,
+    spec: Mapping[str, Any],
+    visits: list[tuple[float, Visit]],
+    nodes: int,
+    ranks_per_node: int,
+    datasets: float,
+) -> Served:
+    per_node = spec["per"] == "node"
+    instances, count = (nodes if per_node else int(spec["count"])), int(spec["servers"])
+    total = sum(w for w, _ in visits)
+    service = sum(w * v.demand.mean for w, v in visits) / total
+    second = sum(w * (v.demand.variance + v.demand.mean**2) for w, v in visits) / total
+    background = _background(platform, name, instances)
+
+    uses: dict[str, list[tuple[float, Visit]]] = {}
+    for w, v in visits:
+        if v.lock:
+            uses.setdefault(v.lock, []).append((w, v))
+    owners = {"system": 1.0, "node": float(nodes), "dataset": nodes * ranks_per_node * datasets}
+    numbers = {lock: owners[platform["locks"][lock]["per"]] for lock in uses}
+    if numbers and min(numbers.values()) < instances:
+        # A lock that several instances share makes them one queue for it.
+        count, instances, per_node, background = count * instances, 1, False, _background(platform, name, 1)
+    locks = [
+        LockUse(
+            sum(w for w, _ in of) / total,
+            sum(w * v.demand.mean * v.lock_share for w, v in of) / sum(w for w, _ in of),
+            max(1, round(numbers[lock] / instances)),
+        )
+        for lock, of in uses.items()
+    ]
+
+    most = ranks_per_node if per_node and nodes > 1 else nodes * ranks_per_node
+    contention, coherency, crowding = (float(spec.get(k, 0)) for k in ("contention", "coherency", "crowding"))
+    endless = count >= most and not (contention or coherency or locks or background)
+    extra = 0 if background is None else round(4 * background.rate * background.demand + 100)
+    kept = 1 if endless else min(count, most + extra)
+    if background is not None:
+        kept = min(kept, LONGEST_HEAD)
+    speed = law_of.scalability_law(kept, contention, coherency)
+    if crowding and spec["discipline"] != "ps" and most > count:
+        waiting = np.arange(1.0, (most if background is None else min(most, LONGEST_HEAD)) - count + 1.0)
+        speed = np.concatenate((speed, speed[-1] / (1 + crowding * np.log1p(waiting / count))))
+    full, found = law_of.with_locks(speed, service, locks)
+    if background is not None:
+        if (load := background.load(full)) >= 1:
+            raise InputError(f"The background work at station {name} asks for {100 * load:.0f} % of it, which leaves nothing.")
+        full = law_of.with_background(full, service, background)
+    return Served(
+        name, per_node, str(spec["discipline"]), float(spec.get("quantum", 0)), instances, count, service,
+        max(second / service**2 - 1, 0.0), total, speed, full, locks, list(uses), found, background, not endless,
+    )  # fmt: skip
+
+
+def _background(platform: Mapping[str, Any], station: str, instances: int) -> Background | None:
+    """All background work of a station, as one instance has it."""
+    rate = first = second = 0.0
+    for work in platform.get("background", {}).values():
+        if work["station"] == station and float(work["rate"]) > 0:
+            law = read_law(work["demand"])
+            rate += float(work["rate"])
+            first += float(work["rate"]) * law.mean
+            second += float(work["rate"]) * (law.variance + law.mean**2)
+    if first <= 0:
+        return None
+    return Background(rate / instances, first / rate, max(second * rate / first**2 - 1, 0.0))
+
+
+def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int) -> list[tuple[str, Served]]:
+    """Bulk transfers: each direction to each station is one processor-sharing queue.
+
+    A lone flow runs at the slowest of its links; n flows together at no more than the tightest link class in all, which takes an
+    even spread over nodes and instances for granted.
+    """
+    network = platform.get("network", {})
+    sums: dict[tuple[str, str], list[float]] = {}
+    for route in routes:
+        for flow in route.flows:
+            entry = sums.setdefault((flow.station, flow.direction), [0.0, 0.0])
+            entry[0] += route.count
+            entry[1] += route.count * flow.size
+    result = []
+    for (station, direction), (visits, size) in sums.items():
+        links = [
+            (float(network.get("node_bandwidth", 0)), nodes),
+            (float(network.get("server_bandwidth", 0)), int(platform["stations"][station]["count"])),
+            (float(network.get("backbone_bandwidth", 0)), 1),
+        ]
+        links = [(bandwidth, count) for bandwidth, count in links if bandwidth > 0]
+        if not links or size <= 0:
+            continue
+        alone = min(bandwidth for bandwidth, _ in links)
+        together = min(bandwidth * count for bandwidth, count in links) / alone
+        name, work = flow_name(Flow(station, direction, size)), servers(together)
+        result.append((name, Served(name, False, "ps", 0.0, 1, len(work), size / visits / alone, 0.0, visits, work, work)))
+    return result
+
+
+def _limits(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int) -> list[str]:
+    """Limits in use that have fewer slots than there are ranks to fill them."""
+    used: set[str] = set().union(*(r.limits for r in routes))
+    result = []
+    for name in sorted(used):
+        spec = platform["limits"][name]
+        if int(spec["slots"]) < ranks_per_node * (1 if spec["per"] == "node" else nodes):
+            result.append(name)
+    return result

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a resolved platform and an operation mix to what a queueing network needs: visits and delays per iteration."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iocast.analytic.laws import Law, constant, read_law
+from iocast.errors import InputError
+
+FALLBACKS = {"mkdir": "create", "rmdir": "unlink"}
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """One visit to a station."""
+
+    station: str
+    demand: Law
+    lock: str = ""
+    lock_share: float = 0.0
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Delay:
+    time: Law
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A bulk transfer of `size` bytes to ("write") or from ("read") `station`, over the network."""
+
+    station: str
+    direction: str
+    size: float
+    limits: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Route:
+    """One operation kind: how many of it an iteration has, and its steps in order (parts one after another)."""
+
+    operation: str
+    count: float
+    steps: list[Visit | Delay | Flow] = field(default_factory=list)
+
+    @property
+    def visits(self) -> list[Visit]:
+        return [s for s in self.steps if isinstance(s, Visit)]
+
+    @property
+    def delays(self) -> list[Delay]:
+        return [s for s in self.steps if isinstance(s, Delay)]
+
+    @property
+    def flows(self) -> list[Flow]:
+        return [s for s in self.steps if isinstance(s, Flow)]
+
+    @property
+    def limits(self) -> set[str]:
+        return {name for s in self.steps for name in s.limits}
+
+
+def read_routes(platform: Mapping[str, Any], mix: Mapping[str, float], size: float) -> list[Route]:
+    """The route of each operation of `mix` that occurs; `size` is the bytes of one read or write.
+
+    Raises InputError for an operation without a route, and for a mix with nothing in it.
+    """
+    known = platform["operations"]
+    routes = []
+    for operation, count in mix.items():
+        if not count >= 0:
+            raise InputError(f"The mix asks for {count} {operation} an iteration; it must be zero or more.")
+        if count == 0:
+            continue
+        borrowed = operation not in known
+        name = FALLBACKS.get(operation, operation) if borrowed else operation
+        if name not in known:
+            near = difflib.get_close_matches(operation, list(known), 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise InputError(
+                f"The platform {platform.get('name', '')} has no route for {operation}; it has {', '.join(sorted(known))}.{hint}"
+            )
+        route = Route(operation, float(count))
+        for part in known[name]:
+            _read_steps(platform, part["steps"], size, (), not borrowed, route)
+        routes.append(route)
+    if not routes:
+        raise InputError("The mix has no operations: give at least one with a count above zero.")
+    return routes
+
+
+def _read_steps(
+    platform: Mapping[str, Any], steps: list[Mapping[str, Any]], size: float, limits: tuple[str, ...], transfers: bool,
+    route: Route,
+) -> None:
+    network = platform.get("network", {})
+    for step in steps:
+        if "limit" in step:
+            _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route)
+        elif "delay" in step:
+            route.steps.append(Delay(read_law(step["delay"]), limits))
+        elif "transfer" in step:
+            if not transfers:
+                continue
+            if size >= float(network.get("flow_threshold", 0)):
+                route.steps.append(Flow(step["station"], step["transfer"], size, limits))
+                continue
+            rates = [float(network.get(k, 0)) for k in ("node_bandwidth", "server_bandwidth", "backbone_bandwidth")]
+            slowest = min([r for r in rates if r > 0], default=float("inf"))
+            route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
+        else:
+            demand, bandwidth = read_law(step["demand"]), float(step.get("bandwidth", 0))
+            if bandwidth > 0:
+                demand = demand.plus(size / bandwidth)
+            lock, share = step.get("lock") or "", float(step.get("lock_share", 0))
+            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits))

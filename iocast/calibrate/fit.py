@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole procedure: read the data, search over structures, hold out the largest scale, write the fitted platform."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iocast.calibrate import reading
+from iocast.calibrate.recipe import Option, Parameter, Recipe, family_document, read_recipe
+from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, whole_settings
+from iocast.errors import InputError
+from iocast.files import sha256
+from iocast.platform import Document, find_platform, merge, set_path
+from iocast.run_directory import QUANTITIES, Point, pooled_quantity
+
+DRAWS = 12
+"""Platforms kept beside the best one: draws from what the data leave open."""
+EVALUATIONS = 24
+"""Steps of one structure's search; each also takes one simulation a parameter and point for its slope."""
+DISCREPANCY_FLOOR = {"rate": 0.03, "q50": 0.05, "q75": 0.05, "q95": 0.05, "q99": 0.08, "max": 0.15}
+
+Report = Callable[[str, int, int], None]
+
+
+def calibrate(points: list[Point], platform: str, seed: int, report: Report) -> Document:
+    """Fits `platform` to these points.
+
+    @return the document of a platform file that extends `platform`, with a `fitted` section (docs/answers.md)
+    @raises InputError when the measurements are too few, or the platform can't be calibrated"""
+    recipe = read_recipe(platform)
+    fitting = [point for point in points if point.role == "fit"]
+    reading.check_enough(fitting)
+    search = _Search(recipe, fitting, seed, report)
+    with Simulations() as simulations:
+        fits = search.explore(simulations)
+        best = fits[0]
+        holdout = search.hold_out(simulations, best)
+        rows = search.rows(simulations, search.build(best.options, best.values), fitting)
+    document = search.build(best.options, best.values)
+    document["description"] = f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
+    document["source"] = "calibrated by iocast; see the section 'fitted'"
+    document["fitted"] = _fitted(search, fits, holdout, rows)
+    return document
+
+
+class _Search:
+    def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report) -> None:
+        self.recipe = recipe
+        self.points = points
+        self.seed = seed
+        self.report = report
+        self.noise = reading.noise(points)
+        self.targets = [Target.of(point, self.noise) for point in points]
+        self.stall = reading.find_stall([run for point in points for run in point.runs])
+        self.thinking = any(point.waiting_factor > 0 for point in points)
+        self.notes: list[str] = []
+        self.laws = self._laws()
+        self.largest = max(point.ranks for point in points)
+        self.choices = {
+            choice: [option for option in options if option.needs != "stall" or self.stall is not None]
+            for choice, options in recipe.choices.items()
+        }
+
+    def _laws(self) -> Document:
+        single = next(p for p in self.points if p.ranks == 1 and p.waiting_factor == 0)
+        laws = {}
+        for demand, tag in self.recipe.laws.items():
+            law = reading.single_rank_law(single, tag)
+            if law is not None:
+                laws[demand] = law
+        if not laws:
+            raise InputError(f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service times from.")
+        return laws
+
+    def build(self, options: list[Option], values: dict[str, float]) -> Document:
+        """The platform document of a candidate."""
+        document: Document = {"schema_version": 1, "extends": self._extends(), "demands": copy.deepcopy(self.laws)}
+        environment = self.points[0].first.json.get("environment", {})
+        for path, fact in self.recipe.measured.items():
+            if fact in environment:
+                set_path(document, path, environment[fact])
+        for path, value in self.recipe.fixed.items():
+            _set_keeping_null(document, path, copy.deepcopy(value))
+        for option in options:
+            document = merge(document, option.edit)
+            for fact, path in option.detected:
+                assert self.stall is not None
+                set_path(document, path, f"{getattr(self.stall, fact):.9g}s")
+        for parameter in self._active(options):
+            parameter.write(document, values[parameter.name])
+        return document
+
+    def _extends(self) -> str:
+        family = self.recipe.family
+        return family if not family.endswith((".yaml", ".yml")) else str(find_platform(family).resolve())
+
+    def _active(self, options: list[Option]) -> list[Parameter]:
+        own = [p for option in options for p in option.parameters]
+        return [p for p in (*self.recipe.parameters, *own) if p.when != "thinking" or self.thinking]
+
+    def _fit(self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target], most: int) -> Fit:
+        options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]
+        return fit_structure(
+            simulations, self.build, dict(structure), options, self._active(options), start, targets, self.seed, most
+        )
+
+    def explore(self, simulations: Simulations) -> list[Fit]:
+        """One choice after the other: every option is tried with the other choices as they are best so far. The choice with the
+        most options is first, since it moves the most."""
+        order = sorted(self.choices, key=lambda choice: -len(self.choices[choice]))
+        total = 1 + sum(len(self.choices[choice]) - 1 for choice in order)
+        done = 0
+        structure = {choice: self.choices[choice][0].name for choice in self.choices}
+        self.report(_say(structure), done, total)
+        fits = [self._fit(simulations, structure, {}, self.targets, EVALUATIONS)]
+        best = fits[0]
+        for choice in order:
+            for option in self.choices[choice]:
+                if option.name == best.structure[choice] and option.name == structure[choice]:
+                    continue
+                candidate = {**best.structure, choice: option.name}
+                if any(f.structure == candidate for f in fits):
+                    continue
+                done += 1
+                self.report(_say(candidate), done, total)
+                fits.append(self._fit(simulations, candidate, best.values, self.targets, EVALUATIONS // 2))
+            best = min(fits, key=lambda f: f.cost)
+            structure = dict(best.structure)
+        # A structure with a parameter more must earn it.
+        residuals = sum(t.logs.size for t in self.targets)
+        fits.sort(key=lambda f: f.cost + 2 * len(f.parameters) / residuals)
+        return fits
+
+    def hold_out(self, simulations: Simulations, best: Fit) -> dict[str, Any]:
+        """Refits the best structure without the largest scale and forecasts it: the honest error, and the discrepancy scale."""
+        kept = [t for t in self.targets if t.point.ranks < self.largest]
+        if len({t.point.ranks for t in kept}) < 2:
+            self.notes.append("No scale could be held out; the intervals rest on assumed discrepancies.")
+            return {}
+        self.report(f"holding out {self.largest} ranks", 1, 1)
+        fit = self._fit(simulations, best.structure, best.values, kept, EVALUATIONS // 2)
+        asked = [point for point in self.points if point.ranks == self.largest]
+        return {"ranks": self.largest, "fitted_up_to": max(t.point.ranks for t in kept), "rows": self.rows(simulations, self.build(fit.options, fit.values), asked)}
+
+    def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
+        platform = simulations.write(document)
+        jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first), *p.first.placement, self.seed + 1) for p in points]
+        rows = []
+        for point, simulated in zip(points, simulations.run(jobs), strict=True):
+            for quantity in point.quantities():
+                measured = point.value(quantity)
+                forecast = pooled_quantity(simulated, quantity)
+                rows.append({"point": point.name, "quantity": quantity, "measured": measured, "forecast": forecast, "error": forecast / measured - 1})
+        return rows
+
+    def draws(self, fits: list[Fit], weights: np.ndarray) -> list[Document]:
+        """Candidates drawn from structures by weight and from each structure's parameters by their covariance."""
+        generator = np.random.default_rng(self.seed)
+        drawn = []
+        for number in range(DRAWS):
+            # Systematic sampling of structures: as many draws as their weight says.
+            fit = fits[int(np.searchsorted(np.cumsum(weights), (number + 0.5) / DRAWS))]
+            values = dict(fit.values)
+            if fit.parameters:
+                logs = np.log([fit.values[p.name] for p in fit.parameters])
+                spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -1, 1)
+                values = {
+                    p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)
+                }
+            drawn.append(self._difference(fit, values))
+        return drawn
+
+    def _difference(self, fit: Fit, values: dict[str, float]) -> Document:
+        document = self.build(fit.options, values)
+        document["demands"] = {
+            name: ({k: v for k, v in law.items() if k in ("shift", "scale")} if name in self.laws else law)
+            for name, law in document["demands"].items()
+        }
+        document["demands"] = {name: law for name, law in document["demands"].items() if law != {}}
+        return {key: value for key, value in document.items() if key not in ("schema_version", "extends")}
+
+
+def _set_keeping_null(document: Document, path: str, value: Any) -> None:
+    """A null stays in the file, where it hides what the family says."""
+    set_path(document, path, value if value is not None else "")
+    if value is None:
+        document[path] = None
+
+
+def _say(structure: dict[str, str]) -> str:
+    return ", ".join(f"{choice} {name}" for choice, name in structure.items())
+
+
+def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: list[dict[str, Any]]) -> Document:
+    best = fits[0]
+    residuals = sum(t.logs.size for t in search.targets)
+    scores = np.array([f.cost + 2 * len(f.parameters) / residuals for f in fits])
+    weights = np.exp(-(scores - scores.min()) * residuals / 8)  # residuals of one point are far from independent
+    weights /= weights.sum()
+    spread = np.sqrt(np.clip(np.diag(best.covariance), 0, None)) if best.parameters else []
+    parameters = {}
+    for p, sd in zip(best.parameters, spread, strict=True):
+        value = best.values[p.name]
+        parameters[p.path] = {
+            "name": p.name,
+            "value": value,
+            "low": max(p.low, value * math.exp(-1.645 * min(sd, 5))),
+            "high": min(p.high, value * math.exp(1.645 * min(sd, 5))),
+            "unit": p.unit,
+        }
+    runs = [run for point in search.points for run in point.runs]
+    fitted: Document = {
+        "campaign": {
+            "runs": [{"name": run.path.name, "sha256": sha256(run.path / "run.json")} for run in runs],
+            "ranks": sorted({point.ranks for point in search.points}),
+            "waiting_factors": sorted({point.waiting_factor for point in search.points}),
+            "workload": search.points[0].first.json["workload"],
+            "environment": search.points[0].first.json.get("environment", {}),
+            "points": [_measured(point) for point in search.points],
+        },
+        "family": search.recipe.family,
+        "structure": best.structure,
+        "parameters": parameters,
+        "alternatives": [
+            {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values} for f, w in zip(fits, weights, strict=True)
+        ],
+        "misfit": best.cost,
+        "noise": search.noise,
+        "fit": rows,
+        "holdout": holdout,
+        "discrepancy": _discrepancy(holdout, search.noise),
+        "simulations": sum(f.evaluations for f in fits) * len(search.targets),
+        "notes": search.notes,
+        "draws": search.draws(fits, weights),
+    }
+    if search.stall is not None:
+        fitted["stall"] = {"every": search.stall.every, "length": search.stall.length, "operations": list(search.stall.operations)}
+    for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):
+        if weight > 0.2:
+            fitted["notes"].append(f"The data fit nearly as well with {_say(structure)}; the intervals include it.")
+    if best.cost > 3:
+        fitted["notes"].append(
+            f"Misfit: the model misses the measurements by {math.sqrt(best.cost):.1f} times their stated errors in the mean; "
+            "something in this system has no place in the model yet, so trust the intervals less than they say."
+        )
+    return fitted
+
+
+def _measured(point: Point) -> Document:
+    """What baselines need of a point."""
+    latency = {
+        op: {"mean": point.value(f"{op}.mean"), "count": point.first.latencies(op).count} | {q: point.value(f"{op}.{q}") for q in QUANTITIES}
+        for op in point.first.operations
+    }
+    return {"name": point.name, "ranks": point.ranks, "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
+
+
+def _discrepancy(holdout: dict[str, Any], noise: dict[str, float]) -> dict[str, float]:
+    """Root mean square log error on the held-out scale by kind of quantity, less what repeats of a measurement differ by anyway;
+    never below a floor."""
+    result = {}
+    for kind, floor in DISCREPANCY_FLOOR.items():
+        errors = [math.log(1 + row["error"]) for row in holdout.get("rows", []) if row["quantity"].rpartition(".")[2] == kind and row["error"] > -1]
+        square = float(np.mean(np.square(errors))) if errors else (4 * floor) ** 2
+        result[kind] = max(floor, math.sqrt(max(0.0, square - noise[kind] ** 2)))
+    return result

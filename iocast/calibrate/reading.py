@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the data before anything is fitted: enough of it, laws of a single rank, stalls, noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iocast.errors import InputError
+from iocast.run_directory import NS, Latencies, Point, Run
+
+LAW_PROBABILITIES = (
+    *(0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9),
+    *(0.925, 0.95, 0.965, 0.98, 0.9875, 0.995, 0.9975, 0.999, 0.9995, 0.9999, 0.99999, 1.0),
+)
+
+
+def check_enough(points: list[Point]) -> None:
+    """@raises InputError that says which measurements are missing"""
+    counts = sorted({point.ranks for point in points if point.waiting_factor == 0})
+    if 1 not in counts:
+        raise InputError("A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0.")
+    if len(counts) < 3:
+        raise InputError(
+            f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting factor. "
+            f"Measure at least three numbers of ranks, e.g. N = {', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
+        )
+    for point in points:
+        for run in point.runs:
+            if run.errors:
+                raise InputError(
+                    f"The run '{run.path}' has {run.errors} failed operations; a model of a failing system would mislead. Measure it again."
+                )
+            if run.rate <= 0:
+                raise InputError(f"The run '{run.path}' has no throughput; measure it again.")
+
+
+def empirical_law(latencies: Latencies) -> dict[str, Any]:
+    """A measured distribution as a platform's `empirical` law: values in seconds, smoothed only by the choice of probabilities.
+    Probabilities finer than the number of samples are left out."""
+    values = []
+    probabilities = []
+    for p in LAW_PROBABILITIES:
+        if 0 < p < 1 and min(p, 1 - p) * latencies.count < 2:
+            continue
+        value = latencies.minimum if p == 0 else latencies.maximum if p == 1 else latencies.quantile(p)
+        values.append(max(value, NS, values[-1] if values else 0))
+        probabilities.append(p)
+    return {"law": "empirical", "probabilities": probabilities, "values": [f"{v:.9g}s" for v in values]}
+
+
+def single_rank_law(point: Point, tag: str) -> dict[str, Any] | None:
+    """The law of "create.open" in the benchmark phase, or of "precreate.mkdir" in that phase; None when it was not measured."""
+    run = point.first
+    phase, _, rest = tag.partition(".")
+    if rest and phase in {p["name"] for p in run.json["phases"]}:
+        return empirical_law(run.latencies(rest, phase)) if rest in run.tags(phase) else None
+    pooled = None
+    for run in point.runs:
+        if tag not in run.tags():
+            return None
+        histogram = run.latencies(tag).histogram
+        if pooled is None:
+            pooled = histogram
+        else:
+            pooled.add(histogram)
+    return empirical_law(Latencies(pooled)) if pooled is not None else None
+
+
+@dataclass(frozen=True)
+class Stall:
+    every: float  # seconds
+    length: float  # seconds
+    operations: tuple[str, ...]
+
+
+def find_stall(runs: list[Run]) -> Stall | None:
+    """Periodic stalls: bursts of operations that are released together, at regular intervals.
+
+    A slow operation lasts over 40 ms and 20 medians; its release time is when it ended. Releases closer than 0.25 s form a
+    burst. The bursts of a run must be at least four, and the gaps between them near multiples of one period (queueing.md 2.3)."""
+    found: list[Stall] = []
+    for run in runs:
+        if run.waiting_factor > 0:
+            continue
+        for phase in run.phases:
+            slow = [
+                s for s in phase["slowest"] if s["seconds"] > max(0.04, 20 * phase["latency"][s["op"]]["q50"])
+            ]
+            ends = sorted((s["start"] + s["seconds"], s["seconds"], s["op"]) for s in slow)
+            bursts: list[list[tuple[float, float, str]]] = []
+            for one in ends:
+                if bursts and one[0] - bursts[-1][-1][0] < 0.25:
+                    bursts[-1].append(one)
+                else:
+                    bursts.append([one])
+            bursts = [b for b in bursts if len(b) >= 2]
+            if len(bursts) < 4:
+                continue
+            gaps = np.diff([b[0][0] for b in bursts])
+            period = float(np.median(gaps))
+            multiples = np.maximum(1, np.round(gaps / period))
+            if float(np.std(gaps / multiples)) > 0.1 * period:
+                continue
+            operations = tuple(sorted({s[2] for b in bursts for s in b}))
+            found.append(Stall(float(np.median(gaps / multiples)), float(np.median([max(s[1] for s in b) for b in bursts])), operations))
+    if not found:
+        return None
+    return Stall(
+        float(np.median([s.every for s in found])),
+        float(np.median([s.length for s in found])),
+        tuple(sorted({op for s in found for op in s.operations})),
+    )
+
+
+def noise(points: list[Point]) -> dict[str, float]:
+    """Standard deviation of the logarithm between repeats of the same measurement, by kind of quantity ("rate", "q50", ...),
+    pooled over points; 5 % where nothing was repeated."""
+    squares: dict[str, list[float]] = {}
+    for point in points:
+        if len(point.runs) < 2:
+            continue
+        for quantity in point.quantities():
+            logs = [math.log(max(x, 1e-9)) for x in point.observations(quantity)]
+            squares.setdefault(quantity.rpartition(".")[2], []).append(float(np.var(logs, ddof=1)))
+    kinds = ("rate", "q50", "q75", "q95", "q99", "max")
+    return {kind: math.sqrt(float(np.mean(squares[kind]))) if kind in squares else 0.05 for kind in kinds}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `calibration:` section of a platform file: what of it may be fitted, and how (docs/calibration.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast.errors import InputError
+from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.strict_yaml import Section
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number to be fitted, on a logarithmic scale between `low` and `high`."""
+
+    name: str
+    path: str
+    low: float
+    high: float
+    start: float
+    unit: str = ""
+    when: str = ""  # "thinking": only when some measurement has a waiting factor
+    also: tuple[tuple[str, float], ...] = ()  # further paths that get the value times a factor
+
+    def write(self, document: Document, value: float) -> None:
+        set_path(document, self.path, self._text(value))
+        for path, factor in self.also:
+            set_path(document, path, self._text(value * factor))
+
+    def _text(self, value: float) -> Any:
+        return f"{value:.9g}{self.unit}" if self.unit else float(f"{value:.9g}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way a choice can fall: an edit of the platform, perhaps with parameters of its own."""
+
+    name: str
+    edit: Document
+    parameters: tuple[Parameter, ...] = ()
+    needs: str = ""
+    detected: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class Recipe:
+    family: str
+    laws: dict[str, str]
+    measured: dict[str, str]
+    fixed: dict[str, Any]
+    parameters: list[Parameter]
+    choices: dict[str, list[Option]] = field(default_factory=dict)
+
+
+def read_recipe(platform: str) -> Recipe:
+    """@raises InputError when the platform can't be calibrated, or its section is malformed (with file and line)"""
+    documents = chain(find_platform(platform))
+    # The nearest one that says how.
+    file = next((path for path, document in documents if "calibration" in document), None)
+    if file is None:
+        raise InputError(f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' section.")
+    yaml_section = Section.load(file).section("calibration")
+    recipe = Recipe(
+        family=platform,
+        laws=yaml_section.value("laws", {}),
+        measured=yaml_section.value("measured", {}),
+        fixed=yaml_section.value("fixed", {}),
+        parameters=_parameters(yaml_section),
+    )
+    if "choices" in yaml_section:
+        choices = yaml_section.section("choices")
+        for choice in choices.keys():
+            options = choices.section(choice)
+            recipe.choices[str(choice)] = [_option(options.section(name), str(name)) for name in options.keys()]
+    yaml_section.finish()
+    return recipe
+
+
+def _parameters(owner: Section) -> list[Parameter]:
+    if "parameters" not in owner:
+        return []
+    result = []
+    section = owner.section("parameters")
+    for name in section.keys():
+        one = section.section(name)
+        low = one.number("low", low=1e-12)
+        result.append(
+            Parameter(
+                name=name,
+                path=str(one.value("path")),
+                low=low,
+                high=one.number("high", low=low),
+                start=one.number("start", low=low),
+                unit=str(one.value("unit", "")),
+                when=one.choice("when", ("", "thinking"), ""),
+                also=tuple(one.value("also", {}).items()),
+            )
+        )
+        one.finish()
+    return result
+
+
+def _option(section: Section, name: str) -> Option:
+    option = Option(
+        name,
+        edit=section.value("edit", {}),
+        parameters=tuple(_parameters(section)),
+        needs=section.choice("needs", ("", "stall"), ""),
+        detected=tuple(section.value("detected", {}).items()),
+    )
+    section.finish()
+    return option
+
+
+def family_document(platform: str) -> Document:
+    """The platform with all that it extends, merged."""
+    merged: Document = {}
+    for _, document in reversed(chain(find_platform(platform))):
+        merged = merge(merged, document)
+    return yaml.safe_load(yaml.safe_dump(merged))

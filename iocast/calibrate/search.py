@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated quantile matching: least squares between the logarithms of what was measured and what a platform simulates."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from iocast import binaries
+from iocast.calibrate.recipe import Option, Parameter
+from iocast.platform import Document, dump
+from iocast.run_directory import Point, Run
+
+SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.4}
+"""Per operation, with the log standard deviation that model and simulation deserve even without measurement noise."""
+RATE_FLOOR = 0.015
+MOST_OPERATIONS = 250_000
+"""Of one simulation during the search; a point that had more is simulated with fewer iterations."""
+
+
+@lru_cache(maxsize=None)
+def units_of(pattern: str) -> dict[str, str]:
+    described = binaries.run_json([binaries.find("iocast-sim"), "--describe", pattern, "--json"])
+    return {p["name"]: p["unit"] for p in described["parameters"]}
+
+
+def whole_settings(run: Run) -> dict[str, str]:
+    """The run's workload parameters as settings for a simulation of its benchmark phase, with all repeats."""
+    units = units_of(run.json["workload"]["pattern"])
+    suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
+    settings = {name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units}
+    settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
+    return settings | {"phases": run.phase, "start_index": "0"}
+
+
+def shortened(run: Run) -> dict[str, str]:
+    """The same for the search: one repeat, and not too many operations."""
+    settings = whole_settings(run) | {"repeats": "1"}
+    operations = run.phases[0]["operations"]
+    if operations <= MOST_OPERATIONS or "iterations" not in settings:
+        return settings
+    return settings | {"iterations": str(max(1, round(int(settings["iterations"]) * MOST_OPERATIONS / operations)))}
+
+
+@dataclass
+class Target:
+    """One measured point as the search sees it."""
+
+    point: Point
+    names: list[str]
+    logs: np.ndarray
+    sigmas: np.ndarray
+    settings: dict[str, str]
+
+    @classmethod
+    def of(cls, point: Point, noise: dict[str, float]) -> Target:
+        names, logs, sigmas = ["rate"], [math.log(point.value("rate"))], [math.hypot(RATE_FLOOR, noise["rate"])]
+        for op in point.first.operations:
+            for which, floor in SUMMARIES.items():
+                if which == "q25":
+                    values = [run.latencies(op).quantile(0.25) for run in point.runs]
+                elif which == "max":
+                    values = [run.latencies(op).maximum for run in point.runs]
+                else:
+                    values = point.observations(f"{op}.{which}")
+                names.append(f"{op}.{which}")
+                logs.append(float(np.mean(np.log(values))))
+                sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
+        return cls(point, names, np.array(logs), np.array(sigmas), shortened(point.first))
+
+
+def summaries(simulated: Any, names: list[str]) -> np.ndarray:
+    """Logarithms of the named quantities of a simulated run's last phase."""
+    phase = simulated["phases"][-1]
+    result = []
+    for name in names:
+        if name == "rate":
+            value = phase["rate"]
+        else:
+            op, _, which = name.rpartition(".")
+            value = phase["latency"][op][which]
+        result.append(math.log(max(value, 1e-9)))
+    return np.array(result)
+
+
+class Simulations:
+    """Runs simulations of platform documents on all cores. Use as a context manager."""
+
+    def __enter__(self) -> Simulations:
+        self._directory = tempfile.TemporaryDirectory(prefix="iocast-")
+        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self._written = 0
+        self.count = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._directory.cleanup()
+
+    def write(self, document: Document) -> Path:
+        self._written += 1
+        path = Path(self._directory.name) / f"candidate-{self._written}.yaml"
+        path.write_text(dump(document))
+        return path
+
+    def run(self, jobs: list[tuple[Path, str, dict[str, str], int, int, int]]) -> list[Any]:
+        """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
+        self.count += len(jobs)
+        return list(self._pool.map(lambda job: binaries.simulate(*job), jobs))
+
+    def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
+        platform = self.write(document)
+        jobs = [(platform, t.point.first.json["workload"]["pattern"], t.settings, *t.point.first.placement, seed) for t in targets]
+        results = [summaries(simulated, t.names) for simulated, t in zip(self.run(jobs), targets, strict=True)]
+        platform.unlink()
+        return results
+
+
+@dataclass
+class Fit:
+    structure: dict[str, str]
+    options: list[Option]
+    parameters: list[Parameter]
+    values: dict[str, float]
+    cost: float  # sum of squared standardised residuals after soft-L1, over the number of residuals
+    covariance: np.ndarray  # of the logarithms of the parameters
+    evaluations: int
+    trace: list[tuple[float, dict[str, float]]] = field(default_factory=list)
+
+
+def fit_structure(
+    simulations: Simulations,
+    build: Callable[[list[Option], dict[str, float]], Document],
+    structure: dict[str, str],
+    options: list[Option],
+    parameters: list[Parameter],
+    start: dict[str, float],
+    targets: list[Target],
+    seed: int,
+    most_evaluations: int,
+) -> Fit:
+    """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the same seed in
+    every simulation, so that a small step changes the summaries smoothly. A weak prior (factor e^1.5) keeps what the data
+    can't tell near its start."""
+    prior_sd = 1.5
+    low = np.log([p.low for p in parameters])
+    high = np.log([p.high for p in parameters])
+    centre = np.clip(np.log([start.get(p.name, p.start) for p in parameters]), low + 1e-6, high - 1e-6)
+    prior = np.clip(np.log([p.start for p in parameters]), low, high)
+    trace: list[tuple[float, dict[str, float]]] = []
+
+    def values(x: np.ndarray) -> dict[str, float]:
+        return {p.name: float(math.exp(v)) for p, v in zip(parameters, x, strict=True)}
+
+    def residuals(x: np.ndarray) -> np.ndarray:
+        simulated = simulations.at_targets(build(options, values(x)), targets, seed)
+        parts = [(s - t.logs) / t.sigmas for s, t in zip(simulated, targets, strict=True)]
+        r = np.concatenate([*parts, (x - prior) / prior_sd])
+        trace.append((float(np.mean(2 * (np.sqrt(1 + r**2) - 1))), values(x)))
+        return r
+
+    if not parameters:
+        r = residuals(centre)
+        return Fit(structure, options, parameters, {}, trace[-1][0], np.zeros((0, 0)), 1, trace)
+    found = least_squares(
+        residuals, centre, bounds=(low, high), loss="soft_l1", diff_step=0.01, x_scale=1.0, max_nfev=most_evaluations, ftol=2e-3, xtol=2e-3
+    )
+    cost, _ = min(trace, key=lambda entry: entry[0])
+    best = next(v for c, v in trace if c == cost)
+    # Misfit beyond the stated errors widens the parameters' uncertainty in proportion.
+    curvature = found.jac.T @ found.jac
+    covariance = np.linalg.pinv(curvature) * max(1.0, 2 * found.cost / max(1, found.fun.size - len(parameters)))
+    return Fit(structure, options, parameters, best, cost, covariance, len(trace), trace)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns: which runs to make, in which order, with which launcher; and making them (docs/answers.md, `kind: campaign`)."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iocast import binaries
+from iocast.errors import InputError, RunError
+from iocast.files import SCHEMA_VERSION, read_json, sha256, write_json
+from iocast.strict_yaml import Section
+
+MOST_RANKS_PER_CORE = 128
+"""Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
+
+CAMPAIGNS = Path(__file__).resolve().parent.parent / "campaigns"
+
+
+@dataclass
+class PlannedRun:
+    name: str
+    nodes: int
+    ranks_per_node: int
+    settings: dict[str, Any]
+    role: str
+    status: str = "planned"
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+
+@dataclass
+class Plan:
+    """A campaign file, read and checked."""
+
+    file: Path
+    workload: str
+    settings: dict[str, Any]
+    seconds: float
+    benchmark_repeats: int
+    repeats: int
+    points: list[tuple[int, int, float, str]] = field(default_factory=list)  # nodes, ranks per node, waiting factor, role
+
+
+def read_plan(name_or_file: str) -> Plan:
+    """@raises InputError: with file, line and the nearest match"""
+    file = Path(name_or_file)
+    if not name_or_file.endswith((".yaml", ".yml")):
+        file = CAMPAIGNS / f"{name_or_file}.yaml"
+        if not file.is_file():
+            known = sorted(p.stem for p in CAMPAIGNS.glob("*.yaml"))
+            raise InputError(f"There is no campaign '{name_or_file}'. Known: {', '.join(known)}; or name a YAML file.")
+    yaml = Section.load(file)
+    yaml.value("description", "")
+    plan = Plan(
+        file,
+        workload=str(yaml.value("workload")),
+        settings=yaml.value("settings", {}),
+        seconds=yaml.number("seconds", 2, low=0.01, high=86400),
+        benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
+        repeats=int(yaml.number("repeats", 2, low=1, high=1000)),
+    )
+    for point in yaml.sections("points"):
+        nodes = point.numbers("nodes", 1, low=1, high=1e6)
+        role = point.choice("role", ("fit", "check"), "fit")
+        factors = point.numbers("waiting_factor", 0, low=0, high=1e6)
+        for ranks in point.numbers("ranks", low=1, high=1e9):
+            for count in nodes:
+                if ranks % count:
+                    point.fail("ranks", f"{ranks} ranks can't be spread evenly over {count} nodes")
+                plan.points += [(int(count), int(ranks // count), float(factor), role) for factor in factors]
+        point.finish()
+    yaml.finish()
+    if not plan.points:
+        yaml.fail("points", "a campaign needs at least one point")
+    return plan
+
+
+def launcher(nodes: int, ranks_per_node: int) -> list[str]:
+    """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else Open MPI's mpirun.
+
+    @raises InputError when so many can't sensibly be started here"""
+    ranks = nodes * ranks_per_node
+    if "SLURM_JOB_ID" in os.environ:
+        have = int(os.environ.get("SLURM_JOB_NUM_NODES", os.environ.get("SLURM_NNODES", "1")))
+        if nodes > have:
+            raise InputError(f"{nodes} nodes are asked for, but this Slurm job has {have}.")
+        return ["srun", f"--nodes={nodes}", f"--ntasks={ranks}", f"--ntasks-per-node={ranks_per_node}", "--overcommit"]
+    if nodes > 1:
+        raise InputError(f"{nodes} nodes are asked for outside a Slurm job; start iocast measure inside one, or plan runs on one node.")
+    cores = len(os.sched_getaffinity(0))
+    if ranks > MOST_RANKS_PER_CORE * cores:
+        raise InputError(
+            f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most {MOST_RANKS_PER_CORE * cores}); "
+            "simulate that scale with iocast predict instead."
+        )
+    if shutil.which("mpirun") is None:
+        raise RunError("The program mpirun is not installed; install Open MPI (Debian: openmpi-bin).")
+    # More ranks than cores must yield while they wait, and must not be bound to a core.
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks)]
+
+
+def bench_environment() -> dict[str, str]:
+    """Open MPI refuses root unless told twice; in a container root is who there is."""
+    return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int) -> None:
+    """One benchmark run in the directory `root`, which is made and removed again.
+
+    @raises RunError or InputError with the benchmark's own sentence"""
+    bench = binaries.find("iocast-bench")
+    command = [*launcher(run.nodes, run.ranks_per_node), bench, "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
+    fresh = not root.exists()
+    if not fresh:  # a killed run left it behind
+        settings = [f"{k}={v}" for k, v in run.settings.items()] + ["phases=cleanup"]
+        _call([*command, *(a for s in settings for a in ("--set", s))])
+    root.mkdir(exist_ok=True)
+    for name, value in run.settings.items():
+        command += ["--set", f"{name}={value}"]
+    if out is not None:
+        command += ["--out", str(out), "--label", run.name]
+    try:
+        _call(command)
+    finally:
+        if root.is_dir() and not any(root.iterdir()):
+            root.rmdir()
+
+
+def _call(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
+    if done.returncode == 0:
+        return
+    own = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]
+    message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed with exit code {done.returncode}: {done.stderr.strip()[-500:]}"
+    raise (InputError if done.returncode == 2 else RunError)(message)
+
+
+class Campaign:
+    """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing."""
+
+    def __init__(self, root: Path, plan: Plan, out: Path, seed: int) -> None:
+        if not root.exists():
+            raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
+        if not root.is_dir():
+            raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise InputError(f"The directory '{root}' can't be written to.")
+        for nodes, ranks_per_node, _, _ in plan.points:
+            launcher(nodes, ranks_per_node)
+        self.root, self.plan, self.out, self.seed = root.resolve(), plan, out, seed
+        if (out / "campaign.json").is_file():
+            self.json = read_json(out / "campaign.json", "campaign")
+            if self.json["plan_sha256"] != sha256(plan.file):
+                raise InputError(f"The campaign in '{out}' was made from another plan than '{plan.file}'; choose another --out.")
+            if self.json["root"] != str(self.root):
+                raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{self.root}'; choose another --out.")
+            self.runs = [PlannedRun(**point) for point in self.json["points"]]
+        elif out.exists():
+            raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        else:
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": str(self.root)}
+            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "seed": seed}
+            self.runs = []
+
+    def _save(self) -> None:
+        self.json["points"] = [asdict(run) for run in self.runs]
+        write_json(self.out / "campaign.json", self.json)
+
+    def prepare(self) -> None:
+        """Sizes the runs by a pilot of one rank, and orders them: every repeat visits all points, in a shuffled order, so that
+        scale is not confounded with the time of day."""
+        if self.runs:
+            return
+        settings = dict(self.plan.settings)
+        if "iterations" not in settings:
+            settings |= self._sized()
+        shuffled = random.Random(self.seed)
+        for repeat in range(1, self.plan.repeats + 1):
+            points = list(self.plan.points)
+            shuffled.shuffle(points)
+            for nodes, ranks_per_node, factor, role in points:
+                name = f"n{nodes * ranks_per_node}" + (f"x{nodes}" if nodes > 1 else "") + f"-t{factor:g}-r{repeat}"
+                own = {**settings, "waiting_factor": factor, "repeats": self.plan.benchmark_repeats}
+                if factor > 0 and "iterations" not in self.plan.settings:
+                    # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
+                    own["repeats"] = 1
+                    own["iterations"] = own["objects"] = max(5, round(settings["iterations"] / (2 * (1 + factor))))
+                self.runs.append(PlannedRun(name, nodes, ranks_per_node, own, role))
+        self._save()
+
+    def _sized(self) -> dict[str, int]:
+        datasets = int(self.plan.settings.get("datasets", 10))
+        iterations, seconds = 50, 0.0
+        pilot_root = self.root / "iocast-pilot"
+        while True:
+            run = PlannedRun("pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit")
+            out = self.out / "runs" / "pilot"
+            if out.exists():
+                shutil.rmtree(out)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            run_bench(run, self.plan.workload, pilot_root, out, self.seed)
+            phase = next(p for p in read_json(out / "run.json", "run")["phases"] if p["name"] == "benchmark")
+            shutil.rmtree(out)
+            seconds = phase["seconds"]
+            if seconds > 0.05 or iterations >= 3200:
+                break
+            iterations *= 4
+        wanted = self.plan.seconds / self.plan.benchmark_repeats
+        iterations = max(5, min(100_000, round(iterations * wanted / max(seconds, 1e-6))))
+        self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
+        return {"iterations": iterations, "objects": iterations}
+
+    def missing(self, role: str | None) -> list[PlannedRun]:
+        return [run for run in self.runs if run.status != "complete" and (role is None or run.role == role)]
+
+    def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
+        """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""
+        todo = self.missing(role)
+        for number, run in enumerate(todo, start=1):
+            report(run, number, len(todo))
+            out = self.out / "runs" / run.name
+            if out.exists():  # from a killed run: kept, but out of the way
+                attempts = len(list(out.parent.glob(f"{run.name}.interrupted-*")))
+                out.rename(out.with_name(f"{run.name}.interrupted-{attempts + 1}"))
+            try:
+                run_bench(run, self.json["workload"], self.root / f"iocast-{run.name}", out, self.seed)
+                run.status = "complete"
+            except (InputError, RunError):
+                run.status = "failed"
+                self._save()
+                raise
+            if "filesystem" not in self.json:
+                self.json["filesystem"] = read_json(out / "run.json", "run")["environment"].get("filesystem", {})
+            self._save()

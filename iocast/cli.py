@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: thin functions that read arguments, call the library and print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from iocast import binaries
+from iocast.errors import InputError, RunError
+from iocast.files import read_json, write_json, write_text
+
+app = typer.Typer(
+    help="Measure a storage system small, forecast it large, and see how wrong that was.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short.",
+)
+stderr = Console(stderr=True, highlight=False)
+FELL_SHORT = 4
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0)]
+Sets = Annotated[Optional[list[str]], typer.Option("--set", help="A workload parameter, name=value; may be repeated.")]
+Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
+
+
+class Steps:
+    """Progress of long work: a live line on a terminal, a plain line at every step elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = stderr.is_terminal
+        self._progress = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
+            console=stderr, transient=True,
+        )
+        self._task: Any = None
+
+    def __enter__(self) -> Steps:
+        if self._live:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if not self._live:
+            stderr.print(f"  [{done}/{total}] {what}", markup=False)
+        elif self._task is None:
+            self._task = self._progress.add_task(what, total=total, completed=done)
+        else:
+            self._progress.update(self._task, description=what, total=total, completed=done)
+
+
+def _points(paths: list[Path]) -> Any:
+    from iocast.run_directory import find_runs, group
+
+    runs, roles = find_runs(paths)
+    points = group(runs)
+    for point in points:
+        point.role = roles.get(str(point.first.path), "fit")
+    return points
+
+
+def _settings(sets: list[str] | None) -> dict[str, str]:
+    settings = {}
+    for one in sets or []:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise InputError(f"'{one}' is no setting; write --set name=value.")
+        settings[name] = value
+    return settings
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"The output '{path}' exists already; name a new one, nothing is overwritten.")
+
+
+@app.command(epilog="Example: iocast measure /scratch/me --campaign quick --out campaigns/scratch")
+def measure(
+    directory: Annotated[Path, typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")],
+    campaign: Annotated[str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.")] = "quick",
+    out: Annotated[Path, typer.Option(help="Campaign directory; when it exists, what is missing in it is measured.")] = Path("campaign"),
+    role: Annotated[Optional[str], typer.Option(help="Only the points of this role: fit or check.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Makes the runs of a campaign with mpirun, or with srun inside a Slurm job."""
+    from iocast.campaign import Campaign, read_plan
+
+    if role not in (None, "fit", "check"):
+        raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
+    work = Campaign(directory, read_plan(campaign), out, seed)
+    work.prepare()
+    with Steps() as steps:
+        work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
+    complete = sum(run.status == "complete" for run in work.runs)
+    if json_:
+        print(json.dumps(work.json))
+    else:
+        print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
+
+
+@app.command(epilog="Example: iocast calibrate campaigns/scratch --platform local --out fitted.yaml")
+def calibrate(
+    sources: Annotated[list[Path], typer.Argument(help="Campaign directories and run directories.")],
+    platform: Annotated[str, typer.Option(help="Platform whose numbers are to be fitted (see: iocast list platforms).")] = "local",
+    out: Annotated[Path, typer.Option(help="Platform file to write.")] = Path("fitted.yaml"),
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Fits a platform to measurements and forecasts its largest measured scale as a test."""
+    from iocast.calibrate import calibrate as fit
+    from iocast.platform import dump
+
+    _refuse_existing(out)
+    with Steps() as steps:
+        document = fit(_points(sources), platform, seed, steps)
+    write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
+    fitted = document["fitted"]
+    if json_:
+        print(json.dumps(document))
+        return
+    from iocast.text import calibration_text
+
+    print(calibration_text(fitted))
+    print(f"Written to {out}.")
+
+
+@app.command(epilog="Example: iocast predict fitted.yaml --nodes 100 --ppn 10 --set waiting_factor=4 --edit stations.mds.servers=32")
+def predict(
+    platform: Annotated[str, typer.Argument(help="Fitted platform, a platform that extends one, or a catalogue platform.")],
+    workload: Annotated[Optional[str], typer.Option(help="Workload; by default the calibration's.")] = None,
+    nodes: Annotated[int, typer.Option(help="Client nodes.")] = 1,
+    ppn: Annotated[int, typer.Option(help="Ranks a node.")] = 1,
+    sets: Sets = None,
+    edit: Annotated[Optional[list[str]], typer.Option(help="A change of the platform, path=value; may be repeated.")] = None,
+    solver: Annotated[str, typer.Option(help="simulate or analytic.")] = "simulate",
+    level: Level = 0.9,
+    label: Annotated[str, typer.Option(help="What to call the forecast in a report.")] = "",
+    out: Annotated[Optional[Path], typer.Option(help="File for the whole forecast as JSON.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Forecasts throughput and latencies at a scale that was not measured."""
+    from iocast.platform import parse_edit
+    from iocast.predict import Fitted
+    from iocast.predict import predict as forecast
+
+    if out is not None:
+        _refuse_existing(out)
+    fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
+    answer = forecast(fitted, workload, _settings(sets), nodes, ppn, solver=solver, level=level, seed=seed, label=label)
+    if out is not None:
+        write_json(out, answer)
+    if json_:
+        print(json.dumps(answer))
+        return
+    from iocast.text import forecast_text
+
+    print(forecast_text(answer))
+
+
+@app.command(epilog="Example: iocast validate fitted.yaml campaigns/scratch --role check")
+def validate(
+    platform: Annotated[str, typer.Argument(help="Fitted platform.")],
+    sources: Annotated[list[Path], typer.Argument(help="Run directories and campaigns with the measurements.")],
+    role: Annotated[Optional[str], typer.Option(help="Only a campaign's points of this role: fit or check.")] = None,
+    forecast: Annotated[Optional[list[Path]], typer.Option(help="A forecast made earlier, judged instead of a new one; may be repeated.")] = None,
+    most_rate_error: Annotated[float, typer.Option(help="Median throughput error that still passes.")] = 0.25,
+    least_coverage: Annotated[float, typer.Option(help="Share of values inside their intervals that still passes.")] = 0.7,
+    level: Level = 0.9,
+    out: Annotated[Optional[Path], typer.Option(help="File for the whole validation as JSON.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Sets forecasts beside measurements, with errors, interval coverage and what simpler rules said."""
+    from iocast.predict import Fitted
+    from iocast.text import validation_text
+    from iocast.validate import validate as judge
+
+    if out is not None:
+        _refuse_existing(out)
+    points = [point for point in _points(sources) if role is None or point.role == role]
+    if not points:
+        raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
+    answer = judge(
+        Fitted.open(platform), points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
+        forecasts=[read_json(path, "forecast") for path in forecast or []],
+    )
+    if out is not None:
+        write_json(out, answer)
+    print(json.dumps(answer) if json_ else validation_text(answer))
+    if not answer["passed"]:
+        raise typer.Exit(FELL_SHORT)
+
+
+@app.command(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")
+def report(
+    sources: Annotated[list[Path], typer.Argument(help="Run directories, campaigns, fitted platforms, forecasts, validations.")],
+    out: Annotated[Path, typer.Option(help="HTML file to write; it needs nothing else and no network.")] = Path("report.html"),
+    title: Annotated[Optional[str], typer.Option(help="Title of the page.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Writes one self-contained page with figures for a board to read."""
+    from iocast.report import write_report
+
+    del seed  # a report draws nothing at random; every verb takes it
+    write_report(sources, out, title)
+    print(json.dumps({"report": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
+
+
+@app.command("list", epilog="Example: iocast list platforms")
+def list_(
+    what: Annotated[str, typer.Argument(help="workloads, patterns, backends, platforms, primitives or campaigns.")],
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Lists what there is."""
+    del seed
+    if what == "campaigns":
+        from iocast.campaign import CAMPAIGNS, read_plan
+        from iocast.strict_yaml import Section
+
+        entries = [{"name": p.stem, "summary": Section.load(p).value("description", "")} for p in sorted(CAMPAIGNS.glob("*.yaml"))]
+        for entry in entries:
+            read_plan(entry["name"])
+        print(json.dumps({"campaigns": entries}) if json_ else "\n".join(f"{e['name']}  {e['summary']}" for e in entries))
+        return
+    program = "iocast-bench" if what == "backends" else "iocast-sim"
+    _pass_through([binaries.find(program), "--list", what, *(["--json"] if json_ else [])])
+
+
+@app.command(epilog="Example: iocast describe md-workbench")
+def describe(
+    name: Annotated[str, typer.Argument(help="A workload, pattern, backend, platform or primitive.")],
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Describes one thing in full: parameters, units, defaults, source."""
+    del seed
+    backends = binaries.run_json([binaries.find("iocast-bench"), "--list", "backends", "--json"])["backends"]
+    program = "iocast-bench" if name in {backend["name"] for backend in backends} else "iocast-sim"
+    _pass_through([binaries.find(program), "--describe", name, *(["--json"] if json_ else [])])
+
+
+def _pass_through(command: list[str]) -> None:
+    sys.stdout.flush()
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        message = done.stderr.strip()
+        for program in ("iocast-sim: ", "iocast-bench: "):
+            message = message.removeprefix(program)
+        raise (InputError if done.returncode == 2 else RunError)(message)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    stderr.print(f"iocast: {message}", markup=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def main() -> None:
+    try:
+        app(prog_name="iocast")
+    except InputError as error:
+        _fail(str(error), 2)
+    except RunError as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("Interrupted; what was measured is kept.", 1)

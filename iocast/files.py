@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading and writing the files that verbs hand to each other (docs/answers.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast.errors import InputError, RunError
+
+SCHEMA_VERSION = 1
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces the file as a whole: a reader sees the old content or the new."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+        os.chmod(fresh, 0o644)
+        os.replace(fresh, path)
+    except OSError as error:
+        raise RunError(f"The file '{path}' can't be written: {error.strerror}.") from error
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """A JSON object whose schema version this program knows and whose kind is `kind`, if given."""
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: this is not valid JSON ({error.msg}); the file may have been cut off.") from error
+    if not isinstance(content, dict) or "schema_version" not in content:
+        raise InputError(f"The file '{path}' is not one of iocast's: it has no schema_version.")
+    if content["schema_version"] > SCHEMA_VERSION:
+        raise InputError(
+            f"The file '{path}' has schema version {content['schema_version']}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast."
+        )
+    if kind is not None and content.get("kind") != kind:
+        raise InputError(f"The file '{path}' is a {content.get('kind', 'nameless thing')}, not a {kind}.")
+    return content
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise InputError(f"{path}:{line}: this is not valid YAML: {error.problem}.") from error
+    if not isinstance(content, dict):
+        raise InputError(f"The file '{path}' is not a YAML map of keys and values.")
+    return content
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

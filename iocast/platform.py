@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Platform files as documents that can be merged and edited; what they mean, iocast-sim says (docs/platforms.md)."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast.errors import InputError
+from iocast.files import read_yaml
+
+PLATFORMS = Path(__file__).resolve().parent.parent / "platforms"
+Document = dict[str, Any]
+
+
+def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
+    """The file of a platform by name, or a file itself (relative to `beside`)."""
+    if name_or_file.endswith((".yaml", ".yml")):
+        path = Path(name_or_file)
+        return path if path.is_absolute() or beside is None else beside / path
+    path = PLATFORMS / f"{name_or_file}.yaml"
+    if not path.is_file():
+        known = sorted(p.stem for p in PLATFORMS.glob("*.yaml"))
+        raise InputError(f"There is no platform '{name_or_file}'. Allowed: {', '.join(known)}; or name a YAML file.")
+    return path
+
+
+def merge(base: Any, over: Any) -> Any:
+    """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below it, as
+    lists and single values do; null takes away."""
+    if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
+        return copy.deepcopy(over)
+    merged = dict(base)
+    for key, value in over.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge(merged.get(key), value)
+    return merged
+
+
+def chain(path: Path) -> list[tuple[Path, Document]]:
+    """The file and all that it extends, itself first."""
+    found: list[tuple[Path, Document]] = []
+    following: Path | None = path
+    while following is not None:
+        if any(following.resolve() == seen.resolve() for seen, _ in found):
+            raise InputError(f"The platform '{path}' extends itself.")
+        document = read_yaml(following)
+        found.append((following, document))
+        base = document.get("extends")
+        following = None if base is None else find_platform(str(base), following.parent)
+    return found
+
+
+def set_path(document: Document, path: str, value: Any) -> None:
+    """Sets a value by its dotted path. Names may hold dots themselves ("demands.create.open.shift"): at each map the longest
+    key that is there is taken. None removes."""
+    parts = path.split(".")
+    here: Any = document
+    while True:
+        taken = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in here), 1)
+        key = ".".join(parts[:taken])
+        parts = parts[taken:]
+        if not parts:
+            if value is None:
+                here.pop(key, None)
+            else:
+                here[key] = value
+            return
+        if not isinstance(here.get(key), dict):
+            here[key] = {}
+        here = here[key]
+
+
+def parse_edit(text: str) -> tuple[str, Any]:
+    """ "stations.cpu.servers=4" as path and value."""
+    path, equals, value = text.partition("=")
+    if not equals or not path:
+        raise InputError(f"'{text}' is no edit; write a path and a value, such as stations.mds.servers=32.")
+    return path, yaml.safe_load(value)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_list(dumper: yaml.SafeDumper, data: list[Any]) -> yaml.Node:
+    flat = all(not isinstance(x, dict | list) for x in data)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flat)
+
+
+_Dumper.add_representer(list, _represent_list)
+
+
+def dump(document: Document) -> str:
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=140, allow_unicode=True)

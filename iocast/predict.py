@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts: throughput and latency quantiles at a scale that was not measured, with intervals (docs/answers.md, `kind: forecast`)."""
+
+from __future__ import annotations
+
+import copy
+import math
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, t
+
+from iocast import analytic, baselines, binaries
+from iocast.calibrate.search import Simulations, units_of
+from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION
+from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
+
+SEEDS = 3
+"""Replications of the best platform; their geometric mean is the forecast's value."""
+MOST_OPERATIONS = 40_000_000
+"""Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
+
+
+@dataclass
+class Fitted:
+    """A platform file with what a calibration found, and perhaps edits upon it."""
+
+    file: Path
+    fitted: dict[str, Any]  # empty for a platform that was never calibrated
+    documents: list[Document]  # from the fitted file (or the family's name) up to the file asked for
+    edits: list[tuple[str, Any]]
+
+    @classmethod
+    def open(cls, name_or_file: str, edits: list[tuple[str, Any]] | None = None) -> Fitted:
+        file = find_platform(name_or_file)
+        found = chain(file)
+        depth = next((i for i, (_, document) in enumerate(found) if "fitted" in document), None)
+        if depth is None:
+            return cls(file, {}, [{"schema_version": 1, "extends": _reference(name_or_file, file)}], edits or [])
+        base = dict(found[depth][1])
+        base["extends"] = _reference(str(base["extends"]), find_platform(str(base["extends"]), found[depth][0].parent))
+        fitted = base.pop("fitted")
+        overlays = [document for _, document in reversed(found[:depth])]
+        return cls(file, fitted, [base, *overlays], edits or [])
+
+    def best(self) -> Document:
+        """The fitted platform with all edits, as one document."""
+        return self._edited(self.documents[0])
+
+    def draws(self) -> list[Document]:
+        """Platforms that the data would also allow, with the same edits."""
+        laws = {
+            name: {key: value for key, value in law.items() if key not in ("shift", "scale")}
+            for name, law in self.documents[0].get("demands", {}).items()
+            if isinstance(law, dict) and law.get("law") == "empirical"
+        }
+        result = []
+        for draw in self.fitted.get("draws", []):
+            document: Document = {"schema_version": 1, "extends": self.documents[0]["extends"]}
+            document |= copy.deepcopy({key: value for key, value in draw.items() if key != "demands"})
+            document["demands"] = copy.deepcopy(laws)
+            for name, law in draw.get("demands", {}).items():
+                document["demands"][name] = document["demands"][name] | law if name in laws and isinstance(law, dict) else law
+            result.append(self._edited(document))
+        return result
+
+    def _edited(self, base: Document) -> Document:
+        document = copy.deepcopy(base)
+        for overlay in self.documents[1:]:
+            own = {key: value for key, value in overlay.items() if key not in ("extends", "calibration", "description", "source")}
+            document = merge(document, own)
+        for path, value in self.edits:
+            set_path(document, path, value)
+        return document
+
+
+def _reference(name: str, file: Path) -> str:
+    return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
+
+
+def predict(
+    platform: Fitted,
+    workload: str | None,
+    settings: dict[str, str],
+    nodes: int,
+    ranks_per_node: int,
+    *,
+    solver: str = "simulate",
+    level: float = 0.9,
+    seed: int = 0,
+    label: str = "",
+) -> dict[str, Any]:
+    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None.
+
+    @raises InputError from the programs, with their sentences"""
+    if solver not in ("simulate", "analytic"):
+        raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
+    if not 0 < level < 1:
+        raise InputError(f"The level {level:g} is no probability between 0 and 1.")
+    if nodes < 1 or ranks_per_node < 1:
+        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
+    pattern, full = _workload(platform, workload, settings)
+    with Simulations() as simulations:
+        if solver == "simulate":
+            samples, shown = _simulated(simulations, platform, pattern, full, nodes, ranks_per_node, seed)
+        else:
+            samples, shown = _solved(simulations, platform, pattern, full, nodes, ranks_per_node, seed)
+    ranks = nodes * ranks_per_node
+    factor = float(full.get("waiting_factor", 0))
+    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
+    answer["platform"] = {
+        "name": platform.file.stem,
+        "file": str(platform.file),
+        "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
+    }
+    answer["workload"] = {"name": workload or pattern, "pattern": pattern, "parameters": full}
+    answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
+    answer |= {"phase": "benchmark", "solver": solver, "level": level, "waiting_factor": factor}
+    largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
+    answer["extrapolation"] = ranks / largest
+    answer["quantities"] = _intervals(platform.fitted, samples, ranks, level)
+    answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted else {}
+    answer |= shown
+    answer["alternatives"] = [
+        {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
+    ]
+    answer["warnings"] = _warnings(platform, ranks, largest, factor)
+    return answer
+
+
+def _overlay_edits(platform: Fitted) -> dict[str, Any]:
+    """The overlays' settings by dotted path."""
+
+    def flatten(prefix: str, node: Any) -> dict[str, Any]:
+        if isinstance(node, dict) and "law" not in node:
+            return {k: v for key, value in node.items() for k, v in flatten(f"{prefix}.{key}" if prefix else key, value).items()}
+        return {prefix: node}
+
+    skipped = ("extends", "schema_version", "description", "source")
+    return {k: v for overlay in platform.documents[1:] for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()}
+
+
+def _workload(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str]]:
+    measured = platform.fitted.get("campaign", {}).get("workload")
+    if workload is not None and (measured is None or workload not in (measured["name"], measured["pattern"])):
+        return workload, {**settings, "phases": "benchmark"}
+    if measured is None:
+        return "md-workbench", {**settings, "phases": "benchmark"}
+    units = units_of(measured["pattern"])
+    suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
+    full = {}
+    for name, value in measured["parameters"].items():
+        if name in ("waiting_factor", "repeats", "start_index", "phases"):
+            continue
+        full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
+    return measured["pattern"], {**full, **settings, "phases": "benchmark"}
+
+
+def _simulated(
+    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
+    best = simulations.write(platform.best())
+    first, distributions = _first_run(best, pattern, settings, nodes, ranks_per_node, seed)
+    operations = sum(p["operations"] for p in first["phases"])
+    draws = platform.draws()
+    affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
+    # Spread over the structures, which come in order of weight.
+    chosen = [draws[i * len(draws) // affordable] for i in range(affordable)] if draws else []
+    seeds = 1 if operations > MOST_OPERATIONS / 4 else SEEDS
+    jobs = [(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)]
+    jobs += [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
+    runs = simulations.run(jobs)
+    names = ["rate", *(f"{op}.{q}" for op in first["phases"][-1]["latency"] if "." not in op for q in QUANTITIES)]
+    centre = [first, *runs[: seeds - 1]]
+    value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n), 1e-9)) for r in centre])) for n in names}
+    ensemble = {n: [pooled_quantity(r, n) for r in runs[seeds - 1 :]] for n in names}
+    stations = _stations(first["phases"][-1])
+    shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}
+    return {"value": value, "ensemble": ensemble}, shown
+
+
+def _first_run(
+    platform: Path, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+) -> tuple[Any, dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
+        out = Path(scratch) / "run"
+        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", pattern, "--seed", str(seed)]
+        command += ["--nodes", str(nodes), "--ppn", str(ranks_per_node), "--out", str(out)]
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        first = binaries.run_json(command)
+        run = Run(out)
+        probabilities = [0.0, *np.round(np.linspace(0.01, 0.99, 99), 4), 0.995, 0.999, 0.9995, 0.9999, 1.0]
+        distributions = {
+            op: {"probability": [float(p) for p in probabilities], "seconds": [run.latencies(op).quantile(p) for p in probabilities]}
+            for op in run.operations
+        }
+    return first, distributions
+
+
+def _solved(
+    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same by the analytic solver."""
+    factor = float(settings.get("waiting_factor", 0))
+    read_only = settings.get("read_only", "false") == "true"
+    mix = {"stat": 1.0, "read": 1.0} if read_only else {"stat": 1.0, "read": 1.0, "unlink": 1.0, "create": 1.0}
+    described = {p["name"]: p["default"] for p in binaries.run_json([binaries.find("iocast-sim"), "--describe", pattern, "--json"])["parameters"]}
+    known = {**described, **settings}
+    total = int(float(known["datasets"]) * float(known["iterations"]) * len(mix) * nodes * ranks_per_node)
+
+    def solve(document: Document) -> Any:
+        resolved = binaries.resolve_platform(simulations.write(document))
+        return analytic.solve(resolved, mix, nodes, ranks_per_node, factor, total, datasets=float(known["datasets"]))
+
+    def flat(solution: Any) -> dict[str, float]:
+        return {"rate": solution.rate} | {f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES}
+
+    best = solve(platform.best())
+    ensemble = [flat(solve(draw)) for draw in platform.draws()]
+    value = flat(best)
+    stations = {name: {"utilisation": u} for name, u in best.utilisation.items()}
+    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+    return {"value": value, "ensemble": {n: [e[n] for e in ensemble] for n in value}}, shown
+
+
+def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, level: float) -> dict[str, Any]:
+    """Value, low and high by quantity. On the logarithmic scale the variance is that of the draws, plus the discrepancy that the
+    held-out scale showed, grown with the distance beyond the fitted scales, plus what two measurements of one thing differ by.
+    The held-out rows are few, hence Student's t. Without a calibration there is no interval."""
+    if not fitted:
+        return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
+    scales = fitted["campaign"]["ranks"]
+    step = math.log(scales[-1] / scales[-2]) if len(scales) > 1 else math.log(2)
+    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / step)
+    rows = fitted["holdout"].get("rows", [])
+    result = {}
+    for name, value in samples["value"].items():
+        kind = name.rpartition(".")[2]
+        spread = float(np.std(np.log(np.maximum(samples["ensemble"][name], 1e-9)))) if len(samples["ensemble"][name]) > 1 else 0.0
+        count = sum(row["quantity"].rpartition(".")[2] == kind for row in rows)
+        widen = float(t.ppf((1 + level) / 2, max(2, count)) / norm.ppf((1 + level) / 2))
+        sd = math.sqrt(spread**2 + (widen * fitted["discrepancy"][kind] * distance) ** 2 + fitted["noise"][kind] ** 2)
+        half = min(float(norm.ppf((1 + level) / 2)) * sd, math.log(1e6))
+        result[name] = {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
+    return result
+
+
+def _baselines(fitted: dict[str, Any], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
+    points = [
+        baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"]) for p in fitted["campaign"]["points"]
+    ]
+    said = baselines.forecast(points, ranks, factor)
+    return {
+        model: {
+            name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)
+            for name, value in answers.items()
+            if name in names
+        }
+        for model, answers in said.items()
+    }
+
+
+def _stations(phase: dict[str, Any]) -> dict[str, Any]:
+    """Where an operation's time goes, station by station, in seconds an operation of the benchmark."""
+    operations = phase["operations"]
+    result = {}
+    for name, station in phase["stations"].items():
+        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall")}
+        for op, visit in station["operations"].items():
+            if op == "others":
+                continue
+            for key in sums:
+                sums[key] += visit["visits"] * visit[key] / operations
+        result[name] = {"utilisation": station["utilisation"], **sums}
+    return result
+
+
+def _bottleneck(stations: dict[str, Any]) -> str:
+    if not stations:
+        return "No station is used."
+    name = max(stations, key=lambda s: stations[s]["utilisation"])
+    used = stations[name]["utilisation"]
+    if used < 0.7:
+        return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %."
+    return f"The bottleneck is {name}: {100 * used:.0f} % of its servers' time is in use."
+
+
+def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list[str]:
+    fitted = platform.fitted
+    if not fitted:
+        return ["This platform was never calibrated: there are no intervals, and its numbers are its author's."]
+    warnings = list(fitted.get("notes", []))
+    if ranks > 8 * largest:
+        warnings.append(
+            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest}). The intervals assume that nothing new happens in "
+            "between, such as throughput that falls with more clients; a measurement at a larger scale would narrow them most."
+        )
+    if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:
+        warnings.append(f"The waiting factor {factor:g} was not measured; T = {', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were.")
+    return warnings

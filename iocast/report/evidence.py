@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sources say together: which forecast meets which measurement, and how far apart they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from iocast.report.sources import Run, Sources
+
+AS_IT_IS = "as it is"
+QUANTILES = ("q50", "q75", "q95", "q99", "max")
+BASELINES = ("straight line", "last value", "universal scalability law", "closed M/M/c", "asymptotic bounds")
+OPERATIONS = ("mkdir", "create", "open", "write", "stat", "read", "close", "readdir", "rename", "fsync", "unlink", "rmdir")
+
+
+def operation_order(name: str) -> tuple[int, str]:
+    """Operations in the order of a file's life, unknown ones last."""
+    return (OPERATIONS.index(name) if name in OPERATIONS else len(OPERATIONS), name)
+
+
+def split_quantity(name: str) -> tuple[str, str]:
+    """("create", "q95") of "create.q95"; ("", "rate") of "rate"."""
+    operation, _, what = name.rpartition(".")
+    return operation, what
+
+
+def quantity_order(name: str) -> tuple[Any, ...]:
+    operation, what = split_quantity(name)
+    return (bool(operation), operation_order(operation), QUANTILES.index(what) if what in QUANTILES else len(QUANTILES))
+
+
+def ranks_of(placement: dict[str, Any]) -> int:
+    return int(placement.get("ranks") or placement.get("nodes", 1) * placement.get("ranks_per_node", 1))
+
+
+@dataclass
+class Comparison:
+    """One measured point with the forecast of it. `rows` are those of a validation."""
+
+    ranks: int
+    nodes: int | None
+    waiting_factor: float
+    role: str  # "fit" or "check"
+    origin: str  # one of "validation", "held out by the calibration", "forecast beside runs"
+    runs: int | None
+    level: float
+    rows: list[dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        where = f"{self.ranks:,} rank" + ("s" if self.ranks != 1 else "")
+        if self.nodes:
+            where += f" on {self.nodes:,} node" + ("s" if self.nodes != 1 else "")
+        return where + (f", waiting factor {self.waiting_factor:g}" if self.waiting_factor else "")
+
+    def row(self, quantity: str) -> dict[str, Any] | None:
+        return next((r for r in self.rows if r["quantity"] == quantity), None)
+
+
+@dataclass
+class Score:
+    """How wrong forecasts were over some comparisons. Errors are factors minus 1: medians of the absolute log ratio."""
+
+    rate_error: float | None
+    quantile_error: float | None
+    inside: int
+    judged: int
+    baselines: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # rate and quantile error
+
+
+def comparisons(sources: Sources) -> list[Comparison]:
+    """Every forecast that meets a measurement, checks before fitted points and large before small.
+
+    A validation is believed first; without one what the calibration held out; else forecasts are matched with runs.
+    """
+    found = [_from_validation(p, v) for v in sources.validations for p in v["points"] if p.get("rows")]
+    if not found:
+        for platform in sources.fitted:
+            fitted = platform["fitted"]
+            held = fitted.get("holdout") or {}
+            if held.get("rows"):
+                found.append(
+                    Comparison(
+                        ranks_of(held), held.get("nodes"), float(held.get("waiting_factor") or 0), "check",
+                        "held out by the calibration", None, float(fitted.get("level", 0.9)), _rows(held["rows"]),
+                    )
+                )
+    if not any(c.role == "check" for c in found):
+        found += _matched(sources)
+    return sorted(found, key=lambda c: (c.role != "check", -c.ranks, c.waiting_factor))
+
+
+def checks(sources: Sources) -> list[Comparison]:
+    """Comparisons with data that the forecast had not seen."""
+    return [c for c in comparisons(sources) if c.role == "check"]
+
+
+def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Comparison:
+    placement = point.get("placement") or {}
+    runs = point.get("runs")
+    return Comparison(
+        ranks_of(placement), placement.get("nodes"), float(point.get("waiting_factor") or 0), str(point.get("role") or "check"),
+        "validation", len(runs) if isinstance(runs, list) else runs, float(validation.get("level", 0.9)), _rows(point["rows"]),
+    )
+
+
+def _rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted((r for r in rows if r.get("measured") is not None), key=lambda r: quantity_order(r["quantity"]))
+
+
+def _matched(sources: Sources) -> list[Comparison]:
+    """Forecasts of the system as it is beside real runs of the same placement, workload and waiting factor."""
+    found = []
+    for forecast in sources.forecasts:
+        if is_alternative(forecast):
+            continue
+        runs = [r for r in sources.runs if not r.simulated and _same(forecast, r)]
+        measured = {name: _measured(runs, forecast.get("phase"), name) for name in forecast["quantities"]}
+        rows = []
+        for name, asked in forecast["quantities"].items():
+            values = measured[name]
+            if not values:
+                continue
+            middle = median(values)
+            baselines = {}
+            for baseline, said in (forecast.get("baselines") or {}).items():
+                if name in said:
+                    entry = dict(said[name]) if isinstance(said[name], dict) else {"value": said[name]}
+                    if entry.get("value") is not None:
+                        entry["error"] = entry["value"] / middle - 1
+                    baselines[baseline] = entry
+            low, high = asked.get("low"), asked.get("high")
+            rows.append(
+                {
+                    "quantity": name, "measured": middle, "measured_low": min(values), "measured_high": max(values),
+                    "forecast": asked["value"], "low": low, "high": high, "error": asked["value"] / middle - 1,
+                    "inside": None if low is None or high is None else low <= middle <= high, "baselines": baselines,
+                }
+            )
+        if rows:
+            seen = any(r.role == "fit" for r in runs)
+            found.append(
+                Comparison(
+                    runs[0].ranks, runs[0].nodes, runs[0].waiting_factor, "fit" if seen else "check",
+                    "forecast beside runs", len(runs), float(forecast.get("level", 0.9)), _rows(rows),
+                )
+            )
+    return found
+
+
+def _same(forecast: dict[str, Any], run: Run) -> bool:
+    placement, workload = forecast["placement"], forecast.get("workload") or {}
+    if ranks_of(placement) != run.ranks or int(placement.get("nodes", run.nodes)) != run.nodes:
+        return False
+    name = workload if isinstance(workload, str) else workload.get("name", run.workload)
+    return name == run.workload and waiting_factor(forecast) == run.waiting_factor
+
+
+def _measured(runs: list[Run], phase: str | None, quantity: str) -> list[float]:
+    """The quantity in each run, those that lack it or have 0 left out."""
+    operation, what = split_quantity(quantity)
+    values = []
+    for run in runs:
+        entry = run.phase(phase) or {}
+        value = entry.get("rate") if not operation else (entry.get("latency") or {}).get(operation, {}).get(what)
+        if value:
+            values.append(float(value))
+    return values
+
+
+def waiting_factor(forecast: dict[str, Any]) -> float:
+    workload = forecast.get("workload")
+    parameters = workload.get("parameters") if isinstance(workload, dict) else None
+    return float((parameters or {}).get("waiting_factor") or 0)
+
+
+def is_alternative(forecast: dict[str, Any]) -> bool:
+    """Whether the forecast is of an edited platform (a what-if) and not of the measured one."""
+    return bool((forecast.get("platform") or {}).get("edits"))
+
+
+def label_of(forecast: dict[str, Any]) -> str:
+    if is_alternative(forecast):
+        return str(forecast.get("label") or "edited platform")
+    return AS_IT_IS
+
+
+def what_if(sources: Sources) -> dict[str, list[dict[str, Any]]]:
+    """Forecasts by label, each ordered by ranks, the system as it is first."""
+    labels: dict[str, list[dict[str, Any]]] = {}
+    for forecast in sorted(sources.forecasts, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
+        labels.setdefault(label_of(forecast), []).append(forecast)
+    return labels
+
+
+def largest_common(labels: dict[str, list[dict[str, Any]]]) -> int | None:
+    """The largest number of ranks that every label was forecast for."""
+    common = set.intersection(*({ranks_of(f["placement"]) for f in fs} for fs in labels.values())) if labels else set()
+    return max(common, default=None)
+
+
+def score(compared: list[Comparison]) -> Score | None:
+    """Errors over all rows of some comparisons, of the forecast and of each baseline; None without rows."""
+    rows = [r for c in compared for r in c.rows]
+    if not rows:
+        return None
+    judged = [r for r in rows if r.get("inside") is not None]
+    names = {name for r in rows for name in (r.get("baselines") or {})}
+    return Score(
+        _typical([r.get("error") for r in rows if r["quantity"] == "rate"]),
+        _typical([r.get("error") for r in rows if r["quantity"] != "rate"]),
+        sum(bool(r["inside"]) for r in judged),
+        len(judged),
+        {
+            name: (
+                _typical([_baseline_error(r, name) for r in rows if r["quantity"] == "rate"]),
+                _typical([_baseline_error(r, name) for r in rows if r["quantity"] != "rate"]),
+            )
+            for name in sorted(names, key=baseline_order)
+        },
+    )
+
+
+def baseline_order(name: str) -> tuple[int, str]:
+    return (BASELINES.index(name) if name in BASELINES else len(BASELINES), name)
+
+
+def _baseline_error(row: dict[str, Any], name: str) -> float | None:
+    error = ((row.get("baselines") or {}).get(name) or {}).get("error")
+    return None if error is None else float(error)
+
+
+def _typical(errors: list[float | None]) -> float | None:
+    """Median of |ln(1 + error)| as a factor minus 1; symmetric: half as much is as wrong as twice as much."""
+    logs = [abs(math.log1p(e)) for e in errors if e is not None and e > -1]
+    return math.expm1(median(logs)) if logs else None
+
+
+def focus_runs(sources: Sources) -> list[Run]:
+    """The runs worth drawing one by one: those named themselves (at most 4), else the largest real one that is a check."""
+    if sources.given_runs:
+        return sources.given_runs[:4]
+    real = [r for r in sources.runs if not r.simulated] or sources.runs
+    ordered = sorted(real, key=lambda r: (r.role != "check", -r.ranks, r.waiting_factor, r.path.name))
+    return ordered[:1]
+
+
+def run_title(run: Run) -> str:
+    kind = "simulated" if run.simulated else "measured"
+    where = f"{run.ranks:,} rank" + ("s" if run.ranks != 1 else "")
+    if run.waiting_factor:
+        where += f", waiting factor {run.waiting_factor:g}"
+    return f"{run.name}: {where}, {kind}"

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The centrepiece: what was forecast beside what was then measured, and what simple rules would have said."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from iocast.report import evidence
+from iocast.report.figures import Drawing, Figure, Panel, Row, style
+from iocast.report.sources import Sources
+
+LARGEST = 3  # so many comparisons are drawn, those of most ranks
+
+
+def data(sources: Sources) -> list[Row] | None:
+    rows: list[Row] = []
+    compared = evidence.checks(sources) or evidence.comparisons(sources)
+    for comparison in compared[:LARGEST]:
+        for row in comparison.rows:
+            operation, what = evidence.split_quantity(row["quantity"])
+            same = {"point": comparison.title, "operation": operation, "what": what}
+            measured = {"low": row.get("measured_low"), "high": row.get("measured_high"), "error": None}
+            rows.append({**same, "series": "measured", "value": row["measured"], **measured})
+            forecast = {"low": row.get("low"), "high": row.get("high"), "error": row.get("error")}
+            rows.append({**same, "series": "forecast", "value": row["forecast"], **forecast})
+            baselines = row.get("baselines") or {}
+            for name in sorted(baselines, key=evidence.baseline_order):
+                said = {key: baselines[name].get(key) for key in ("value", "low", "high", "error")}
+                if said["value"] is not None or said["low"] is not None or said["high"] is not None:
+                    rows.append({**same, "series": name, **said})
+    return rows or None
+
+
+def draw(rows: list[Row]) -> Drawing:
+    names = list(dict.fromkeys(r["series"] for r in rows if r["series"] not in ("measured", "forecast")))
+    baselines = [style.baseline(name) for name in sorted(names, key=evidence.baseline_order)]
+    panels = []
+    for point in dict.fromkeys(r["point"] for r in rows):
+        here = [r for r in rows if r["point"] == point]
+        for operation in dict.fromkeys(r["operation"] for r in here):
+            chosen = [r for r in here if r["operation"] == operation]
+            if operation:
+                chart = _latency(point, operation, chosen, baselines)
+                panels.append(Panel(f"{operation}, {point}", chart))
+            else:
+                panels.append(Panel(f"Throughput, {point}", _rate(point, chosen, baselines), wide=True))
+    legend = [style.MEASURED, style.FORECAST, style.INTERVAL] + [
+        style.Mark(m.label, m.colour, m.shape, kind="point") for m in baselines
+    ]
+    return Drawing(panels, legend)
+
+
+def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text, marks: list[style.Mark]) -> alt.LayerChart:
+    """Band and dot of the forecast, range and diamond of the measurement, one open shape for each baseline."""
+    everything = [style.MEASURED, style.FORECAST, *marks]
+    base = style.told(style.chart(where), text, value="value", low="low", high="high")
+    base = base.transform_calculate(error_text="isValid(datum.error) ? format(datum.error, '+.1%') : 'no data'")
+    tooltip = [
+        alt.Tooltip("series:N", title="who"), alt.Tooltip("what:N", title="quantity"), alt.Tooltip("value_text:N", title="value"),
+        alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"), alt.Tooltip("error_text:N", title="error"),
+    ]  # fmt: skip
+    at = alt.X("value:Q", scale=x, axis=axis)
+    ends = {"x": alt.X("low:Q", scale=x, axis=axis), "x2": alt.X2("high:Q"), "y": y, "tooltip": tooltip}
+    has_ends = "isValid(datum.low) && isValid(datum.high)"
+    forecast, measured = style.is_("series", "forecast"), style.is_("series", "measured")
+    others = f"!({forecast}) && !({measured})"
+    return alt.layer(
+        base.transform_filter(f"{forecast} && {has_ends}").mark_bar(color=style.SKY, opacity=0.6, height=13).encode(**ends),
+        base.transform_filter(f"{others} && {has_ends}").mark_rule(color=style.GREY, size=2, strokeDash=[3, 2]).encode(**ends),
+        base.transform_filter(others)
+        .mark_point(size=65, strokeWidth=1.8, filled=False)
+        .encode(x=at, y=y, color=style.colour(everything), shape=style.shape(everything), tooltip=tooltip),
+        base.transform_filter(f"{measured} && {has_ends}").mark_rule(color=style.BLACK, size=1.5).encode(**ends),
+        base.transform_filter(forecast).mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
+        .encode(x=at, y=y, tooltip=tooltip),
+        base.transform_filter(measured).mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
+        .encode(x=at, y=y, tooltip=tooltip),
+    )  # fmt: skip
+
+
+def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+    values = [v for r in rows for v in (r["value"], r["low"], r["high"]) if v]
+    log = max(values) > 30 * min(values)
+    x = alt.Scale(type="log", nice=False, padding=12) if log else alt.Scale(zero=True, nice=True)
+    order = ["measured", "forecast", *(m.label for m in marks)]
+    labels = alt.Axis(title=None, labelExpr="datum.label === 'universal scalability law' ? 'scalability law' : datum.label",
+                      ticks=False, domain=False, grid=False, labelLimit=130)  # fmt: skip
+    y = alt.Y("series:N", sort=order, axis=labels)
+    title = "operations a second"
+    axis = style.log_axis(style.rate_text, title, values) if log else style.axis(style.rate_text, title)
+    where = f"{style.is_('point', point)} && {style.is_('what', 'rate')}"
+    line = (
+        style.chart(f"{where} && {style.is_('series', 'measured')}")
+        .mark_rule(color=style.BLACK, strokeDash=[2, 3], size=1)
+        .encode(x=alt.X("value:Q", scale=x, axis=axis))
+    )
+    parts = _parts(where, y, x, axis, style.rate_text, marks)
+    return style.finish(alt.layer(line, parts), f"Throughput measured, forecast and by simple rules, {point}", style.lines(len({r["series"] for r in rows}), 30))
+
+
+def _latency(point: str, operation: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+    order = [q for q in evidence.QUANTILES if any(r["what"] == q for r in rows)]
+    x = alt.Scale(type="log", nice=False, padding=12)
+    axis = style.log_axis(style.seconds_text, "latency (logarithmic)", [r[k] for r in rows for k in ("value", "low", "high")])
+    where = f"{style.is_('point', point)} && {style.is_('operation', operation)}"
+    lanes = alt.Y("what:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True, bandPosition=0.5))
+    parts = _parts(where, lanes, x, axis, style.seconds_text, marks)
+    return style.finish(parts, f"Latency quantiles of {operation} measured, forecast and by simple rules, {point}", style.lines(len(order), 36))
+
+
+FIGURE = Figure(
+    name="beside",
+    order=1,
+    title="Forecast beside measurement",
+    caption=(
+        "The forecast (blue dot) was made before this scale was measured (black diamond). Read each line from the diamond: the "
+        "nearer the dot, the better the forecast; a diamond inside the pale bar means that the forecast knew its own uncertainty; "
+        "the thin black line is the range over repeated measurements. Open shapes show what simple rules would have said. "
+        "q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
+    ),
+    needs="a validation, a fitted platform with a held-out scale, or a forecast and a run of the same placement",
+    data=data,
+    draw=draw,
+)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the time goes: wait, service, locks and stalls at each station of the model."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from iocast.report import evidence
+from iocast.report.figures import Drawing, Figure, Panel, Row, style
+from iocast.report.sources import Run, Sources
+
+PARTS = [
+    style.Mark("service", style.SKY, kind="bar"),
+    style.Mark("waiting for a server", style.BLUE, kind="bar"),
+    style.Mark("waiting for a lock", style.ORANGE, kind="bar"),
+    style.Mark("stalled", style.BLACK, kind="bar"),
+]
+KEYS = {"service": "service", "waiting for a server": "wait", "waiting for a lock": "lock_wait", "stalled": "stall"}
+MOST = 8  # panels
+
+
+def data(sources: Sources) -> list[Row] | None:
+    rows: list[Row] = []
+    labels = evidence.what_if(sources)
+    common = evidence.largest_common(labels)
+    for label, forecasts in labels.items():
+        wanted = [f for f in forecasts if f.get("stations") and evidence.ranks_of(f["placement"]) == common]
+        forecast = (wanted or [f for f in forecasts if f.get("stations")] or [None])[-1]
+        if forecast is not None:
+            panel = f"{label}, {evidence.ranks_of(forecast['placement']):,} ranks"
+            for station, at in forecast["stations"].items():
+                rows += [_row(panel, station, part, at.get(key)) for part, key in KEYS.items()]
+    if not rows:
+        runs = [r for r in evidence.focus_runs(sources) if r.simulated]
+        rows = [row for run in runs for row in _of_run(run, f", {run.name}" if len(runs) > 1 else "")]
+    return [r for r in rows if r["seconds"]] or None
+
+
+def _of_run(run: Run, suffix: str) -> list[Row]:
+    """Seconds an operation, by operation and station, of a simulated run."""
+    phase = run.phase() or {}
+    rows: list[Row] = []
+    latency = phase.get("latency") or {}
+    for operation in sorted(latency, key=evidence.operation_order):
+        for station, at in (phase.get("stations") or {}).items():
+            sums = at["operations"].get(operation)
+            if sums and latency[operation].get("count"):
+                visits = sums["visits"] / latency[operation]["count"]
+                rows += [_row(operation + suffix, station, part, visits * sums[key]) for part, key in KEYS.items()]
+    return rows
+
+
+def _row(panel: str, station: str, part: str, seconds: float | None) -> Row:
+    return {"panel": panel, "station": station, "part": part, "seconds": seconds or 0}
+
+
+def draw(rows: list[Row]) -> Drawing:
+    panels = list(dict.fromkeys(r["panel"] for r in rows))[:MOST]
+    totals: dict[tuple[str, str], float] = {}
+    for row in rows:
+        totals[row["panel"], row["station"]] = totals.get((row["panel"], row["station"]), 0) + row["seconds"]
+    longest = max(totals.values())
+    present = {r["part"] for r in rows}
+    shown = [p for p in PARTS if p.label in present]
+    made = []
+    for panel in panels:
+        stations = list(dict.fromkeys(r["station"] for r in rows if r["panel"] == panel))
+        made.append(Panel(panel, _chart(panel, shown, stations, longest)))
+    return Drawing(made, shown)
+
+
+def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: float) -> alt.LayerChart | alt.Chart:
+    order = "indexof([" + ", ".join(f'"{p.label}"' for p in shown) + "], datum.part)"
+    base = style.told(style.chart(style.is_("panel", panel)), style.seconds_text, value="seconds")
+    axis = style.axis(style.seconds_text, "time an operation", tickCount=4)
+    bars = (
+        base.transform_calculate(order=order)
+        .mark_bar(stroke="white", strokeWidth=1)
+        .encode(
+            x=alt.X("seconds:Q", stack=True, scale=alt.Scale(domain=[0, longest], nice=True), axis=axis),
+            y=alt.Y("station:N", scale=alt.Scale(domain=stations),
+                    axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=110)),
+            color=style.colour(shown, "part"),
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip("station:N"), alt.Tooltip("part:N"), alt.Tooltip("value_text:N", title="time")],
+        )
+    )  # fmt: skip
+    return style.finish(bars, f"Time at each station, {panel}", style.lines(len(stations), 34))
+
+
+FIGURE = Figure(
+    name="stations",
+    order=7,
+    title="Where the time goes",
+    caption=(
+        "What an operation spends at each station of the model. Long pale bars are work: only faster parts help. Long dark blue "
+        "bars are queues: more servers at that station help. Orange is time behind a lock and black is time in a stall, and neither "
+        "gets better with more servers. All panels have the same scale."
+    ),
+    needs="a forecast with stations, or a simulated run",
+    data=data,
+    draw=draw,
+)

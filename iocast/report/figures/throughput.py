@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Throughput against the number of ranks: measured points, the forecast with its interval, simple rules and bounds."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from iocast.report import evidence
+from iocast.report.figures import Drawing, Figure, Panel, Row, style
+from iocast.report.sources import Sources
+
+BEYOND = 4  # forecasts up to so many times the largest measured scale are drawn here, the rest in the what-if
+
+
+def data(sources: Sources) -> list[Row] | None:
+    rows: list[Row] = []
+    for run in sources.runs:
+        phase = run.phase()
+        if phase and phase.get("rate"):
+            series = "simulated" if run.simulated else "measured"
+            rows.append(_row(run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
+    largest = max((r["ranks"] for r in rows), default=None)
+    drawn = {(r["waiting_factor"], r["series"], r["ranks"]) for r in rows}
+    for comparison in evidence.comparisons(sources):
+        said = comparison.row("rate")
+        if said is None:
+            continue
+        factor, ranks = comparison.waiting_factor, comparison.ranks
+        if (factor, "measured", ranks) not in drawn:
+            ends = {"value": said["measured"], "low": said.get("measured_low"), "high": said.get("measured_high")}
+            rows.append(_row(factor, "measured", ranks, ends))
+        rows.append(_row(factor, "forecast", ranks, {"value": said["forecast"], "low": said.get("low"), "high": said.get("high")}))
+        rows += [_row(factor, name, ranks, entry) for name, entry in (said.get("baselines") or {}).items()]
+    drawn = {(r["waiting_factor"], r["series"], r["ranks"]) for r in rows}
+    for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
+        ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
+        if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
+            continue
+        said = {"forecast": forecast["quantities"]["rate"]}
+        said |= {name: values["rate"] for name, values in (forecast.get("baselines") or {}).items() if "rate" in values}
+        for name, entry in said.items():
+            if (factor, name, ranks) not in drawn:
+                rows.append(_row(factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
+    rows.sort(key=lambda r: (r["waiting_factor"], r["series"], r["ranks"]))
+    return rows if len(rows) > 1 else None
+
+
+def _row(factor: float, series: str, ranks: int, said: dict[str, float | None], run: str = "") -> Row:
+    values = {key: said.get(key) for key in ("value", "low", "high")}
+    return {"waiting_factor": factor, "series": series, "ranks": ranks, **values, "run": run}
+
+
+def draw(rows: list[Row]) -> Drawing:
+    names = {r["series"] for r in rows} - {"measured", "simulated", "forecast"}
+    baselines = [style.baseline(name) for name in sorted(names, key=evidence.baseline_order)]
+    simulated = style.Mark("simulated", style.PURPLE, "cross", kind="point")
+    present = {r["series"] for r in rows}
+    shown = [m for m in (style.MEASURED, simulated, style.FORECAST) if m.label in present]
+    factors = list(dict.fromkeys(r["waiting_factor"] for r in rows))
+    panels = []
+    for factor in factors:
+        title = f"Waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
+        panels.append(Panel(title, _chart(factor, [r for r in rows if r["waiting_factor"] == factor], shown, baselines), wide=len(factors) == 1))
+    legend = shown + ([style.INTERVAL] if style.FORECAST in shown else []) + baselines
+    return Drawing(panels, legend)
+
+
+def _chart(
+    factor: float, rows: list[Row], shown: list[style.Mark], baselines: list[style.Mark]
+) -> alt.LayerChart | alt.Chart:
+    marks = shown + baselines
+    where = style.is_("waiting_factor", factor)
+    text = style.rate_text
+    base = style.told(style.chart(where), text, value="value", low="low", high="high")
+    log = alt.Scale(type="log", nice=False, padding=10)
+    x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
+    axis = style.log_axis(text, "operations a second", [r[k] for r in rows for k in ("value", "low", "high")])
+    y = alt.Y("value:Q", scale=log, axis=axis)
+    tooltip = [
+        alt.Tooltip("series:N", title="who"), alt.Tooltip("run:N", title="run"), alt.Tooltip("ranks:Q", format=","),
+        alt.Tooltip("value_text:N", title="rate"), alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
+    ]  # fmt: skip
+    look = {"color": style.colour(marks), "tooltip": tooltip}
+    forecast, points = style.is_("series", "forecast"), f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
+    others = f"!({forecast}) && !({points})"
+    ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
+    has_ends = "isValid(datum.low) && isValid(datum.high)"
+    return style.finish(
+        alt.layer(
+            base.transform_filter(f"{forecast} && {has_ends}").mark_area(color=style.SKY, opacity=0.4).encode(x=x, **ends),
+            base.transform_filter(f"{forecast} && {has_ends}").mark_rule(color=style.SKY, size=6, opacity=0.6)
+            .encode(x=x, tooltip=tooltip, **ends),
+            *(
+                base.transform_filter(f"({others}) && {has_ends}").mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
+                .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks), **look)
+                for end in ("low", "high")
+            ),
+            base.transform_filter(f"({others}) && isValid(datum.value)").mark_line(size=1.2)
+            .encode(x=x, y=y, strokeDash=style.dash(marks), **look),
+            base.transform_filter(f"({others}) && isValid(datum.value)").mark_point(size=40, strokeWidth=1.4)
+            .encode(x=x, y=y, shape=style.shape(marks), **look),
+            base.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
+            base.transform_filter(forecast).mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
+            base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
+            .encode(x=x, y=y, shape=style.shape(marks), **look),
+        ),
+        f"Throughput against the number of ranks at waiting factor {factor:g}",
+        300,
+    )  # fmt: skip
+
+
+FIGURE = Figure(
+    name="throughput",
+    order=2,
+    title="Throughput against the number of ranks",
+    caption=(
+        "Each black diamond is one run; diamonds above each other are repeats, and their spread is the noise that no forecast can "
+        "beat. The blue line is the forecast with its interval. Thin lines are simple rules: where they leave the diamonds, "
+        "queueing matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is flat."
+    ),
+    needs="at least two runs, a campaign, a validation or forecasts",
+    data=data,
+    draw=draw,
+)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What-if: throughput and tail of the alternatives against scale."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from iocast.report import evidence
+from iocast.report.figures import Drawing, Figure, Panel, Row, style
+from iocast.report.sources import Sources
+
+
+def data(sources: Sources) -> list[Row] | None:
+    rows: list[Row] = []
+    for label, forecasts in evidence.what_if(sources).items():
+        for forecast in forecasts:
+            ranks = evidence.ranks_of(forecast["placement"])
+            for name in sorted(forecast["quantities"], key=evidence.quantity_order):
+                if name == "rate" or name.endswith(".q99"):
+                    said = forecast["quantities"][name]
+                    values = {key: said.get(key) for key in ("value", "low", "high")}
+                    rows.append({"series": label, "ranks": ranks, "quantity": name, **values})
+    several = len({(r["series"], r["ranks"]) for r in rows}) > 1
+    return rows if several else None
+
+
+def draw(rows: list[Row]) -> Drawing:
+    marks = style.cycle(dict.fromkeys(r["series"] for r in rows))
+    panels = []
+    for quantity in sorted({r["quantity"] for r in rows}, key=evidence.quantity_order):
+        operation, what = evidence.split_quantity(quantity)
+        title = f"{operation}, slowest in a hundred ({what})" if operation else "Throughput"
+        panels.append(Panel(title, _chart(quantity, [r for r in rows if r["quantity"] == quantity], marks), wide=not operation))
+    return Drawing(panels, marks)
+
+
+def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+    is_rate = quantity == "rate"
+    text = style.rate_text if is_rate else style.seconds_text
+    base = style.told(style.chart(style.is_("quantity", quantity)), text, value="value", low="low", high="high")
+    log = alt.Scale(type="log", nice=False, padding=10)
+    x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
+    ends_of = [r[k] for r in rows for k in ("value", "low", "high")]
+    axis = style.log_axis(text, "operations a second" if is_rate else "latency", ends_of)
+    y = alt.Y("value:Q", scale=log, axis=axis)
+    tooltip = [
+        alt.Tooltip("series:N", title="system"), alt.Tooltip("ranks:Q", format=","), alt.Tooltip("value_text:N", title="forecast"),
+        alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
+    ]  # fmt: skip
+    look = {"x": x, "color": style.colour(marks)}
+    ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
+    banded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+    return style.finish(
+        alt.layer(
+            banded.mark_area(opacity=0.13).encode(**look, **ends),
+            banded.mark_rule(opacity=0.5).encode(**look, **ends),
+            base.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
+            base.mark_point(size=60, filled=True, opacity=1).encode(y=y, shape=style.shape(marks), tooltip=tooltip, **look),
+        ),
+        f"Forecast of {quantity} of each alternative against the number of ranks",
+        280 if is_rate else 220,
+    )
+
+
+FIGURE = Figure(
+    name="whatif",
+    order=6,
+    title="What if: the alternatives against scale",
+    caption=(
+        "Forecasts of the system as it is and of each edited one. In throughput higher is better; where a line turns flat, that "
+        "system is full, and more clients only wait longer. In latency lower is better. Where two bands overlap, the forecast can't "
+        "tell the two systems apart. The further right of the measured scale, the more rests on the model."
+    ),
+    needs="forecasts of more than one scale or of edited platforms",
+    data=data,
+    draw=draw,
+)

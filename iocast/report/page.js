@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws the figures from the numbers in this page, and sorts its tables. Nothing here asks the network for anything.
+"use strict";
+
+const text = document.getElementById("numbers").textContent;
+const numbers = JSON.parse(text);
+const charts = JSON.parse(document.getElementById("charts").textContent);
+
+const download = document.getElementById("download");
+if (download) {
+  download.href = "data:application/json;charset=utf-8," + encodeURIComponent(text);
+}
+
+const drawn = [...document.querySelectorAll(".chart")].map((place) => {
+  const chart = charts[place.id];
+  chart.datasets = { ...chart.datasets, figure: numbers.figures[place.dataset.figure].rows };
+  return vegaEmbed(place, chart, { mode: "vega-lite", renderer: "svg", actions: false, ast: true, logLevel: 1 });
+});
+Promise.all(drawn).then(
+  () => { document.body.dataset.drawn = String(drawn.length); },
+  (error) => { document.body.dataset.failed = String(error); console.error(error); },
+);
+
+// Cells carry the plain value in data-value; what has none goes last either way.
+function compare(a, b) {
+  if (a === "" || b === "") return a === b ? 0 : a === "" ? 1 : -1;
+  const x = Number(a), y = Number(b);
+  return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
+}
+
+for (const table of document.querySelectorAll("table[data-table]")) {
+  const heads = [...table.querySelectorAll("th")];
+  heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => {
+    const down = head.getAttribute("aria-sort") === "ascending";
+    heads.forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const value = (row) => row.cells[column].dataset.value;
+    const rows = [...body.rows].sort((a, b) => {
+      const order = compare(value(a), value(b));
+      return down && value(a) !== "" && value(b) !== "" ? -order : order;
+    });
+    body.append(...rows);
+  }));
+}
+
+window.addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("#tables details, #provenance details")) details.open = true;
+});

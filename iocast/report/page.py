@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Putting the page together: story, tables, figures and provenance in one HTML file that asks the network for nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import altair
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from iocast.errors import InputError, RunError
+from iocast.report import provenance, story, tables
+from iocast.report.figures import Drawing, Figure, all_figures
+from iocast.report.figures.style import Mark
+from iocast.report.sources import Sources, read_sources
+
+HERE = Path(__file__).parent
+DIGITS = 7  # significant digits of numbers in the page and its JSON
+
+
+def write_report(sources: list[Path], out: Path, title: str | None = None) -> None:
+    """Write the report on `sources` to the HTML file `out`.
+
+    Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix, recognised
+    by their content. Raises InputError for a source that can't be used, RunError when the file can't be written.
+    """
+    read = read_sources(sources)
+    title = title or _title(read)
+    numbers, drawings = _numbers(read, title)
+    _write(out, _html(read, title, numbers, drawings))
+
+
+def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> None:
+    """Write every number of the report on `sources` to the JSON file `out`: the same that the page holds."""
+    read = read_sources(sources)
+    numbers, _ = _numbers(read, title or _title(read))
+    _write(out, json.dumps(numbers, indent=1, allow_nan=False) + "\n")
+
+
+def _title(read: Sources) -> str:
+    names = [r.workload for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
+    if not names:
+        asked = [f.get("workload") for f in read.forecasts]
+        names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in asked if w]
+    names = list(dict.fromkeys(names))
+    what = "Storage forecast" if read.forecasts or read.validations or read.fitted else "Storage measurement"
+    return f"{what}: {', '.join(names)}" if names else what
+
+
+def _numbers(read: Sources, title: str) -> tuple[dict[str, Any], list[tuple[Figure, Drawing | None]]]:
+    """The JSON of numbers, and what each figure draws (None where it has no data)."""
+    figures: dict[str, Any] = {}
+    drawings: list[tuple[Figure, Drawing | None]] = []
+    for figure in all_figures():
+        rows = figure.data(read)
+        if not rows:
+            drawings.append((figure, None))
+            continue
+        figures[figure.name] = {"title": figure.title, "rows": plain(rows)}
+        drawings.append((figure, figure.draw(figures[figure.name]["rows"])))
+    numbers = {
+        "schema_version": 1,
+        "kind": "report",
+        "title": title,
+        "summary": plain(story.tell(read).summary),
+        "tables": {t.name: plain(t.as_json()) for t in tables.all_tables(read)},
+        "figures": figures,
+        "no_data": [figure.name for figure, drawing in drawings if drawing is None],
+    }
+    return numbers, drawings
+
+
+def plain(value: Any) -> Any:
+    """The value with its numbers cut to 7 significant digits, and what JSON can't say (NaN, infinity) as None."""
+    if isinstance(value, dict):
+        return {key: plain(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value
+
+
+def _html(read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    charts = {
+        f"{figure.name}-{i}": panel.chart.to_dict(validate=False)
+        for figure, drawing in drawings
+        if drawing is not None
+        for i, panel in enumerate(drawing.panels)
+    }
+    for chart in charts.values():
+        chart.pop("$schema", None)  # an address that nothing needs
+    return environment.get_template("page.html.j2").render(
+        title=title,
+        story=story.tell(read),
+        tables=[(t, list(zip(t.rows, numbers["tables"][t.name]["rows"], strict=True))) for t in tables.all_tables(read)],
+        drawings=drawings,
+        swatch=swatch,
+        provenance=provenance.collect(read),
+        version=_version(),
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+        vega=Markup(_vega()),
+        numbers=_json(numbers),
+        charts=_json(charts),
+    )
+
+
+def _json(value: Any) -> Markup:
+    """JSON that can stand inside a script element: no "<" can end it."""
+    return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+def _vega() -> str:
+    version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    return bundle.replace("</script", "<\\/script")
+
+
+def _version() -> str:
+    try:
+        return metadata.version("iocast")
+    except metadata.PackageNotFoundError:
+        return "from its source tree"
+
+
+_SHAPES = {
+    "circle": '<circle cx="16" cy="7" r="4.5"/>',
+    "diamond": '<path d="M16 1.5 20.5 7 16 12.5 11.5 7Z"/>',
+    "square": '<rect x="11.8" y="2.8" width="8.4" height="8.4"/>',
+    "triangle-up": '<path d="M16 2 21 11H11Z"/>',
+    "triangle-down": '<path d="M16 12 21 3H11Z"/>',
+    "triangle-right": '<path d="M21 7 12 12V2Z"/>',
+    "triangle-left": '<path d="M11 7 20 12V2Z"/>',
+    "cross": '<path d="M14.4 2h3.2v3.4H21v3.2h-3.4V12h-3.2V8.6H11V5.4h3.4Z"/>',
+    "stroke": '<path d="M11 7H21" stroke-width="2"/>',
+}
+
+
+def swatch(mark: Mark) -> Markup:
+    """The small drawing of a series in a legend."""
+    dash = f' stroke-dasharray="{" ".join(map(str, mark.dash))}"' if mark.dash else ""
+    line = f'<path d="M1 7H31" stroke="{mark.colour}" stroke-width="2"{dash}/>'
+    filled = mark.kind == "point" and mark.label in ("measured", "simulated") or mark.label == "forecast"
+    point = f'<g fill="{mark.colour if filled else "#fff"}" stroke="{mark.colour}" stroke-width="1.6">{_SHAPES[mark.shape]}</g>'
+    if mark.kind in ("band", "bar"):
+        inside = f'<rect x="2" y="2" width="28" height="10" fill="{mark.colour}" opacity="{0.6 if mark.kind == "band" else 1}"/>'
+    else:
+        inside = (line if mark.kind in ("line", "both") else "") + (point if mark.kind in ("point", "both") else "")
+    return Markup(f'<svg width="32" height="14" viewBox="0 0 32 14" aria-hidden="true">{inside}</svg>')
+
+
+def _write(out: Path, text: str) -> None:
+    """Write the file whole or not at all."""
+    out = Path(out)
+    if out.is_dir():
+        raise InputError(f"{out} is a directory; name the file that the report is to be written to.")
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out.absolute().parent} is not a directory; make it first or write the report elsewhere.")
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.absolute().parent, prefix=f".{out.name}.", delete=False) as file:
+            temporary = file.name
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, out)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise RunError(f"{out} could not be written: {error.strerror or error}.") from error

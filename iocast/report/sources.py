@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading what a report is made of: run and campaign directories, forecasts, validations, fitted platforms.
+
+Each source is recognised by its content, never by its name. All times are in seconds, rates in operations a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy
+import yaml
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+
+from iocast.errors import InputError
+
+SCHEMA_VERSION = 1
+ALLOWED = (
+    "A report is made of run directories (with run.json), campaign directories (with campaign.json), "
+    "forecasts and validations (JSON with that kind) and fitted platforms (YAML with a part fitted)."
+)
+LONGEST = 3600 * 10**9  # ns, the largest latency that a histogram here can hold
+
+
+@dataclass
+class Distribution:
+    """How many operations took how long: counts by latency in nanoseconds."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def quantiles(self, probabilities: list[float]) -> list[float]:
+        """Seconds below which these ascending shares of the operations stayed."""
+        values = sorted(self.counts)
+        sums = list(accumulate(self.counts[v] for v in values))
+        places = [bisect_left(sums, p * sums[-1] - 1e-9) for p in probabilities]
+        return [values[min(place, len(values) - 1)] * 1e-9 for place in places]
+
+
+@dataclass
+class Run:
+    """One run directory. `role` and `point` are known when it belongs to a campaign."""
+
+    path: Path
+    document: dict[str, Any]
+    role: str = ""
+    point: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(self.document.get("label") or self.point or self.path.name)
+
+    @property
+    def simulated(self) -> bool:
+        return self.document.get("source") == "simulated"
+
+    @property
+    def ranks(self) -> int:
+        return int(self.document["placement"]["ranks"])
+
+    @property
+    def nodes(self) -> int:
+        return int(self.document["placement"].get("nodes", 1))
+
+    @property
+    def placement(self) -> tuple[int, int]:
+        """Ranks and nodes: what two runs must share to be repeats of each other."""
+        return self.ranks, self.nodes
+
+    @property
+    def workload(self) -> str:
+        return str(self.document.get("workload", {}).get("name", "unnamed workload"))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.document.get("workload", {}).get("parameters") or {})
+
+    @property
+    def waiting_factor(self) -> float:
+        return float(self.parameters.get("waiting_factor") or 0)
+
+    @property
+    def phases(self) -> list[dict[str, Any]]:
+        return list(self.document.get("phases") or [])
+
+    def phase(self, name: str | None = None) -> dict[str, Any] | None:
+        """The last repeat of a phase; without a name "benchmark", or else the one with most operations."""
+        wanted = [p for p in self.phases if p["name"] == (name or "benchmark")]
+        if not wanted and name is None:
+            wanted = sorted(self.phases, key=lambda p: p.get("operations", 0))
+        return wanted[-1] if wanted else None
+
+    @cached_property
+    def distributions(self) -> dict[tuple[str, str], Distribution]:
+        """Latency distributions by (phase, operation); repeats of a phase are added up.
+
+        Parts of operations (`create.open`) are left out. Empty when the run has no latency.hlog.
+        """
+        file = self.path / "latency.hlog"
+        if not file.is_file():
+            return {}
+        found: dict[tuple[str, str], Distribution] = {}
+        reader = HistogramLogReader(str(file), HdrHistogram(1, LONGEST, 3))
+        try:
+            while (histogram := reader.get_next_interval_histogram()) is not None:
+                phase, _, operation = str(histogram.get_tag()).partition(".")
+                if not operation or "." in operation:
+                    continue
+                for index in numpy.flatnonzero(numpy.ctypeslib.as_array(histogram.counts)):
+                    value = histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(index)))
+                    found.setdefault((phase, operation), Distribution()).counts[value] += histogram.counts[index]
+        except Exception as error:  # hdrh raises many kinds, among them zlib.error and IndexError
+            raise InputError(f"{file} is damaged: {error}. Remove it to report the run without distributions.") from error
+        finally:
+            reader.close()
+        return found
+
+
+@dataclass
+class Sources:
+    """Everything that a report was given, sorted by kind."""
+
+    runs: list[Run] = field(default_factory=list)
+    given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
+    campaigns: list[dict[str, Any]] = field(default_factory=list)
+    forecasts: list[dict[str, Any]] = field(default_factory=list)
+    validations: list[dict[str, Any]] = field(default_factory=list)
+    fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
+    files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
+
+
+def read_sources(paths: list[Path]) -> Sources:
+    """Read every path; raises InputError that names the first one that can't be used."""
+    if not paths:
+        raise InputError(f"No source was given. {ALLOWED}")
+    sources = Sources()
+    for path in paths:
+        _read(Path(path), sources)
+    seen: dict[Path, Run] = {}
+    for run in sources.runs:
+        known = seen.setdefault(run.path.resolve(), run)
+        known.role, known.point = known.role or run.role, known.point or run.point
+    sources.runs = sorted(seen.values(), key=lambda r: (r.placement, r.waiting_factor, r.path.name))
+    return sources
+
+
+def _read(path: Path, sources: Sources) -> None:
+    if not path.exists():
+        raise InputError(f"{path} does not exist. {ALLOWED}")
+    if path.is_file() and path.name in ("run.json", "campaign.json"):
+        path = path.parent
+    if path.is_dir():
+        if (path / "campaign.json").is_file():
+            _read_campaign(path, sources)
+        elif (path / "run.json").is_file():
+            run = _run(path)
+            sources.runs.append(run)
+            sources.given_runs.append(run)
+            _note(sources, "run", path / "run.json", path.name)
+        else:
+            raise InputError(f"{path} is a directory without run.json or campaign.json. {ALLOWED}")
+        return
+    document = _document(path)
+    kind = document.get("kind")
+    if kind == "forecast":
+        if not isinstance(document.get("quantities"), dict) or not isinstance(document.get("placement"), dict):
+            raise InputError(f"{path} is a forecast without quantities or placement; write it again with iocast predict.")
+        sources.forecasts.append(document)
+    elif kind == "validation":
+        if not isinstance(document.get("points"), list):
+            raise InputError(f"{path} is a validation without points; write it again with iocast validate.")
+        sources.validations.append(document)
+    elif isinstance(document.get("fitted"), dict):
+        kind = "fitted platform"
+        document.setdefault("name", path.stem)
+        sources.fitted.append(document)
+    else:
+        what = f"has the kind {kind!r}" if kind else "has neither a kind nor a part fitted"
+        raise InputError(f"{path} {what}, which no report can show. {ALLOWED}")
+    _note(sources, str(kind), path, path.name)
+
+
+def _read_campaign(path: Path, sources: Sources) -> None:
+    campaign = _document(path / "campaign.json")
+    campaign["name"] = path.name
+    points = {str(p.get("name")): p for p in campaign.get("points") or []}
+    found = sorted(p for p in (path / "runs").glob("*") if (p / "run.json").is_file())
+    if not found:
+        raise InputError(f"{path} is a campaign without any run in {path.name}/runs; measure it first with iocast measure.")
+    for directory in found:
+        run = _run(directory)
+        run.point = directory.name
+        run.role = str(points.get(directory.name, {}).get("role", ""))
+        sources.runs.append(run)
+    sources.campaigns.append(campaign)
+    _note(sources, "campaign", path / "campaign.json", path.name)
+
+
+def _run(path: Path) -> Run:
+    file = path / "run.json"
+    document = _document(file)
+    if document.get("kind") != "run":
+        raise InputError(f"{file} has the kind {document.get('kind')!r} instead of 'run'. {ALLOWED}")
+    placement = document.get("placement")
+    if not isinstance(placement, dict) or "ranks" not in placement:
+        raise InputError(f"{file} does not say on how many ranks it ran (placement.ranks); the run can't be reported.")
+    return Run(path, document)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """A JSON or YAML file as a map, its schema version checked."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} can't be read as text: {error}. {ALLOWED}") from error
+    if not text.strip():
+        raise InputError(f"{path} is empty. {ALLOWED}")
+    try:
+        document = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno} is not whole JSON ({error.msg}); the file was probably cut off.") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is neither JSON nor YAML. {ALLOWED}") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{path} holds a {type(document).__name__} where a map is needed. {ALLOWED}")
+    version = document.get("schema_version", SCHEMA_VERSION)
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise InputError(
+            f"{path} has schema version {version}, but this iocast reads up to {SCHEMA_VERSION}; use the iocast that wrote it."
+        )
+    return document
+
+
+def _note(sources: Sources, what: str, file: Path, name: str) -> None:
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    sources.files.append({"what": what, "name": name, "sha256": digest})

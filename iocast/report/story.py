@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first screen: what was measured, forecast and wrong, in words that take a minute to read.
+
+Every sentence is made of the same numbers that `summary` hands to the JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.report import evidence, units
+from iocast.report.evidence import Comparison, Score
+from iocast.report.sources import Run, Sources
+
+SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
+FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number of the first screen."""
+
+    label: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Story:
+    headline: str
+    paragraphs: list[tuple[str, str]]  # (what it is about, one or more sentences)
+    cards: list[Card]
+    warnings: list[str]
+    summary: dict[str, Any]
+
+
+def tell(sources: Sources) -> Story:
+    compared = evidence.comparisons(sources)
+    checked = [c for c in compared if c.role == "check"]
+    told = checked or compared
+    scored = evidence.score(told)
+    best = told[0] if told else None
+    headline = _headline(sources, best, bool(checked), len(told))
+    texts = [
+        ("Measured", _runs(sources, simulated=False)),
+        ("Simulated", _runs(sources, simulated=True)),
+        ("Forecast", _forecast(sources, best, bool(checked), len(told))),
+        ("How wrong it was", _wrong(scored, bool(checked), told)),
+        ("Simple rules", _simple(scored, told)),
+        ("What if", _what_if(sources)),
+    ]
+    return Story(
+        headline,
+        [(about, text) for about, text in texts if text],
+        _cards(sources, best, scored, bool(checked), len(told)),
+        warnings(sources),
+        _summary(sources, best, scored, bool(checked)),
+    )
+
+
+def _largest_fitted(sources: Sources) -> int | None:
+    """Ranks of the largest measurement that the forecast was made from."""
+    fitted = [c.ranks for c in evidence.comparisons(sources) if c.role == "fit"]
+    fitted += [r.ranks for r in sources.runs if r.role == "fit"]
+    return max(fitted, default=None)
+
+
+def _rate_error(told: list[Comparison]) -> list[float]:
+    return [float(row["error"]) for c in told if (row := c.row("rate")) and row.get("error") is not None]
+
+
+def _beyond(error: float) -> str:
+    """An error as "4.1 % above", with the size written without its sign."""
+    size = units.error(abs(error)).removeprefix("+")
+    return f"{size} {'above' if error > 0 else 'below'}" if round(error, 4) else "the same as"
+
+
+def _headline(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
+    rate = best.row("rate") if best else None
+    if best and rate:
+        what = "was then measured" if checked else "had been measured and fitted"
+        scale = f"{units.ranks(best.ranks)}" + (f" with waiting factor {best.waiting_factor:g}" if best.waiting_factor else "")
+        where = f"For {scale} the forecast was {units.rate(rate['forecast'])}"
+        return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
+    if sources.forecasts:
+        forecast = sources.forecasts[-1]
+        value = forecast["quantities"].get("rate", {}).get("value")
+        ranks = units.ranks(evidence.ranks_of(forecast["placement"]))
+        return f"The forecast for {ranks} is {units.rate(value)}, and no measurement has checked it here."
+    for run in evidence.focus_runs(sources):
+        phase = run.phase()
+        if phase and phase.get("rate"):
+            did = "do" if run.simulated else "did"
+            where = "In simulation, " if run.simulated else ""
+            return f"{where}{units.ranks(run.ranks)} on {units.nodes(run.nodes)} {did} {units.rate(phase['rate'])}."
+    if sources.fitted:
+        return f"The platform {sources.fitted[0]['name']} was fitted, and no measurement beside it checks it here."
+    return "There is nothing measured or forecast to tell of."
+
+
+def file_systems(runs: list[Run]) -> list[str]:
+    """File systems of real runs as their environments name them."""
+    found = []
+    for run in runs:
+        value = run.document.get("environment", {}).get("file_system") or run.document.get("environment", {}).get("filesystem")
+        if isinstance(value, dict):
+            value = value.get("type") or value.get("name")
+        if value:
+            found.append(str(value))
+    return list(dict.fromkeys(found))
+
+
+def _runs(sources: Sources, simulated: bool) -> str:
+    runs = [r for r in sources.runs if r.simulated is simulated]
+    if not runs:
+        return ""
+    ranks = sorted({r.ranks for r in runs})
+    known = file_systems(runs) or [str(c["filesystem"]) for c in sources.campaigns if c.get("filesystem")]
+    where = f" on {', '.join(known)}" if known and not simulated else ""
+    scale = units.ranks(ranks[0]) if len(ranks) == 1 else f"{ranks[0]:,} to {units.ranks(ranks[-1])}"
+    operations = sum(p.get("operations", 0) for r in runs for p in r.phases)
+    workload = ", ".join(dict.fromkeys(r.workload for r in runs))
+    number = "one run" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"{workload}{where} in {number} of {scale}, {units.count(operations)} operations in all."
+
+
+def _forecast(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
+    fitted = _largest_fitted(sources)
+    source = f"runs of up to {units.ranks(fitted)}" if fitted else "the measurements"
+    if best and checked:
+        times = f", {units.factor(best.ranks / fitted)} times as many" if fitted and best.ranks > fitted else ""
+        point = "measurement that the model" if several == 1 else f"{several} measurements that the model"
+        had = "had not seen" if several == 1 else "had not seen, the largest first"
+        rate = best.row("rate")
+        interval = ""
+        if rate and rate.get("low") is not None and rate.get("high") is not None:
+            span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
+            interval = f" The {units.share(best.level)} interval of throughput was {span}."
+        return (
+            f"A queueing model was calibrated with {source} and forecast {units.ranks(best.ranks)}{times}; the report compares it with "
+            f"{'the one ' if several == 1 else ''}{point} {had}.{interval}"
+        )
+    if best:
+        return (
+            f"A queueing model was calibrated with {source}. Here it is compared with the very data it was fitted to, "
+            "which says that it can describe them but not that it can forecast."
+        )
+    return ""
+
+
+def _wrong(scored: Score | None, checked: bool, told: list[Comparison]) -> str:
+    if scored is None:
+        return ""
+    where = "On data it had not seen" if checked else "On data it was fitted to"
+    errors = _rate_error(told)
+    texts = []
+    if len(errors) == 1:
+        texts.append(f"{where}, the forecast of throughput was wrong by {units.error(errors[0])}.")
+    elif errors:
+        worst = max(errors, key=lambda e: abs(e))
+        middle = units.error(scored.rate_error).removeprefix("+")
+        texts.append(f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst {units.error(worst)}.")
+    if scored.quantile_error is not None:
+        texts.append(f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}.")
+    if scored.judged:
+        level = told[0].level
+        texts.append(
+            f"Of {scored.judged} intervals meant to contain the measurement with {units.share(level)} probability, "
+            f"{scored.inside} did."
+        )
+        if scored.inside / scored.judged < level - 0.15:
+            texts.append("The forecast was too sure of itself: read its intervals as too narrow.")
+    return " ".join(texts)
+
+
+def _simple(scored: Score | None, told: list[Comparison]) -> str:
+    if scored is None:
+        return ""
+    rates = {n: r for n, (r, _) in scored.baselines.items() if r is not None}
+    tails = {n: q for n, (_, q) in scored.baselines.items() if q is not None}
+    texts = []
+    simplest = next((n for n in SIMPLEST if n in rates), None)
+    if simplest:
+        texts.append(f"The simplest rule, {_article(simplest)}, would have missed throughput by {_rate_text(simplest, scored, told)}.")
+    for what, known, own in (("throughput", rates, scored.rate_error), ("the latency quantiles", tails, scored.quantile_error)):
+        if known and own is not None:
+            name = min(known, key=lambda n: known[n])
+            better = "better than" if own < known[name] else "worse than" if own > known[name] else "as good as"
+            theirs = _rate_text(name, scored, told) if what == "throughput" else _size(known[name])
+            ours = _rate_text(None, scored, told) if what == "throughput" else _size(own)
+            texts.append(
+                f"For {what} the best of the simple rules, {_article(name)}, was wrong by {theirs}; "
+                f"the forecast, with {ours}, was {better} it."
+            )
+    return " ".join(texts)
+
+
+def _rate_text(baseline: str | None, scored: Score, told: list[Comparison]) -> str:
+    """The throughput error of a baseline, or of the forecast: with its sign for one point, the median size for several."""
+    rows = [row for c in told if (row := c.row("rate"))]
+    if len(rows) == 1:
+        said = rows[0] if baseline is None else rows[0]["baselines"][baseline]
+        return units.error(said["error"])
+    typical = scored.rate_error if baseline is None else scored.baselines[baseline][0]
+    return units.error(typical).removeprefix("+")
+
+
+def _size(error: float) -> str:
+    return units.error(error).removeprefix("+")
+
+
+def _article(name: str) -> str:
+    return f"a {name}" if name == "straight line" else f"the {name}"
+
+
+def _what_if(sources: Sources) -> str:
+    labels = evidence.what_if(sources)
+    ranks = evidence.largest_common(labels)
+    if ranks is None or not any(evidence.is_alternative(f) for f in sources.forecasts):
+        return ""
+    at = {label: next(f for f in fs if evidence.ranks_of(f["placement"]) == ranks) for label, fs in labels.items()}
+    base = at.get(evidence.AS_IT_IS)
+    today = base["quantities"].get("rate", {}).get("value") if base else None
+    texts = []
+    if base and today is not None:
+        texts.append(f"At {units.ranks(ranks)} the system as it is would serve {_said(base)}.")
+    ordered = sorted((a for a in at if a != evidence.AS_IT_IS), key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0))
+    for label in ordered:
+        value = at[label]["quantities"].get("rate", {}).get("value")
+        if value is not None:
+            gain = f", {units.factor(value / today)} times as much" if today else f" at {units.ranks(ranks)}"
+            texts.append(f"With \N{LEFT DOUBLE QUOTATION MARK}{label}\N{RIGHT DOUBLE QUOTATION MARK} it would serve {_said(at[label])}{gain}.")
+    if base and base.get("bottleneck"):
+        texts.append(str(base["bottleneck"]))
+    return " ".join(texts)
+
+
+def _said(forecast: dict[str, Any]) -> str:
+    rate = forecast["quantities"]["rate"]
+    text = units.rate(rate["value"])
+    if rate.get("low") is not None and rate.get("high") is not None:
+        text += f" ({units.span(units.rate(rate['low']), units.rate(rate['high']))})"
+    return text
+
+
+def _cards(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, several: int) -> list[Card]:
+    if best is None or scored is None:
+        return []
+    rate = best.row("rate")
+    cards = []
+    unseen = "on data it had not seen" if checked else "on data it was fitted to"
+    if rate:
+        note = f"forecast {units.rate(rate['forecast'])}, measured {units.rate(rate['measured'])}"
+        cards.append(Card(f"throughput error at {units.ranks(best.ranks)}", units.error(rate["error"]), note))
+    if scored.quantile_error is not None:
+        cards.append(Card("median error of latency quantiles", _size(scored.quantile_error), unseen))
+    if scored.judged:
+        note = f"should hold {units.share(best.level)} of the time"
+        cards.append(Card("intervals that held", f"{scored.inside} of {scored.judged}", note))
+    simplest = next((n for n in SIMPLEST if scored.baselines.get(n, (None, None))[0] is not None), None)
+    if simplest:
+        said = (rate or {}).get("baselines", {}).get(simplest, {}).get("error")
+        value = units.error(said if said is not None else scored.baselines[simplest][0])
+        cards.append(Card(f"the simplest rule ({simplest})", value, "error of throughput, for comparison"))
+    return cards
+
+
+def warnings(sources: Sources) -> list[str]:
+    """Everything that a reader must know before believing the report, each once."""
+    found: list[str] = []
+    for forecast in sources.forecasts:
+        found += forecast.get("warnings") or []
+    asked = [(float(f["extrapolation"]), evidence.ranks_of(f["placement"])) for f in sources.forecasts if f.get("extrapolation")]
+    if asked and max(asked)[0] > FAR:
+        times, ranks = max(asked)
+        found.append(
+            f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was fitted: "
+            "they rest on the model and not on measurements."
+        )
+    for validation in sources.validations:
+        if validation.get("passed") is False:
+            found.append(f"The validation fell short of its criterion: {validation.get('criterion', 'not stated')}")
+    for platform in sources.fitted:
+        found += platform["fitted"].get("notes") or []
+    for run in sources.runs:
+        if run.document.get("status") != "complete":
+            found.append(f"The run {run.name} is {run.document.get('status', 'of unknown status')} and not complete.")
+        errors = sum(p.get("errors", 0) for p in run.phases)
+        if errors:
+            found.append(f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here.")
+        found += run.document.get("warnings") or []
+    for campaign in sources.campaigns:
+        failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
+        if failed:
+            found.append(f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}.")
+    return list(dict.fromkeys(str(w) for w in found))
+
+
+def _summary(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool) -> dict[str, Any]:
+    rate = (best.row("rate") if best else None) or {}
+    phases = [p for r in sources.runs for p in r.phases]
+    return {
+        "runs": len(sources.runs),
+        "ranks": sorted({r.ranks for r in sources.runs}),
+        "operations": sum(p.get("operations", 0) for p in phases),
+        "rates": [p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")],
+        "largest_fitted_ranks": _largest_fitted(sources),
+        "compared_ranks": best.ranks if best else None,
+        "unseen": checked,
+        "rate": {k: rate.get(k) for k in ("measured", "measured_low", "measured_high", "forecast", "low", "high", "error")},
+        "level": best.level if best else None,
+        "rate_error_median": scored.rate_error if scored else None,
+        "quantile_error_median": scored.quantile_error if scored else None,
+        "intervals_inside": scored.inside if scored else None,
+        "intervals_judged": scored.judged if scored else None,
+        "baselines": {
+            name: {"rate_error_median": r, "quantile_error_median": q} for name, (r, q) in (scored.baselines if scored else {}).items()
+        },
+        "what_if": [
+            {"label": label, "ranks": evidence.ranks_of(f["placement"]), **(f["quantities"].get("rate") or {})}
+            for label, forecasts in evidence.what_if(sources).items()
+            for f in forecasts
+        ],
+        "noise": [v.get("summary", {}).get("noise") for v in sources.validations if v.get("summary", {}).get("noise")],
+    }

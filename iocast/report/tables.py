@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a report: rows of plain values, and for each column how people read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.report import evidence, units
+from iocast.report.evidence import Comparison
+from iocast.report.sources import Sources
+
+
+@dataclass(frozen=True)
+class Column:
+    """`kind` says how a value is written: text, count, seconds, rate, error, share, factor, number, yesno, or quantity (a rate or
+    seconds, by the row's `quantity`). With `to` the cell is an interval, from this key's value to that key's."""
+
+    key: str
+    title: str
+    kind: str = "text"
+    to: str | None = None
+
+    def text(self, row: dict[str, Any]) -> str:
+        value = row.get(self.key)
+        if self.to is None:
+            return self._one(row, value)
+        end = row.get(self.to)
+        if value is None or end is None:
+            return units.NOTHING
+        return units.span(self._one(row, value), self._one(row, end))
+
+    def _one(self, row: dict[str, Any], value: Any) -> str:
+        if value is None or value == "":
+            return units.NOTHING
+        if self.kind == "quantity":
+            return units.quantity(row["quantity"], value)
+        if self.kind == "number":
+            return units.digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        if self.kind == "yesno":
+            return "yes" if value else "NO"
+        writer = {"count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share, "factor": units.factor}
+        return writer[self.kind](value) if self.kind in writer else str(value)
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind not in ("text", "yesno")
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    title: str
+    note: str
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+    folded: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        keys = [key for c in self.columns for key in (c.key, c.to) if key]
+        return {"title": self.title, "rows": [{key: row.get(key) for key in keys} for row in self.rows]}
+
+
+def all_tables(sources: Sources) -> list[Table]:
+    """Every table with at least one row, in reading order."""
+    compared = evidence.comparisons(sources)
+    made = [
+        _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),
+        _forecasts(sources),
+        _limits(sources),
+        _runs(sources),
+        _beside("refitted", "The fitted model beside the measurements it was fitted to",
+                [c for c in compared if c.role != "check"], folded=True),
+        _parameters(sources),
+        _structures(sources),
+    ]  # fmt: skip
+    return [t for t in made if t.rows]
+
+
+def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> Table:
+    names = {n for c in compared for r in c.rows for n in (r.get("baselines") or {})}
+    baselines = sorted(names, key=evidence.baseline_order)
+    columns = [
+        Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "number"), Column("quantity", "quantity"),
+        Column("measured", "measured", "quantity"), Column("measured_low", "range of repeats", "quantity", "measured_high"),
+        Column("forecast", "forecast", "quantity"), Column("low", "interval", "quantity", "high"), Column("error", "error", "error"),
+        Column("inside", "inside", "yesno"), *(Column(n, f"error of {n}", "error") for n in baselines),
+    ]  # fmt: skip
+    rows = []
+    for c in compared:
+        for row in c.rows:
+            said = row.get("baselines") or {}
+            errors = {n: (said.get(n) or {}).get("error") for n in baselines}
+            rows.append({"ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
+    note = (
+        "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the measurement. "
+        "Bounds have no error: they say only between what the answer must lie."
+    )
+    if not all(c.waiting_factor for c in compared):
+        columns = [c for c in columns if c.key != "waiting_factor" or any(r["waiting_factor"] for r in rows)]
+    columns = [c for c in columns if c.key not in names or any(r[c.key] is not None for r in rows)]
+    return Table(name, title, note, columns, rows, folded)
+
+
+def _forecasts(sources: Sources) -> Table:
+    tails = {n for f in sources.forecasts for n in f["quantities"] if n.endswith(".q99")}
+    columns = [
+        Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
+        Column("waiting_factor", "waiting factor", "number"), Column("rate", "throughput", "rate"),
+        Column("rate_low", "interval", "rate", "rate_high"),
+        *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
+        Column("extrapolation", "extrapolation", "factor"),
+    ]  # fmt: skip
+    rows: list[dict[str, Any]] = []
+    for label, forecasts in evidence.what_if(sources).items():
+        for f in forecasts:
+            rate = f["quantities"].get("rate") or {}
+            rows.append(
+                {
+                    "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
+                    "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
+                    "rate_high": rate.get("high"), **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
+                    "extrapolation": f.get("extrapolation"),
+                }
+            )  # fmt: skip
+    if not any(r["waiting_factor"] for r in rows):
+        columns = [c for c in columns if c.key != "waiting_factor"]
+    return Table("forecasts", "All forecasts", "q99 is exceeded by one operation in a hundred. Extrapolation is these ranks over the most that were fitted.", columns, rows)
+
+
+def _limits(sources: Sources) -> Table:
+    rows = [
+        {"system": label, "ranks": evidence.ranks_of(f["placement"]), "bottleneck": f["bottleneck"]}
+        for label, forecasts in evidence.what_if(sources).items()
+        for f in forecasts
+        if f.get("bottleneck")
+    ]
+    columns = [Column("system", "system"), Column("ranks", "ranks", "count"), Column("bottleneck", "what limits it")]
+    return Table("limits", "What limits each forecast", "As the model sees it.", columns, rows, folded=True)
+
+
+def _runs(sources: Sources) -> Table:
+    tails: set[str] = set()
+    rows: list[dict[str, Any]] = []
+    for run in sources.runs:
+        phase = run.phase() or {}
+        latency = {o: v for o, v in (phase.get("latency") or {}).items() if "." not in o}
+        values = {f"{o}.{q}": v.get(q) for o, v in latency.items() for q in ("q50", "q99")}
+        tails |= set(values)
+        rows.append(
+            {
+                "run": run.point or run.name, "source": "simulated" if run.simulated else "measured", "role": run.role or None,
+                "ranks": run.ranks, "nodes": run.nodes, "waiting_factor": run.waiting_factor, "phase": phase.get("name"),
+                "rate": phase.get("rate"), "errors": phase.get("errors"), "balance": phase.get("balance"), **values,
+            }
+        )  # fmt: skip
+    columns = [
+        Column("run", "run"), Column("source", "source"), Column("role", "role"), Column("ranks", "ranks", "count"),
+        Column("nodes", "nodes", "count"), Column("waiting_factor", "waiting factor", "number"), Column("phase", "phase"),
+        Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
+        *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
+    ]  # fmt: skip
+    note = "One line for each run, of the phase that the forecast is about. Balance is the first rank's end over the last rank's."
+    return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
+
+
+def _parameters(sources: Sources) -> Table:
+    rows = [
+        {"platform": p["name"], "parameter": path, **({"value": said} if not isinstance(said, dict) else said)}
+        for p in sources.fitted
+        for path, said in (p["fitted"].get("parameters") or {}).items()
+    ]
+    for row in rows:
+        for key in ("value", "low", "high"):
+            row[key] = _number(row.get(key))
+    columns = [
+        Column("platform", "platform"), Column("parameter", "parameter"), Column("value", "value", "number"),
+        Column("low", "90 % range", "number", "high"),
+    ]  # fmt: skip
+    return Table("parameters", "Fitted parameters", "Times are in seconds.", columns, rows, folded=True)
+
+
+def _structures(sources: Sources) -> Table:
+    rows = [
+        {
+            "platform": p["name"], "structure": ", ".join(f"{k} {v}" for k, v in (a.get("structure") or {}).items()),
+            "weight": _number(a.get("weight")), "misfit": _number(a.get("misfit")),
+        }
+        for p in sources.fitted
+        for a in p["fitted"].get("alternatives") or []
+    ]  # fmt: skip
+    columns = [
+        Column("platform", "platform"), Column("structure", "structure"), Column("weight", "weight", "share"),
+        Column("misfit", "misfit", "number"),
+    ]  # fmt: skip
+    note = "Where several structures share the weight, the measurements can't tell them apart and the intervals span them all."
+    return Table("structures", "Structures that were tried", note, columns, rows, folded=True)
+
+
+def _number(value: Any) -> Any:
+    """YAML reads 6e-5 as text; a number in text becomes one, all else stays."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one reader of run directories, real, simulated or imported (docs/run-directory.md)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from iocast.errors import InputError
+from iocast.files import read_json
+
+QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
+"""The quantiles that forecasts are about; the maximum comes beside them."""
+QUANTITIES = (*QUANTILES, "max")
+NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """A latency distribution in seconds, exact to the histogram's 0.1 %."""
+
+    histogram: HdrHistogram
+
+    @property
+    def count(self) -> int:
+        return int(self.histogram.get_total_count())
+
+    def quantile(self, probability: float) -> float:
+        return self.histogram.get_value_at_percentile(100 * probability) * NS
+
+    @property
+    def maximum(self) -> float:
+        return self.histogram.get_max_value() * NS
+
+    @property
+    def minimum(self) -> float:
+        return self.histogram.get_min_value() * NS
+
+    def quantity(self, name: str) -> float:
+        return self.maximum if name == "max" else self.quantile(QUANTILES[name])
+
+
+class Run:
+    """A complete run. `phase` names the phase that questions are about; its repeats are pooled."""
+
+    def __init__(self, path: Path, phase: str = "benchmark") -> None:
+        self.path = path
+        if not path.is_dir():
+            raise InputError(f"There is no run directory '{path}'.")
+        if not (path / "run.json").is_file():
+            raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
+        self.json: dict[str, Any] = read_json(path / "run.json", "run")
+        if self.json["status"] != "complete":
+            raise InputError(
+                f"The run '{path}' is {'interrupted' if self.json['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
+                "only complete runs can be used. Measure it again."
+            )
+        self.phase = phase
+        self.phases = [p for p in self.json["phases"] if p["name"] == phase]
+        if not self.phases:
+            raise InputError(f"The run '{path}' has no phase '{phase}'; it has {', '.join(sorted({p['name'] for p in self.json['phases']}))}.")
+
+    @property
+    def ranks(self) -> int:
+        return int(self.json["placement"]["ranks"])
+
+    @property
+    def placement(self) -> tuple[int, int]:
+        """Nodes, ranks per node."""
+        return int(self.json["placement"]["nodes"]), int(self.json["placement"]["ranks_per_node"])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.json["workload"]["parameters"])
+
+    @property
+    def waiting_factor(self) -> float:
+        return float(self.parameters.get("waiting_factor", 0))
+
+    @property
+    def operations(self) -> list[str]:
+        return [tag for tag in self.phases[0]["latency"] if "." not in tag]
+
+    @property
+    def rate(self) -> float:
+        """Operations a second over all repeats of the phase."""
+        return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
+
+    @property
+    def errors(self) -> int:
+        return sum(p["errors"] for p in self.phases)
+
+    def mean(self, tag: str) -> float:
+        counts = [p["latency"][tag]["count"] for p in self.phases]
+        return sum(n * p["latency"][tag]["mean"] for n, p in zip(counts, self.phases, strict=True)) / sum(counts)
+
+    @cached_property
+    def think_overshoot(self) -> float:
+        """Seconds that a think time lasted longer than asked, a mean over all."""
+        thinks = sum(p["operations"] for p in self.phases)
+        return sum(p["think_actual_seconds"] - p["think_asked_seconds"] for p in self.phases) / max(thinks, 1)
+
+    def latencies(self, tag: str, phase: str | None = None) -> Latencies:
+        """The pooled distribution of an operation ("create") or part ("create.open")."""
+        found = self._histograms.get(f"{phase or self.phase}.{tag}")
+        if found is None:
+            raise InputError(f"The run '{self.path}' has no latencies of '{tag}' in the phase '{phase or self.phase}'.")
+        return Latencies(found)
+
+    def tags(self, phase: str | None = None) -> list[str]:
+        start = (phase or self.phase) + "."
+        return [tag[len(start) :] for tag in self._histograms if tag.startswith(start)]
+
+    @cached_property
+    def _histograms(self) -> dict[str, HdrHistogram]:
+        path = self.path / "latency.hlog"
+        pooled: dict[str, HdrHistogram] = {}
+        try:
+            lines = path.read_text().splitlines()
+        except OSError as error:
+            raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
+        for number, line in enumerate(lines, start=1):
+            if not line.startswith("Tag="):
+                continue
+            try:
+                tag, _start, _length, _max, encoded = line[4:].split(",")
+                histogram = HdrHistogram.decode(encoded)
+            except Exception as error:
+                raise InputError(f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off.") from error
+            if tag in pooled:
+                pooled[tag].add(histogram)
+            else:
+                pooled[tag] = histogram
+        return pooled
+
+
+def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
+    """"rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the geometric mean
+    of a quantile, the largest maximum. Good for simulated runs, where only summaries are at hand."""
+    phases = [p for p in run["phases"] if p["name"] == phase]
+    if quantity == "rate":
+        return float(sum(p["operations"] for p in phases) / sum(p["seconds"] for p in phases))
+    op, _, which = quantity.rpartition(".")
+    values = [p["latency"][op][which] for p in phases]
+    return float(max(values) if which == "max" else math.exp(sum(math.log(max(v, NS)) for v in values) / len(values)))
+
+
+@dataclass
+class Point:
+    """All runs of one placement and one set of workload parameters: repeats of the same measurement."""
+
+    runs: list[Run] = field(default_factory=list)
+    role: str = "fit"
+
+    @property
+    def first(self) -> Run:
+        return self.runs[0]
+
+    @property
+    def ranks(self) -> int:
+        return self.first.ranks
+
+    @property
+    def waiting_factor(self) -> float:
+        return self.first.waiting_factor
+
+    @property
+    def name(self) -> str:
+        nodes, ranks_per_node = self.first.placement
+        where = f"N={self.ranks}" if nodes == 1 else f"N={nodes}x{ranks_per_node}"
+        return f"{where} T={self.waiting_factor:g}"
+
+    def observations(self, quantity: str) -> list[float]:
+        """The quantity ("rate", "create.q99", "create.mean") in every run."""
+        if quantity == "rate":
+            return [run.rate for run in self.runs]
+        tag, _, which = quantity.rpartition(".")
+        return [run.mean(tag) if which == "mean" else run.latencies(tag).quantity(which) for run in self.runs]
+
+    def value(self, quantity: str) -> float:
+        """Geometric mean over the runs; for a maximum the largest."""
+        seen = self.observations(quantity)
+        if quantity.endswith(".max"):
+            return max(seen)
+        return math.exp(sum(math.log(max(x, 1e-9)) for x in seen) / len(seen))
+
+    def quantities(self) -> list[str]:
+        return ["rate", *(f"{op}.{which}" for op in self.first.operations for which in QUANTITIES)]
+
+
+def group(runs: list[Run]) -> list[Point]:
+    """Groups runs by placement and parameters, smallest first; refuses a mixture of workloads or file systems."""
+    points: dict[tuple[Any, ...], Point] = defaultdict(Point)
+    for run in runs:
+        # A repeat count changes how long a point was watched, not what it is.
+        parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases")}
+        key = (run.ranks, *run.placement, run.waiting_factor, *sorted((k, str(v)) for k, v in parameters.items()))
+        points[key].runs.append(run)
+    kinds = {run.json["workload"]["pattern"] for run in runs}
+    if len(kinds) > 1:
+        raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
+    systems = {str(run.json.get("environment", {}).get("filesystem", {}).get("type", "")) for run in runs}
+    if len(systems) > 1:
+        raise InputError(f"These runs come from different file systems ({', '.join(sorted(systems))}); calibrate each by itself.")
+    return [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
+
+
+def find_runs(paths: list[Path]) -> tuple[list[Run], dict[str, str]]:
+    """Runs of run directories and campaigns, and the role ("fit" or "check") of those that a campaign names."""
+    runs: list[Run] = []
+    roles: dict[str, str] = {}
+    for path in paths:
+        if (path / "campaign.json").is_file():
+            campaign = read_json(path / "campaign.json", "campaign")
+            for point in campaign["points"]:
+                if point["status"] == "complete":
+                    runs.append(Run(path / "runs" / point["name"]))
+                    roles[str(path / "runs" / point["name"])] = point["role"]
+        else:
+            runs.append(Run(path))
+    if not runs:
+        raise InputError(f"There is no complete run in {', '.join(str(p) for p in paths)}; measure first.")
+    return runs, roles

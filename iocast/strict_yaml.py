@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML that knows its lines and refuses what it does not know, for the files that only Python reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast.errors import InputError
+
+
+def allowed_sentence(given: str, allowed: Sequence[str]) -> str:
+    """ "Did you mean 'x'? Allowed: a, b." for the end of a message."""
+    near = difflib.get_close_matches(given, allowed, n=1, cutoff=0.5)
+    return (f"Did you mean '{near[0]}'? " if near else "") + f"Allowed: {', '.join(allowed)}."
+
+
+class Section:
+    """A map of a YAML file. Every key must be asked for before `finish()`."""
+
+    def __init__(self, node: yaml.MappingNode, file: Path, path: str = "") -> None:
+        self.file = file
+        self.path = path
+        self._line = node.start_mark.line + 1
+        self._keys: dict[str, tuple[yaml.Node, int]] = {k.value: (v, k.start_mark.line + 1) for k, v in node.value}
+        self._asked: set[str] = set()
+
+    @classmethod
+    def load(cls, file: Path) -> Section:
+        try:
+            node = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
+        except OSError as error:
+            raise InputError(f"The file '{file}' can't be read: {error.strerror}.") from error
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            raise InputError(f"{file}:{line}: this is not valid YAML: {error.problem}.") from error
+        if not isinstance(node, yaml.MappingNode):
+            raise InputError(f"The file '{file}' is not a YAML map of keys and values.")
+        section = cls(node, file)
+        version = section.number("schema_version", low=1)
+        if version != 1:
+            section.fail("schema_version", f"schema version {version:g} is unknown; this program reads version 1")
+        return section
+
+    def fail(self, key: str | None, sentence: str) -> None:
+        line = self._keys[key][1] if key in self._keys else self._line
+        raise InputError(f"{self.file}:{line}: {f'in {self.path}, ' if self.path else ''}{sentence}.")
+
+    def __contains__(self, key: str) -> bool:
+        self._asked.add(key)
+        return key in self._keys
+
+    def keys(self) -> list[str]:
+        return list(self._keys)
+
+    def value(self, key: str, default: Any = ...) -> Any:
+        """Plain Python: numbers, texts, lists, maps."""
+        if key not in self:
+            if default is ...:
+                self.fail(None, f"the key '{key}' is missing")
+            return default
+        return _plain(self._keys[key][0])
+
+    def number(self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")) -> Any:
+        value = self.value(key, default)
+        if key in self._keys:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                self.fail(key, f"'{key}' must be a number, not '{value}'")
+            if not low <= value <= high:
+                self.fail(key, f"'{key}' is {value:g}, outside its range {low:g} to {high:g}")
+        return value
+
+    def numbers(self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")) -> list[Any]:
+        """A number or a list of numbers, as a list."""
+        value = self.value(key, default)
+        values = value if isinstance(value, list) else [value]
+        for x in values:
+            if isinstance(x, bool) or not isinstance(x, int | float) or not low <= x <= high:
+                self.fail(key, f"'{key}' holds '{x}', which is no number between {low:g} and {high:g}")
+        return values
+
+    def choice(self, key: str, allowed: Sequence[str], default: Any = ...) -> str:
+        value = str(self.value(key, default))
+        if value not in allowed:
+            self.fail(key, f"'{key}' can't be '{value}'. {allowed_sentence(value, allowed)[:-1]}")
+        return value
+
+    def section(self, key: str) -> Section:
+        if key not in self:
+            self.fail(None, f"the key '{key}' is missing")
+        node = self._keys[key][0]
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(key, f"'{key}' must be a map of keys and values")
+        return Section(node, self.file, f"{self.path}.{key}" if self.path else key)  # type: ignore[arg-type]
+
+    def sections(self, key: str) -> list[Section]:
+        if key not in self:
+            self.fail(None, f"the key '{key}' is missing")
+        node = self._keys[key][0]
+        if not isinstance(node, yaml.SequenceNode) or not all(isinstance(n, yaml.MappingNode) for n in node.value):
+            self.fail(key, f"'{key}' must be a list of maps")
+        return [Section(n, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") for i, n in enumerate(node.value)]
+
+    def finish(self) -> None:
+        """Refuses keys that nobody asked for."""
+        for key in self._keys:
+            if key not in self._asked:
+                self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._asked))[:-1]}")
+
+
+def _plain(node: yaml.Node) -> Any:
+    return yaml.SafeLoader("").construct_document(node) if not isinstance(node, yaml.ScalarNode) else yaml.safe_load(yaml.serialize(node))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers as text for a terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def quantity(name: str, value: float | None) -> str:
+    """Three significant digits and a unit: "12.3 us", "45.6 k/s"."""
+    if value is None:
+        return "-"
+    scales = [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)] if name == "rate" else [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)]
+    unit, scale = next(((u, s) for u, s in scales if abs(value) >= s), scales[-1])
+    digits = max(0, 2 - math.floor(math.log10(abs(value / scale)))) if value else 0
+    return f"{value / scale:.{min(digits, 3)}f} {unit}"
+
+
+def percent(error: float | None) -> str:
+    return "-" if error is None else f"{100 * error:+.0f} %"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Left-aligned first column, the others to the right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [[cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))] for row in [header, *rows]]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def calibration_text(fitted: dict[str, Any]) -> str:
+    lines = [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"]
+    rows = []
+    for path, p in fitted["parameters"].items():
+        shown = (lambda v: quantity("", v)) if p["unit"] == "s" else (lambda v: f"{v:.3g}")
+        rows.append([path, shown(p["value"]), f"{shown(p['low'])} .. {shown(p['high'])}"])
+    lines += ["", table(["fitted", "value", "90 % range"], rows)] if rows else []
+    holdout = fitted["holdout"]
+    if holdout:
+        shown_rows = [
+            [f"{r['point']} {r['quantity']}", quantity(r["quantity"], r["measured"]), quantity(r["quantity"], r["forecast"]), percent(r["error"])]
+            for r in holdout["rows"]
+        ]
+        lines += ["", f"Held out: {holdout['ranks']} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
+        lines.append(table(["", "measured", "forecast", "error"], shown_rows))
+    return "\n".join([*lines, *fitted["notes"]])
+
+
+def forecast_text(forecast: dict[str, Any]) -> str:
+    where = forecast["placement"]
+    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]
+    rows = []
+    models = list(forecast["baselines"])
+    for name, q in forecast["quantities"].items():
+        row = [name, quantity(name, q["value"]), f"{quantity(name, q['low'])} .. {quantity(name, q['high'])}"]
+        for model in models:
+            said = forecast["baselines"][model].get(name)
+            if isinstance(said, dict):
+                row.append(f"{quantity(name, said['low'])} .. {quantity(name, said['high'])}")
+            else:
+                row.append(quantity(name, said))
+        rows.append(row)
+    lines += [table(["", "forecast", "interval", *models], rows), forecast["bottleneck"], *forecast["warnings"]]
+    return "\n".join(lines)
+
+
+def validation_text(validation: dict[str, Any]) -> str:
+    lines = []
+    for point in validation["points"]:
+        models = list(dict.fromkeys(m for row in point["rows"] for m in row["baselines"]))
+        lines.append(f"{point['name']} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)")
+        rows = []
+        for row in point["rows"]:
+            name = row["quantity"]
+            cells = [name, quantity(name, row["measured"]), quantity(name, row["forecast"])]
+            cells += [f"{quantity(name, row['low'])} .. {quantity(name, row['high'])}", percent(row["error"]), "yes" if row["inside"] else "NO"]
+            cells += [percent(row["baselines"][m]["error"]) if m in row["baselines"] else "-" for m in models]
+            rows.append(cells)
+        lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]
+    summary = validation["summary"]
+    rows = [["iocast", _error(summary["rate_error_median"]), _error(summary["quantile_error_median"])]]
+    rows += [[model, _error(e["rate_error_median"]), _error(e["quantile_error_median"])] for model, e in summary["baselines"].items()]
+    rows.append(["(repeats of a measurement)", _error(summary["noise"]["rate"]), _error(summary["noise"]["quantiles"])])
+    lines.append(table(["median error", "throughput", "quantiles"], rows))
+    lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
+    lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
+    return "\n".join(lines)
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts against measurements that they were not fitted to (docs/answers.md, `kind: validation`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from iocast.calibrate.search import whole_settings
+from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION, sha256
+from iocast.predict import Fitted, predict
+from iocast.run_directory import Point
+
+MOST_RATE_ERROR = 0.25
+LEAST_COVERAGE = 0.7
+
+
+def validate(
+    platform: Fitted,
+    points: list[Point],
+    *,
+    level: float = 0.9,
+    seed: int = 0,
+    most_rate_error: float = MOST_RATE_ERROR,
+    least_coverage: float = LEAST_COVERAGE,
+    forecasts: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Forecasts every measured point, unless a forecast made earlier for the same question is given, and scores it.
+
+    Points that the calibration was fitted to are shown as such and left out of the summary."""
+    if not platform.fitted:
+        raise InputError(f"The platform '{platform.file}' was never calibrated; run iocast calibrate first.")
+    fitted_to = {run["sha256"] for run in platform.fitted["campaign"]["runs"]}
+    scored = []
+    for point in points:
+        seen = any(sha256(run.path / "run.json") in fitted_to for run in point.runs)
+        point.role = "fit" if seen else "check"
+        forecast = _earlier(point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed)
+        scored.append(_score(point, forecast))
+    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
+    answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
+    answer["level"] = level
+    answer["points"] = scored
+    judged = [p for p in scored if p["role"] == "check"] or scored
+    answer["summary"] = _summary(judged, platform.fitted["noise"])
+    allowed = max(most_rate_error, math.expm1(1.5 * platform.fitted["noise"]["rate"]))
+    answer["criterion"] = (
+        f"median error of the throughput at most {100 * allowed:.0f} % (the larger of {100 * most_rate_error:.0f} % and 1.5 times the "
+        f"measurements' own noise), and at least {100 * least_coverage:.0f} % of the measured values inside their {100 * level:.0f} % intervals"
+    )
+    answer["passed"] = answer["summary"]["rate_error_median"] <= allowed and answer["summary"]["coverage"] >= least_coverage
+    return answer
+
+
+def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int) -> dict[str, Any]:
+    """The forecast that answers this measurement: same workload, settings and placement."""
+    run = point.first
+    settings = {k: v for k, v in whole_settings(run).items() if k != "phases"}
+    nodes, ranks_per_node = run.placement
+    return predict(platform, run.json["workload"]["pattern"], settings, nodes, ranks_per_node, level=level, seed=seed, label=point.name)
+
+
+def _earlier(point: Point, forecasts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    asked = {k: v for k, v in whole_settings(point.first).items() if k not in ("repeats", "start_index")}
+    for forecast in forecasts:
+        parameters = {k: v for k, v in forecast["workload"]["parameters"].items() if k not in ("repeats", "start_index")}
+        parameters.setdefault("waiting_factor", "0")
+        if forecast["placement"]["ranks"] == point.ranks and all(_same(parameters.get(k), v) for k, v in asked.items()):
+            return forecast
+    return None
+
+
+def _same(a: str | None, b: str) -> bool:
+    try:
+        return float(a or "nan") == float(b)
+    except ValueError:
+        return a == b
+
+
+def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
+    nodes, ranks_per_node = point.first.placement
+    rows = []
+    for quantity, said in forecast["quantities"].items():
+        seen = point.observations(quantity)
+        measured = point.value(quantity)
+        row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}
+        row |= {"forecast": said["value"], "low": said["low"], "high": said["high"]}
+        row |= {"error": said["value"] / measured - 1, "inside": said["low"] <= measured <= said["high"]}
+        row["baselines"] = {
+            model: {"value": answers[quantity], "error": answers[quantity] / measured - 1}
+            for model, answers in forecast["baselines"].items()
+            if isinstance(answers.get(quantity), int | float)
+        }
+        rows.append(row)
+    return {
+        "name": point.name,
+        "role": point.role,
+        "placement": {"ranks": point.ranks, "nodes": nodes, "ranks_per_node": ranks_per_node},
+        "waiting_factor": point.waiting_factor,
+        "runs": [run.path.name for run in point.runs],
+        "rows": rows,
+    }
+
+
+def _median_error(rows: list[dict[str, Any]], which: Any) -> float | None:
+    """Median of |log(forecast / measured)| as a factor minus 1, over throughput or over the quantiles."""
+    logs = [abs(math.log(max(row["forecast"], 1e-12) / row["measured"])) for row in rows if which(row["quantity"])]
+    return float(math.expm1(np.median(logs))) if logs else None
+
+
+def _is_rate(quantity: str) -> bool:
+    return quantity == "rate"
+
+
+def _is_quantile(quantity: str) -> bool:
+    return quantity.rpartition(".")[2] in ("q50", "q75", "q95", "q99")
+
+
+def _summary(points: list[dict[str, Any]], noise: dict[str, float]) -> dict[str, Any]:
+    rows = [row for point in points for row in point["rows"]]
+    models = sorted({model for row in rows for model in row["baselines"]})
+    by_model = {}
+    for model in models:
+        said = [
+            {"quantity": row["quantity"], "measured": row["measured"], "forecast": row["baselines"][model]["value"]}
+            for row in rows
+            if model in row["baselines"]
+        ]
+        by_model[model] = {"rate_error_median": _median_error(said, _is_rate), "quantile_error_median": _median_error(said, _is_quantile)}
+    return {
+        "rate_error_median": _median_error(rows, _is_rate),
+        "quantile_error_median": _median_error(rows, _is_quantile),
+        "coverage": sum(row["inside"] for row in rows) / len(rows),
+        "baselines": by_model,
+        "noise": {"rate": math.expm1(noise["rate"]), "quantiles": math.expm1(float(np.mean([noise[q] for q in ("q50", "q75", "q95", "q99")])))},
+    }
