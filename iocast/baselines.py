@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts by a ruler: the simple models that any better one has to beat.
 
-All take points measured at small scale and answer for a larger one, in the same keys: "rate" (operations per second of all ranks) and
-"<operation>.<q50|q75|q95|q99|max>" (seconds). A rate at waiting factor T stands for a rate at N/(1+T) ranks that never think, by the
-identity that a rank is inside an operation 1/(1+T) of its time; the closed queue treats T itself.
+All take points measured at small scale and answer for a larger one, in the same keys: "rate" (operations per second
+of all ranks) and "<operation>.<q50|q75|q95|q99|max>" (seconds). A rate at waiting factor T stands for a rate at
+N/(1+T) ranks that never think, by the identity that a rank is inside an operation 1/(1+T) of its time; the closed
+queue treats T itself.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NAMES = ("q50", "q75", "q95", "q99", "max")
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: operations per second of all ranks, and for each operation mean, q50, q75, q95, q99, max and count."""
+    """One measurement: operations per second of all ranks; by operation mean, q50, q75, q95, q99, max and count."""
 
     ranks: int
     waiting_factor: float
@@ -47,9 +48,11 @@ def forecast(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -
 
 
 def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
-    """Intervals: no more than the smallest scale's rate per rank allows, no less than the highest rate measured (or that, if less).
+    """Intervals: no more than the smallest scale's rate per rank allows, no less than the highest rate measured (or
+    that, if less).
 
-    Response times lie between those at the smallest scale and what a saturation at the highest measured rate would make of them.
+    Response times lie between those at the smallest scale and what a saturation at the highest measured rate would
+    make of them.
     """
     ordered = _checked(points)
     first, q = ordered[0], ranks / (1 + waiting_factor)
@@ -65,8 +68,8 @@ def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float
 def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
     """Closed M/M/c: service S at c servers and a delay Z inside each operation, by least squares on log rate.
 
-    Response times by the arrival theorem. Each operation keeps its share of the mean, and its quantiles' ratio to the model's at the
-    largest measured scale.
+    Response times by the arrival theorem. Each operation keeps its share of the mean, and its quantiles' ratio to the
+    model's at the largest measured scale.
     """
     ordered = _checked(points)
     largest = ordered[-1]
@@ -77,7 +80,15 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
     choices = [c for c in (2**k for k in range(11)) if c / highest <= 4 * mean] or [1]
 
     def miss(x: Array, c: int) -> Array:
-        return np.array([math.log(_cycle(p.ranks, p.waiting_factor, float(np.exp(x[0])), float(np.exp(x[1])), c)[0]) for p in ordered]) - logs
+        return (
+            np.array(
+                [
+                    math.log(_cycle(p.ranks, p.waiting_factor, float(np.exp(x[0])), float(np.exp(x[1])), c)[0])
+                    for p in ordered
+                ]
+            )
+            - logs
+        )
 
     for c in choices:
         for share in (0.9, 0.5):
@@ -94,20 +105,27 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
         count = float(measured.get("count", 1)) * ranks / largest.ranks
         for key in NAMES:
             p, q = _probability(key, float(measured.get("count", 1))), _probability(key, count)
-            result[f"{name}.{key}"] = measured[key] * response(q) / response(p)
+            result[f"{name}.{key}"] = float(measured[key]) * response(q) / before(p)
     return result
 
 
 def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
-    """Gunther's law as a curve of the rate over concurrency, by least squares on log rate; response times grow as N/X."""
+    """Gunther's law as a curve of the rate over concurrency, by least squares on log rate; responses grow as N/X."""
     ordered = _checked(points)
     q, logs = np.array([p.concurrency for p in ordered]), np.log([p.rate for p in ordered])
 
     def log_rate(x: Array, n: Array | float) -> Array:
-        return np.asarray(x[0] + np.log(n) - np.log1p(x[1] * np.maximum(np.asarray(n) - 1, 0) + x[2] * n * np.maximum(np.asarray(n) - 1, 0)))
+        return np.asarray(
+            x[0]
+            + np.log(n)
+            - np.log1p(x[1] * np.maximum(np.asarray(n) - 1, 0) + x[2] * n * np.maximum(np.asarray(n) - 1, 0))
+        )
 
     fit = least_squares(
-        lambda x: log_rate(x, q) - logs, [logs[0] - math.log(q[0]), 0.01, 1e-5], bounds=([-60, 0, 0], [60, 100, 10]), x_scale=[1, 0.1, 1e-3]
+        lambda x: log_rate(x, q) - logs,
+        [logs[0] - math.log(q[0]), 0.01, 1e-5],
+        bounds=([-60, 0, 0], [60, 100, 10]),
+        x_scale=[1, 0.1, 1e-3],
     )
     rate = float(np.exp(log_rate(fit.x, ranks / (1 + waiting_factor))))
     return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor)
@@ -144,7 +162,10 @@ def _checked(points: Sequence[Point]) -> list[Point]:
     """One point for each concurrency, ascending: repeats by their mean rate, latencies of the one nearest to it."""
     for p in points:
         if p.ranks < 1 or not p.waiting_factor >= 0 or not (p.rate > 0 and math.isfinite(p.rate)):
-            raise InputError(f"A measured point has {p.ranks} ranks, waiting factor {p.waiting_factor} and rate {p.rate}; all must make sense.")
+            raise InputError(
+                f"A measured point has {p.ranks} ranks, waiting factor {p.waiting_factor} and rate {p.rate}; it needs "
+                "at least one rank, a factor of zero or more and a rate above zero."
+            )
     scales: dict[tuple[int, float], list[Point]] = {}
     for p in points:
         scales.setdefault((p.ranks, p.waiting_factor), []).append(p)
@@ -154,7 +175,9 @@ def _checked(points: Sequence[Point]) -> list[Point]:
         nearest = min(same, key=lambda p: abs(p.rate - rate))
         merged[round(ranks / (1 + factor), 9)] = Point(ranks, factor, rate, nearest.operations)
     if len(merged) < 2:
-        raise InputError("A forecast needs measurements at two or more numbers of ranks (or waiting factors); there are fewer.")
+        raise InputError(
+            "A forecast needs measurements at two or more numbers of ranks (or waiting factors); there are fewer."
+        )
     return [merged[q] for q in sorted(merged)]
 
 
@@ -174,7 +197,7 @@ def _probability(key: str, count: float) -> float:
 
 
 def _cycle(ranks: int, factor: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
-    """(rate, quantile function of the response) of one operation after another at an M/M/c queue with a delay and T thinking."""
+    """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside and T thinking."""
     station = Station("queue", service, servers(c))
 
     def gap(think: float) -> float:

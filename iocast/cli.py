@@ -149,7 +149,8 @@ def predict(
     solver: Annotated[str, typer.Option(help="simulate or analytic.")] = "simulate",
     level: Level = 0.9,
     label: Annotated[str, typer.Option(help="What to call the forecast in a report.")] = "",
-    out: Annotated[Optional[Path], typer.Option(help="File for the whole forecast as JSON.")] = None,
+    points_of: Annotated[Optional[Path], typer.Option(help="Forecast the points of this campaign that are yet to be measured, one file each in --out.")] = None,
+    out: Annotated[Optional[Path], typer.Option(help="File for the whole forecast as JSON; a directory with --points-of.")] = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -161,6 +162,9 @@ def predict(
     if out is not None:
         _refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
+    if points_of is not None:
+        _predict_points(fitted, points_of, out, solver, level, seed, json_)
+        return
     answer = forecast(fitted, workload, _settings(sets), nodes, ppn, solver=solver, level=level, seed=seed, label=label)
     if out is not None:
         write_json(out, answer)
@@ -170,6 +174,37 @@ def predict(
     from iocast.text import forecast_text
 
     print(forecast_text(answer))
+
+
+def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str, level: float, seed: int, json_: bool) -> None:
+    """Forecasts written before their measurement, each with a hash, so that nobody can say later that they were fitted to it."""
+    from iocast.files import sha256
+    from iocast.predict import predict as forecast
+    from iocast.text import forecast_text
+
+    if out is None:
+        raise InputError("Forecasts of a campaign's points need a directory to go to; name it with --out.")
+    planned = {
+        (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
+        for run in read_json(campaign / "campaign.json", "campaign")["points"]
+        if run["status"] == "planned"
+    }
+    if not planned:
+        raise InputError(f"Every point of the campaign '{campaign}' is measured already; iocast validate compares.")
+    answers = []
+    for run in planned.values():
+        settings = {name: str(value) for name, value in run["settings"].items()}
+        answer = forecast(
+            fitted, None, settings, run["nodes"], run["ranks_per_node"], solver=solver, level=level, seed=seed, label=run["name"].rsplit("-r", 1)[0]
+        )
+        path = out / f"{answer['label']}.json"
+        write_json(path, answer)
+        answers.append(answer)
+        if not json_:
+            print(forecast_text(answer))
+            print(f"Written to {path}, sha256 {sha256(path)[:16]}.\n")
+    if json_:
+        print(json.dumps({"forecasts": answers}))
 
 
 @app.command(epilog="Example: iocast validate fitted.yaml campaigns/scratch --role check")

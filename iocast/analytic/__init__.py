@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The analytic twin: a platform solved as a closed queueing network, in milliseconds.
 
-It reads the same resolved platform as the simulator (docs/platforms.md) and answers for means exactly where the network has product
-form. What it leaves out: the order of operations and the start barrier (ranks are out of step), think times' feedback (T x the
-last response makes concurrency swing more than product form has it), node speeds in the throughput, uneven spreads over instances.
+It reads the same resolved platform as the simulator (docs/platforms.md) and answers for means exactly where the
+network has product form. What it leaves out: the order of operations and the start barrier (ranks are out of step),
+think times' feedback (T x the last response makes concurrency swing more than product form has it), node speeds in
+the throughput, uneven spreads over instances.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from iocast.analytic import network as assembly
 from iocast.analytic import response
 from iocast.analytic.bounds import Bounds
-from iocast.analytic.network import Network, Served
+from iocast.analytic.network import Network
 from iocast.analytic.routes import read_routes
 from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
 from iocast.errors import InputError, RunError
@@ -27,9 +28,10 @@ __all__ = ["Bounds", "Solution", "solve"]
 class Solution:
     """What the network does in its steady state.
 
-    rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q50, q75, q95, q99 and max (the median
-    of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the station or lock with the
-    highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside an operation, N/(1+T) without overshoot.
+    rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q50, q75, q95, q99 and
+    max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the
+    station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside an operation,
+    N/(1+T) without overshoot.
     """
 
     rate: float
@@ -53,9 +55,10 @@ def solve(
 ) -> Solution:
     """Forecast a closed-loop workload on a platform.
 
-    platform: resolved (JSON) platform. mix: operations of each kind per iteration. waiting_factor: T, think time over response
-    time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write. datasets: per rank, for locks that
-    belong to one. Raises InputError for an operation without a route and for values out of range.
+    platform: resolved (JSON) platform. mix: operations of each kind per iteration. waiting_factor: T, think time over
+    response time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write. datasets:
+    per rank, for locks that belong to one. Raises InputError for an operation without a route and for values out of
+    range.
     """
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"A placement needs at least one node and one rank a node, not {nodes} x {ranks_per_node}.")
@@ -76,17 +79,23 @@ def solve(
             f"{bounds.lower:.6g} to {bounds.upper:.6g}. Please report the platform and the placement."
         )
     effects = stall_effects(platform, routes, flow, network.ranks, waiting_factor)
-    floor = min([1 / (float(platform["stalls"][e.name]["every"]) + e.length * (1 + waiting_factor)) for e in effects], default=0.0)
+    floor = min(
+        [1 / (float(platform["stalls"][e.name]["every"]) + e.length * (1 + waiting_factor)) for e in effects],
+        default=0.0,
+    )
     cycles = after_stalls(flow.cycles, effects, floor * network.ranks / kinds)
 
     crowds, waits = _crowds(network, flow), response.slot_waits(network, flow, routes)
     stations = {r.steps[i].station for r in routes for i in (0, -1) if r.visits and r.steps[i] in r.visits}  # type: ignore[union-attr]
     continuous = waiting_factor == 0 and len(stations) == 1 and all(len(r.visits) == len(r.steps) for r in routes)
-    stalls = [(e, set(platform["stalls"][e.name]["operations"]), platform["stalls"][e.name]["station"]) for e in effects]
+    stalls = [
+        (e, set(platform["stalls"][e.name]["operations"]), platform["stalls"][e.name]["station"]) for e in effects
+    ]
     sigma, latency = float(platform["clients"]["speed_sigma"]), float(platform.get("network", {}).get("latency", 0))
     quantiles = {
         r.operation: response.summarise(
-            response.parts_of(r, network, crowds, waits, stalls, continuous, sigma, latency), operations_total * r.count / kinds
+            response.parts_of(r, network, crowds, waits, stalls, continuous, sigma, latency),
+            operations_total * r.count / kinds,
         )
         for r in routes
     }
@@ -126,5 +135,8 @@ def _utilisation(network: Network, cycles: float) -> dict[str, float]:
             busy += served.background.rate * served.background.demand
         result[name] = min(busy / (served.servers if served.discipline != "ps" else c), 1.0)
         for lock, use in zip(served.lock_names, served.locks, strict=True):
-            result[lock] = result.get(lock, 0.0) + cycles * served.visits * use.visits * use.hold / use.instances / served.instances
+            result[lock] = (
+                result.get(lock, 0.0)
+                + cycles * served.visits * use.visits * use.hold / use.instances / served.instances
+            )
     return result

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds on the throughput of a closed network: what no solution may leave.
 
-Lazowska, Zahorjan, Graham & Sevcik, Quantitative System Performance, 1984, chapter 5 (asymptotic bounds: Denning & Buzen 1978;
-balanced job bounds: Zahorjan, Sevcik, Eager & Galler 1982).
+Lazowska, Zahorjan, Graham & Sevcik, Quantitative System Performance, 1984, chapter 5 (asymptotic bounds: Denning &
+Buzen 1978; balanced job bounds: Zahorjan, Sevcik, Eager & Galler 1982).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Bounds:
 
 
 def asymptotic(stations: Sequence[Station], delay: float, population: int, waiting_factor: float = 0.0) -> Bounds:
-    """Asymptotic bounds on cycles per second, `delay` seconds per cycle and a think time of waiting_factor x the response.
+    """Asymptotic bounds on cycles per second, `delay` seconds per cycle and a think time of waiting_factor x the
+    response.
 
     At best nobody waits and no station exceeds its capacity; at worst everyone queues behind all others at every visit.
     """
@@ -38,8 +39,9 @@ def asymptotic(stations: Sequence[Station], delay: float, population: int, waiti
 def balanced_job(stations: Sequence[Station], delay: float, population: int) -> Bounds:
     """Balanced job bounds on cycles per second for a fixed delay: tighter than the asymptotic ones.
 
-    Proven for single servers. A station with other rates counts as a delay in the upper bound and as instances of its slowest
-    rate in the lower one; both only widen the interval, because product-form throughput grows with every rate.
+    Proven for single servers. A station with other rates counts as a delay in the upper bound and as instances of its
+    slowest rate in the lower one; both only widen the interval, because product-form throughput grows with every
+    rate.
     """
     n = population
     single = [s for s in stations if len(s.rates) == 1]

@@ -98,7 +98,10 @@ def build(
     names = _limits(platform, routes, nodes, ranks_per_node)
     if any(platform["limits"][n]["per"] == "node" for n in names):
         groups = nodes
-    slots = {n: int(platform["limits"][n]["slots"]) / (1 if platform["limits"][n]["per"] == "node" else groups) for n in names}
+    slots = {
+        n: int(platform["limits"][n]["slots"]) / (1 if platform["limits"][n]["per"] == "node" else groups)
+        for n in names
+    }
 
     latency = float(platform.get("network", {}).get("latency", 0))
     limits = {n: Held(n, slots[n], 0.0, {}) for n in names}
@@ -122,11 +125,13 @@ def build(
             held.add(name)
             holding.delays += route.count * seconds
             if name in waiting:
-                visits, demand = holding.visits.get(name, (0.0, 0.0))
+                number, seconds = holding.visits.get(name, (0.0, 0.0))
                 work = step.demand.mean if isinstance(step, Visit) else waiting[name].service
-                holding.visits[name] = (visits + route.count, demand + route.count * work)
+                holding.visits[name] = (number + route.count, seconds + route.count * work)
 
-    local = [s for s in waiting.values() if (s.per_node and groups > 1) or (limits and groups == 1 and s.name not in held)]
+    local = [
+        s for s in waiting.values() if (s.per_node and groups > 1) or (limits and groups == 1 and s.name not in held)
+    ]
     shared = [s for s in waiting.values() if s not in local]
     most = ranks // groups
     if limits and not any(s.name in free for s in shared):
@@ -191,7 +196,9 @@ def _station(
     full, found = law_of.with_locks(speed, service, locks)
     if background is not None:
         if (load := background.load(full)) >= 1:
-            raise InputError(f"The background work at station {name} asks for {100 * load:.0f} % of it, which leaves nothing.")
+            raise InputError(
+                f"The background work at station {name} asks for {100 * load:.0f} % of it, which leaves nothing."
+            )
         full = law_of.with_background(full, service, background)
     return Served(
         name, per_node, str(spec["discipline"]), float(spec.get("quantum", 0)), instances, count, service,
@@ -216,8 +223,8 @@ def _background(platform: Mapping[str, Any], station: str, instances: int) -> Ba
 def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int) -> list[tuple[str, Served]]:
     """Bulk transfers: each direction to each station is one processor-sharing queue.
 
-    A lone flow runs at the slowest of its links; n flows together at no more than the tightest link class in all, which takes an
-    even spread over nodes and instances for granted.
+    A lone flow runs at the slowest of its links; n flows together at no more than the tightest link class in all,
+    which takes an even spread over nodes and instances for granted.
     """
     network = platform.get("network", {})
     sums: dict[tuple[str, str], list[float]] = {}
@@ -239,7 +246,9 @@ def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int) -> 
         alone = min(bandwidth for bandwidth, _ in links)
         together = min(bandwidth * count for bandwidth, count in links) / alone
         name, work = flow_name(Flow(station, direction, size)), servers(together)
-        result.append((name, Served(name, False, "ps", 0.0, 1, len(work), size / visits / alone, 0.0, visits, work, work)))
+        result.append(
+            (name, Served(name, False, "ps", 0.0, 1, len(work), size / visits / alone, 0.0, visits, work, work))
+        )
     return result
 
 

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact solution of closed single-class product-form networks, safe up to millions of customers.
 
-The textbook recursions lose all digits here: load-dependent mean value analysis subtracts nearly equal probabilities, and plain
-convolution over- or underflows. This solver does neither. For any rate theta the normalising constants obey
+The textbook recursions lose all digits here: load-dependent mean value analysis subtracts nearly equal probabilities,
+and plain convolution over- or underflows. This solver does neither. For any rate theta the normalising constants obey
 
     G(n) theta^n = P[ open network at arrival rate theta holds n customers ] * constant
 
-because each factor of the product form, multiplied by theta^n, is (up to a constant) the queue length distribution of that station
-in an open network (Jackson 1963; Buzen 1973 for G). Choosing theta so that the open network holds `population` customers on
-average keeps every number that matters near 1/sqrt(variance); all terms are positive, so nothing cancels.
+because each factor of the product form, multiplied by theta^n, is (up to a constant) the queue length distribution of
+that station in an open network (Jackson 1963; Buzen 1973 for G). Choosing theta so that the open network holds
+`population` customers on average keeps every number that matters near 1/sqrt(variance); all terms are positive, so
+nothing cancels.
 
     X(N) = G(N-1)/G(N) = theta P(N-1)/P(N)                    (Buzen 1973, eq. 6)
     p(n | N) = f(n) G_without(N-n)/G(N)                       (marginal at a station)
 
-By the arrival theorem (Sevcik & Mitrani 1981; Reiser & Lavenberg 1980) a customer who arrives at a station sees p(. | N-1).
+By the arrival theorem (Sevcik & Mitrani 1981; Reiser & Lavenberg 1980) a customer who arrives at a station sees p(. |
+N-1).
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ DIRECT_PRODUCTS = 20_000_000  # below this many products a direct convolution (r
 class Station:
     """A queueing station of a closed network.
 
-    demand: seconds of service a customer needs per cycle, over all instances. rates[n-1]: work done per second with n customers
-    present at an instance, in units of one undisturbed server; constant beyond the last. instances: identical copies, each
-    visited with equal probability. FCFS with exponential service, or processor sharing with any service (BCMP 1975).
+    demand: seconds of service a customer needs per cycle, over all instances. rates[n-1]: work done per second with n
+    customers present at an instance, in units of one undisturbed server; constant beyond the last. instances:
+    identical copies, each visited with equal probability. FCFS with exponential service, or processor sharing with
+    any service (BCMP 1975).
     """
 
     name: str
@@ -61,7 +64,7 @@ def servers(count: float) -> Array:
 
 
 class _Terms:
-    """Non-negative terms at first, first+1, ...; zero elsewhere. Constant factors don't matter anywhere in this file."""
+    """Non-negative terms at first, first+1, ...; zero elsewhere. Constant factors never matter in this file."""
 
     def __init__(self, first: int, values: Array) -> None:
         keep = np.flatnonzero(values > NEGLIGIBLE * values.max())
@@ -71,11 +74,13 @@ class _Terms:
 
     def window(self, low: int, high: int) -> Array:
         """The terms low..high, all inside first..last."""
-        return self._values[low - self.first : high - self.first + 1]
+        values: Array = self._values[low - self.first : high - self.first + 1]
+        return values
 
 
 class _Queue:
-    """Queue length terms of one station at rate theta: a head up to the last rate, then a geometric tail that is never stored.
+    """Queue length terms of one station at rate theta: a head up to the last rate, then a geometric tail that is
+    never stored.
 
     `slope` is the logarithm of the tail's ratio; zero or more is allowed, as a closed network ends at its population.
     """
@@ -94,7 +99,7 @@ class _Queue:
         """The terms low..high, up to a factor that depends on the window: they may lie far below those elsewhere."""
         tail = np.arange(max(low, self._at), high + 1) - self._at
         logs = np.concatenate((self._head[low : min(high + 1, self._at)], self._head[-1] + self._slope * tail))
-        return np.exp(logs - logs.max())
+        return np.asarray(np.exp(logs - logs.max()))
 
 
 def _log_terms(station: Station, theta: float) -> Array:
@@ -183,7 +188,8 @@ class ClosedNetwork:
         retrograde = any(s.rates[-1] < s.rates.max() for s in self.stations)
         for _ in range(200):
             self.throughput = self._solve()
-            # Where rates fall with the queue, the open network was a guess (see _choose_rate): go to where the closed one is.
+            # Where rates fall with the queue, the open network was a guess (see _choose_rate): go to where the closed
+            # one is.
             if not retrograde or abs(self.throughput / self._theta - 1) * math.sqrt(population) < 0.1:
                 break
             self._theta = self.throughput
@@ -226,9 +232,11 @@ class ClosedNetwork:
         return float(np.dot(p, np.arange(first, first + len(p))))
 
     def _choose_rate(self) -> tuple[float, list[float]]:
-        """theta, and for each station 1 - (theta demand / final rate): kept apart because near saturation it has the digits.
+        """theta, and for each station 1 - (theta demand / final rate): kept apart because near saturation it has the
+        digits.
 
-        A station that slows down as its queue grows counts as if it kept its best rate; an open network of it is empty or endless.
+        A station that slows down as its queue grows counts as if it kept its best rate; an open network of it is
+        empty or endless.
         """
         if not self.stations:
             return self.population / self.delay, []
@@ -253,7 +261,9 @@ class ClosedNetwork:
         share, complement = 1 / (1 + math.exp(-t)), 1 / (1 + math.exp(t))
         theta = share / heaviest
         return theta, [
-            complement + share * (1 - x) if len(new.rates) == len(old.rates) else 1 - theta * old.demand / old.instances / float(old.rates[-1])
+            complement + share * (1 - x)
+            if len(new.rates) == len(old.rates)
+            else 1 - theta * old.demand / old.instances / float(old.rates[-1])
             for new, old, x in zip(stations, self.stations, relative, strict=True)
         ]
 
@@ -266,9 +276,14 @@ class ClosedNetwork:
         return _copies(self._queues[index], copies, self.population)
 
     def _rest(self, groups: Sequence[_Law], low: int, high: int) -> _Terms:
-        """Terms low..high of all `groups` and the delay together. The longest comes last, so that only a window of it is made."""
+        """Terms low..high of all `groups` and the delay together.
+
+        The longest comes last, so that only a window of it is made.
+        """
         parts = sorted(groups, key=lambda g: g.last - g.first)
-        total: _Law = _delay_terms(self._theta * self.delay, self.population) if self.delay > 0 else _Terms(0, np.ones(1))
+        total: _Law = (
+            _delay_terms(self._theta * self.delay, self.population) if self.delay > 0 else _Terms(0, np.ones(1))
+        )
         for k, part in enumerate(parts):
             final = k == len(parts) - 1
             total = _must(_convolve(total, part, low if final else 0, high))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a station works with n customers: the rate law of a load-dependent server (rates[n-1], constant beyond the last).
+"""How fast a station works with n customers: the rate law of a load-dependent server (rates[n-1], constant beyond the
+last).
 
 Each function takes rates in units of one undisturbed server and returns the same.
 """
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def scalability_law(servers: int, contention: float, coherency: float) -> Array:
-    """n / (1 + contention (n-1) + coherency n (n-1)): Gunther's universal scalability law as a rate inside the queue."""
+    """n / (1 + contention (n-1) + coherency n (n-1)): Gunther's scalability law as a rate inside the queue."""
     n = np.arange(1.0, servers + 1.0)
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
@@ -26,8 +27,8 @@ def scalability_law(servers: int, contention: float, coherency: float) -> Array:
 class LockUse:
     """One lock as the threads of a station use it.
 
-    visits: share of the station's visits that take it. hold: mean seconds held by one that does, at full speed. instances: equal
-    locks (directories, say) that a visit chooses among at random.
+    visits: share of the station's visits that take it. hold: mean seconds held by one that does, at full speed.
+    instances: equal locks (directories, say) that a visit chooses among at random.
     """
 
     visits: float
@@ -36,11 +37,12 @@ class LockUse:
 
 
 def with_locks(rates: Array, service: float, locks: Sequence[LockUse]) -> tuple[Array, Array]:
-    """Threads that hold a lock for part of their service: (rates, requests found at one lock by n = 1 ... c busy threads).
+    """Threads that hold a lock for part of their service: (rates, requests found at one lock by n = 1 ... c busy
+    threads).
 
-    The threads are customers of an inner closed network: a delay (work without the lock) and a queue for each lock. Its throughput
-    with n threads is the rate of a flow-equivalent server (Chandy, Herzog & Woo 1975) for simultaneous resource possession
-    (Jacobson & Lazowska 1982). Single-server mean value analysis is stable at any n.
+    The threads are customers of an inner closed network: a delay (work without the lock) and a queue for each lock.
+    Its throughput with n threads is the rate of a flow-equivalent server (Chandy, Herzog & Woo 1975) for simultaneous
+    resource possession (Jacobson & Lazowska 1982). Single-server mean value analysis is stable at any n.
     """
     if not locks:
         return rates, np.zeros((len(rates), 0))
@@ -61,7 +63,7 @@ def with_locks(rates: Array, service: float, locks: Sequence[LockUse]) -> tuple[
 
 @dataclass(frozen=True)
 class Background:
-    """Poisson arrivals of other work at one instance: per second, with mean demand (s) and squared coefficient of variation."""
+    """Poisson arrivals of other work at one instance: per second, mean demand (s), squared coefficient of variation."""
 
     rate: float
     demand: float
@@ -75,10 +77,11 @@ class Background:
 def with_background(rates: Array, service: float, work: Background) -> Array:
     """The rates that the closed customers see while an open class uses the station.
 
-    Exact in product form (mixed networks: Baskett, Chandy, Muntz & Palacios 1975; Bruell & Balbo 1980, section 4.4): the terms
-    become f(n) = sum over m of C(n+m, m) x^m / (rates of 1 ... n+m), x = offered background work. For background demands that are not
-    those of the closed customers, rates up to c are scaled so that a lone closed customer waits what an open queue makes it wait:
-    Pollaczek and Khinchine's mean for one server (exact), Allen & Cunneen's for more.
+    Exact in product form (mixed networks: Baskett, Chandy, Muntz & Palacios 1975; Bruell & Balbo 1980, section 4.4):
+    the terms become f(n) = sum over m of C(n+m, m) x^m / (rates of 1 ... n+m), x = offered background work. For
+    background demands that are not those of the closed customers, rates up to c are scaled so that a lone closed
+    customer waits what an open queue makes it wait: Pollaczek and Khinchine's mean for one server (exact), Allen &
+    Cunneen's for more.
     """
     c, offered, load = len(rates), work.rate * work.demand, work.load(rates)
     log_paths = np.concatenate(([0.0], np.cumsum(np.log(rates))))  # log of the product of the rates 1 ... k
@@ -90,7 +93,9 @@ def with_background(rates: Array, service: float, work: Background) -> Array:
         parts = [tail + np.log(inside)] if inside > 0 else []
         if beyond:
             m = np.arange(beyond)
-            heads = gammaln(n + m + 1) - gammaln(n + 1) - gammaln(m + 1) + m * np.log(offered) - log_paths[n : n + beyond]
+            heads = (
+                gammaln(n + m + 1) - gammaln(n + 1) - gammaln(m + 1) + m * np.log(offered) - log_paths[n : n + beyond]
+            )
             parts.append(float(logsumexp(heads)))
         log_terms[n] = logsumexp(parts)
     result = np.exp(log_terms[:-1] - log_terms[1:])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response time distributions: what an arrival finds (arrival theorem), how long it waits for it, and the service laws.
 
-Each operation is a sum of independent parts (delays, waits, lock waits, services), taken over a fixed set of low-discrepancy
-points (Sobol' 1967), so that the same question always has the same answer. Parts of one operation are taken as independent, and
-the ranks as out of step with one another; convoys of ranks that all do the same operation at once are not here.
+Each operation is a sum of independent parts (delays, waits, lock waits, services), taken over a fixed set of
+low-discrepancy points (Sobol' 1967), so that the same question always has the same answer. Parts of one operation are
+taken as independent, and the ranks as out of step with one another; convoys of ranks that all do the same operation
+at once are not here.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ QUANTILES = {"q50": 0.5, "q75": 0.75, "q95": 0.95, "q99": 0.99}
 
 
 @lru_cache(maxsize=64)
-def _points(dimensions: int, exponent: int = 13) -> Array:
-    points = qmc.Sobol(dimensions, scramble=True, rng=1).random_base2(exponent)
-    return np.asarray(np.clip(points, 1e-9, 1 - 1e-9))
+def _points(dimensions: int) -> Array:
+    """POINTS points, moved to the middle of their cells so that none is 0."""
+    points = qmc.Sobol(dimensions, scramble=False).random(POINTS)
+    return np.asarray(points + 0.5 / len(points))
 
 
 @dataclass(eq=False)
@@ -79,11 +81,10 @@ class Crowd:
         others = np.zeros(len(u), dtype=np.int64) if net is None else _found(net, served.name, u[:, 0])
         c = min(served.servers, len(served.speed))
         threads = np.minimum(others + 1, c)
-        # Slower servers: all but locks and background, which have their own parts. Crowding lengthens the service of all.
+        # Slower servers: all but locks and background, which have their own parts. Crowding lengthens the service of
+        # all.
         crowded = np.minimum(others + 1, len(served.speed))
         self.stretch = float(np.mean(threads / served.speed[crowded - 1]))
-        pace = served.service / c * float(served.speed[c - 1]) ** -1 * c  # of a service with all servers busy
-        self.unit = pace
         ahead, mean_service = others.astype(np.float64), np.full(len(u), served.service)
         variation = np.full(len(u), max(served.variation, 1e-3))
         work = served.background
@@ -105,7 +106,10 @@ class Crowd:
 
 
 def _strangers(served: Served, others: NDArray[np.int64], u: Array) -> Array:
-    """Background jobs present beside `others` of our own: terms C(n+m, m) x^m / rates, negative binomial once all servers work."""
+    """Background jobs present beside `others` of our own: terms C(n+m, m) x^m / rates.
+
+    Negative binomial once all servers work.
+    """
     work = served.background
     assert work is not None
     c, load, offered = len(served.speed), work.load(served.speed), work.rate * work.demand
@@ -169,7 +173,7 @@ def _visit(step: Visit, crowd: Crowd | None, continuous: bool, speed_sigma: floa
     if served.per_node and speed_sigma > 0:
 
         def service(u: Array) -> Array:
-            return step.demand.quantile(u[:, 0]) * np.exp(speed_sigma * ndtri(u[:, 1])) * crowd.stretch
+            return np.asarray(step.demand.quantile(u[:, 0]) * np.exp(speed_sigma * ndtri(u[:, 1])) * crowd.stretch)
 
         work: tuple[int, Part] = (2, service)
     else:
@@ -204,14 +208,18 @@ def slot_waits(network: Network, flow: Flow, routes: Sequence[Route]) -> dict[st
     waits: dict[str, tuple[int, Part]] = {}
     limits = {held.name: held for held in network.limits}
     for held in network.limits:
-        station = next((s for s in flow.group.stations if s.name == slot_queue(held.name)), None) if flow.group else None
+        station = (
+            next((s for s in flow.group.stations if s.name == slot_queue(held.name)), None) if flow.group else None
+        )
         if station is None or flow.group is None:
             waits[held.name] = (1, lambda u: np.zeros(len(u)))
             continue
         holdings = 0.0
         for route in routes:
             owners = [holder(step.limits, limits) for step in route.steps]
-            holdings += route.count * sum(a is held and a is not b for a, b in zip(owners, [None, *owners], strict=False))
+            holdings += route.count * sum(
+                a is held and a is not b for a, b in zip(owners, [None, *owners], strict=False)
+            )
         u = _points(4)
         slots = len(station.rates)
         waiting = np.maximum(_found(flow.group, station.name, u[:, 0]) - slots + 1, 0).astype(np.float64)
@@ -250,8 +258,8 @@ def _maximum(
 ) -> float:
     """Where the survival function is ln 2 / operations.
 
-    Beyond the points' resolution the largest sum has one large part (exactly so for subexponential laws): each random number in
-    turn is confined to its upper tail, and the tails' weights are added.
+    Beyond the points' resolution the largest sum has one large part (exactly so for subexponential laws): each random
+    number in turn is confined to its upper tail, and the tails' weights are added.
     """
     total = np.sum(samples, axis=0)
     wanted = math.log(2) / max(operations, 1.0)

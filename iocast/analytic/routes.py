@@ -84,7 +84,8 @@ def read_routes(platform: Mapping[str, Any], mix: Mapping[str, float], size: flo
             near = difflib.get_close_matches(operation, list(known), 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise InputError(
-                f"The platform {platform.get('name', '')} has no route for {operation}; it has {', '.join(sorted(known))}.{hint}"
+                f"The platform {platform.get('name', '')} has no route for {operation}; "
+                f"it has {', '.join(sorted(known))}.{hint}"
             )
         route = Route(operation, float(count))
         for part in known[name]:
@@ -96,7 +97,11 @@ def read_routes(platform: Mapping[str, Any], mix: Mapping[str, float], size: flo
 
 
 def _read_steps(
-    platform: Mapping[str, Any], steps: list[Mapping[str, Any]], size: float, limits: tuple[str, ...], transfers: bool,
+    platform: Mapping[str, Any],
+    steps: list[Mapping[str, Any]],
+    size: float,
+    limits: tuple[str, ...],
+    transfers: bool,
     route: Route,
 ) -> None:
     network = platform.get("network", {})

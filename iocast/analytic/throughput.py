@@ -23,16 +23,20 @@ class Flow:
     cycles: float
     think: float
     shared: ClosedNetwork | None  # of all ranks, or of all slots
-    group: ClosedNetwork | None  # of one node's ranks (or, for a limit of the system, all): their own stations and the limit
+    group: (
+        ClosedNetwork | None
+    )  # of one node's ranks (or, for a limit of the system, all): their own stations and the limit
 
 
 def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow:
     """The equilibrium. `overshoot` is what the sleeps of a cycle last longer than asked, seconds.
 
-    Without queues at nodes and limits it is exact product form. With them, groups (nodes) and the stations they share are two closed
-    networks, each of which sees the other as a delay; the delays are found by bisection. That is exact for one group without a
-    limit, for groups that share no queue, for a limit that is always or never full, and as groups -> infinity; between, each
-    network misses that its own customers' absence elsewhere is correlated with the other's state.
+    Without queues at nodes and limits it is exact product form. With them, groups (nodes) and the stations they share
+    are two closed networks, each of which sees the other as a delay; the delays are found by bisection. That is exact
+    for one group without a limit, for groups that share no queue, for a limit that is always or never full, and as
+    groups -> infinity. Between, it misses that customers who wait in one network are missing in the other: 6 % too
+    fast for 2 nodes, 2 % for 16, where a node's station and the shared one are equally loaded, and next to nothing
+    elsewhere (validation/theory/test_solver.py).
     """
     shared = [s.station() for s in network.shared]
     local = [s.station(network.groups) for s in network.local]
@@ -55,7 +59,7 @@ def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow
         inner = 1e-12 * (network.delays + sum(s.demand for s in local))  # a limit that is held for no time
 
     def at(absence: float) -> tuple[Flow, float]:
-        """Equilibrium if a place at the shared stations is empty `absence` seconds a cycle, and by how much that is too long."""
+        """Equilibrium if a place at the shared stations is empty `absence` seconds a cycle; its excess."""
         inside = ClosedNetwork(shared, inner + absence, population)
         residence = population / inside.throughput - absence
         think = think_for(inside.throughput)
@@ -97,7 +101,7 @@ def _time_held(held: Held, network: Network, waits: Mapping[str, float]) -> floa
 
 
 def _with_think(stations: list[Station], delay: float, population: int, groups: int, think_for: Any) -> Flow:
-    """Equal groups that share nothing; think time by bisection, as damped iteration diverges for T >= 1 in saturation."""
+    """Equal groups that share nothing; think time by bisection: damped iteration diverges for T >= 1 in saturation."""
 
     def at(think: float) -> ClosedNetwork:
         return ClosedNetwork(stations, delay + think, population)
@@ -129,16 +133,17 @@ def bounds_of(network: Network, waiting_factor: float, overshoot: float) -> Boun
             upper = min(upper, held.slots * network.groups / at_least)
     lower = 1 / (1 / bounds.lower + (overshoot / network.ranks if waiting_factor > 0 else 0.0))
     if network.limits or network.local:
-        lower = 0.0  # a slot is held while its request waits, and a rank waits for a slot behind all others: worst cases multiply
+        # A slot is held while its request waits, and a rank waits for a slot behind all others: worst cases multiply.
+        lower = 0.0
     return Bounds(lower, upper)
 
 
 @dataclass(frozen=True)
 class StallEffect:
-    """What one stall does to the ranks: `name`, share of the throughput lost, and for its operations the chance of meeting it."""
+    """What one stall does to the ranks."""
 
     name: str
-    loss: float
+    loss: float  # share of the throughput
     hit: float  # probability that a visit of an affected operation meets it
     length: float
     sigma: float
@@ -149,10 +154,12 @@ class StallEffect:
 def stall_effects(
     platform: Mapping[str, Any], routes: Sequence[Route], flow: Flow, ranks: int, waiting_factor: float
 ) -> list[StallEffect]:
-    """The stall law: a stall of s seconds every P costs (1+T) s/P of the throughput, as each rank then thinks T times what it waited.
+    """The stall law: a stall of s seconds every P costs (1+T) s/P of the throughput, as each rank then thinks T times
+    what it waited.
 
-    A rank loses less when it is busy with other operations as the stall begins; those count as one stretch of the cycle, with a
-    share of it by their number. A rank is assumed to meet each stall once, which holds while cycles are shorter than periods.
+    A rank loses less when it is busy with other operations as the stall begins; those count as one stretch of the
+    cycle, with a share of it by their number. A rank is assumed to meet each stall once, which holds while cycles are
+    shorter than periods.
     """
     cycle = ranks / flow.cycles
     total = sum(r.count for r in routes)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -32,6 +33,11 @@ def quantity_order(name: str) -> tuple[Any, ...]:
     return (bool(operation), operation_order(operation), QUANTILES.index(what) if what in QUANTILES else len(QUANTILES))
 
 
+def drawable(said: dict[str, Any]) -> dict[str, float | None]:
+    """Value and ends of an answer as a logarithmic axis can show them: what is not above zero becomes None."""
+    return {key: v if (v := said.get(key)) is not None and v > 0 else None for key in ("value", "low", "high")}
+
+
 def ranks_of(placement: dict[str, Any]) -> int:
     return int(placement.get("ranks") or placement.get("nodes", 1) * placement.get("ranks_per_node", 1))
 
@@ -48,6 +54,7 @@ class Comparison:
     runs: int | None
     level: float
     rows: list[dict[str, Any]]
+    fitted_up_to: int | None = None  # ranks of the largest measurement that this forecast knew, where its source says so
 
     @property
     def title(self) -> str:
@@ -79,15 +86,8 @@ def comparisons(sources: Sources) -> list[Comparison]:
     found = [_from_validation(p, v) for v in sources.validations for p in v["points"] if p.get("rows")]
     if not found:
         for platform in sources.fitted:
-            fitted = platform["fitted"]
-            held = fitted.get("holdout") or {}
-            if held.get("rows"):
-                found.append(
-                    Comparison(
-                        ranks_of(held), held.get("nodes"), float(held.get("waiting_factor") or 0), "check",
-                        "held out by the calibration", None, float(fitted.get("level", 0.9)), _rows(held["rows"]),
-                    )
-                )
+            held = platform["fitted"].get("holdout") or {}
+            found += _held_out(held, float(platform["fitted"].get("level", 0.9)))
     if not any(c.role == "check" for c in found):
         found += _matched(sources)
     return sorted(found, key=lambda c: (c.role != "check", -c.ranks, c.waiting_factor))
@@ -96,6 +96,19 @@ def comparisons(sources: Sources) -> list[Comparison]:
 def checks(sources: Sources) -> list[Comparison]:
     """Comparisons with data that the forecast had not seen."""
     return [c for c in comparisons(sources) if c.role == "check"]
+
+
+def _held_out(held: dict[str, Any], level: float) -> list[Comparison]:
+    """The held-out scale of a calibration, one comparison for each waiting factor; rows name theirs as in "N=4 T=1"."""
+    by_factor: dict[float, list[dict[str, Any]]] = {}
+    for row in held.get("rows") or []:
+        named = re.search(r"T=([\d.]+)", str(row.get("point", "")))
+        by_factor.setdefault(float(named.group(1)) if named else float(held.get("waiting_factor") or 0), []).append(row)
+    origin, known = "held out by the calibration", held.get("fitted_up_to")
+    return [
+        Comparison(ranks_of(held), held.get("nodes"), factor, "check", origin, None, level, _rows(rows), known)
+        for factor, rows in by_factor.items()
+    ]
 
 
 def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Comparison:
@@ -163,8 +176,7 @@ def _measured(runs: list[Run], phase: str | None, quantity: str) -> list[float]:
     """The quantity in each run, those that lack it or have 0 left out."""
     operation, what = split_quantity(quantity)
     values = []
-    for run in runs:
-        entry = run.phase(phase) or {}
+    for entry in (p for run in runs for p in run.repeats(phase)):
         value = entry.get("rate") if not operation else (entry.get("latency") or {}).get(operation, {}).get(what)
         if value:
             values.append(float(value))
@@ -173,8 +185,8 @@ def _measured(runs: list[Run], phase: str | None, quantity: str) -> list[float]:
 
 def waiting_factor(forecast: dict[str, Any]) -> float:
     workload = forecast.get("workload")
-    parameters = workload.get("parameters") if isinstance(workload, dict) else None
-    return float((parameters or {}).get("waiting_factor") or 0)
+    parameters = (workload.get("parameters") if isinstance(workload, dict) else None) or {}
+    return float(forecast.get("waiting_factor") or parameters.get("waiting_factor") or 0)
 
 
 def is_alternative(forecast: dict[str, Any]) -> bool:

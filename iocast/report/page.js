@@ -43,7 +43,3 @@ for (const table of document.querySelectorAll("table[data-table]")) {
     body.append(...rows);
   }));
 }
-
-window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("#tables details, #provenance details")) details.open = true;
-});

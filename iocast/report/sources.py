@@ -95,12 +95,17 @@ class Run:
     def phases(self) -> list[dict[str, Any]]:
         return list(self.document.get("phases") or [])
 
+    def repeats(self, name: str | None = None) -> list[dict[str, Any]]:
+        """All repeats of a phase; without a name of "benchmark", or else of the phase with most operations."""
+        wanted = name or "benchmark"
+        if name is None and self.phases and not any(p["name"] == wanted for p in self.phases):
+            wanted = max(self.phases, key=lambda p: p.get("operations", 0))["name"]
+        return [p for p in self.phases if p["name"] == wanted]
+
     def phase(self, name: str | None = None) -> dict[str, Any] | None:
-        """The last repeat of a phase; without a name "benchmark", or else the one with most operations."""
-        wanted = [p for p in self.phases if p["name"] == (name or "benchmark")]
-        if not wanted and name is None:
-            wanted = sorted(self.phases, key=lambda p: p.get("operations", 0))
-        return wanted[-1] if wanted else None
+        """The last repeat of a phase, chosen as in `repeats`."""
+        found = self.repeats(name)
+        return found[-1] if found else None
 
     @cached_property
     def distributions(self) -> dict[tuple[str, str], Distribution]:
@@ -200,6 +205,8 @@ def _read_campaign(path: Path, sources: Sources) -> None:
     if not found:
         raise InputError(f"{path} is a campaign without any run in {path.name}/runs; measure it first with iocast measure.")
     for directory in found:
+        if points and directory.name not in points:
+            continue  # a pilot that only sized the others
         run = _run(directory)
         run.point = directory.name
         run.role = str(points.get(directory.name, {}).get("role", ""))

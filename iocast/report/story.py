@@ -6,6 +6,7 @@ Every sentence is made of the same numbers that `summary` hands to the JSON.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
     rate = best.row("rate") if best else None
     if best and rate:
         what = "was then measured" if checked else "had been measured and fitted"
+        if best.fitted_up_to:
+            what = "was measured and held back from the fit"
         scale = f"{units.ranks(best.ranks)}" + (f" with waiting factor {best.waiting_factor:g}" if best.waiting_factor else "")
         where = f"For {scale} the forecast was {units.rate(rate['forecast'])}"
         return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
@@ -99,11 +102,12 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
     return "There is nothing measured or forecast to tell of."
 
 
-def file_systems(runs: list[Run]) -> list[str]:
-    """File systems of real runs as their environments name them."""
+def file_systems(sources: Sources) -> list[str]:
+    """Types of the file systems that real runs and campaigns say they measured."""
+    environments = [r.document.get("environment") or {} for r in sources.runs if not r.simulated] + sources.campaigns
     found = []
-    for run in runs:
-        value = run.document.get("environment", {}).get("file_system") or run.document.get("environment", {}).get("filesystem")
+    for environment in environments:
+        value = environment.get("filesystem")
         if isinstance(value, dict):
             value = value.get("type") or value.get("name")
         if value:
@@ -116,8 +120,8 @@ def _runs(sources: Sources, simulated: bool) -> str:
     if not runs:
         return ""
     ranks = sorted({r.ranks for r in runs})
-    known = file_systems(runs) or [str(c["filesystem"]) for c in sources.campaigns if c.get("filesystem")]
-    where = f" on {', '.join(known)}" if known and not simulated else ""
+    known = [] if simulated else file_systems(sources)
+    where = f" on {', '.join(known)}" if known else ""
     scale = units.ranks(ranks[0]) if len(ranks) == 1 else f"{ranks[0]:,} to {units.ranks(ranks[-1])}"
     operations = sum(p.get("operations", 0) for r in runs for p in r.phases)
     workload = ", ".join(dict.fromkeys(r.workload for r in runs))
@@ -126,7 +130,7 @@ def _runs(sources: Sources, simulated: bool) -> str:
 
 
 def _forecast(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
-    fitted = _largest_fitted(sources)
+    fitted = (best.fitted_up_to if best else None) or _largest_fitted(sources)
     source = f"runs of up to {units.ranks(fitted)}" if fitted else "the measurements"
     if best and checked:
         times = f", {units.factor(best.ranks / fitted)} times as many" if fitted and best.ranks > fitted else ""
@@ -230,7 +234,7 @@ def _what_if(sources: Sources) -> str:
         value = at[label]["quantities"].get("rate", {}).get("value")
         if value is not None:
             gain = f", {units.factor(value / today)} times as much" if today else f" at {units.ranks(ranks)}"
-            texts.append(f"With \N{LEFT DOUBLE QUOTATION MARK}{label}\N{RIGHT DOUBLE QUOTATION MARK} it would serve {_said(at[label])}{gain}.")
+            texts.append(f"With \u201c{label}\u201d it would serve {_said(at[label])}{gain}.")
     if base and base.get("bottleneck"):
         texts.append(str(base["bottleneck"]))
     return " ".join(texts)
@@ -280,7 +284,8 @@ def warnings(sources: Sources) -> list[str]:
         )
     for validation in sources.validations:
         if validation.get("passed") is False:
-            found.append(f"The validation fell short of its criterion: {validation.get('criterion', 'not stated')}")
+            criterion = str(validation.get("criterion", "it is not stated")).rstrip(".")
+            found.append(f"The validation fell short of its criterion: {criterion}.")
     for platform in sources.fitted:
         found += platform["fitted"].get("notes") or []
     for run in sources.runs:
@@ -289,12 +294,21 @@ def warnings(sources: Sources) -> list[str]:
         errors = sum(p.get("errors", 0) for p in run.phases)
         if errors:
             found.append(f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here.")
-        found += run.document.get("warnings") or []
+    found += _of_runs(sources.runs)
     for campaign in sources.campaigns:
         failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
         if failed:
             found.append(f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}.")
     return list(dict.fromkeys(str(w) for w in found))
+
+
+def _of_runs(runs: list[Run]) -> list[str]:
+    """Warnings of runs; those that differ only in numbers are told once, of the largest run."""
+    alike: dict[str, list[str]] = {}
+    for run in reversed(runs):
+        for warning in run.document.get("warnings") or []:
+            alike.setdefault(re.sub(r"\d+(\.\d+)?", "#", warning), []).append(warning)
+    return [w[0] + (f" {len(w)} runs say so or alike." if len(w) > 1 else "") for w in alike.values()]
 
 
 def _summary(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool) -> dict[str, Any]:

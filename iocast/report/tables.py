@@ -10,11 +10,17 @@ from iocast.report import evidence, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Sources
 
+WRITERS = {
+    "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
+    "factor": units.factor, "plain": "{:g}".format,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Column:
-    """`kind` says how a value is written: text, count, seconds, rate, error, share, factor, number, yesno, or quantity (a rate or
-    seconds, by the row's `quantity`). With `to` the cell is an interval, from this key's value to that key's."""
+    """`kind` says how a value is written: text, count, seconds, rate, error, share, factor, number (three digits), plain,
+    yesno, or quantity (a rate or seconds, by the row's `quantity`). With `to` the cell is an interval, from this key's value
+    to that key's."""
 
     key: str
     title: str
@@ -39,8 +45,7 @@ class Column:
             return units.digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         if self.kind == "yesno":
             return "yes" if value else "NO"
-        writer = {"count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share, "factor": units.factor}
-        return writer[self.kind](value) if self.kind in writer else str(value)
+        return WRITERS[self.kind](value) if self.kind in WRITERS else str(value)
 
     @property
     def is_number(self) -> bool:
@@ -81,7 +86,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     names = {n for c in compared for r in c.rows for n in (r.get("baselines") or {})}
     baselines = sorted(names, key=evidence.baseline_order)
     columns = [
-        Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "number"), Column("quantity", "quantity"),
+        Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("quantity", "quantity"),
         Column("measured", "measured", "quantity"), Column("measured_low", "range of repeats", "quantity", "measured_high"),
         Column("forecast", "forecast", "quantity"), Column("low", "interval", "quantity", "high"), Column("error", "error", "error"),
         Column("inside", "inside", "yesno"), *(Column(n, f"error of {n}", "error") for n in baselines),
@@ -106,7 +111,7 @@ def _forecasts(sources: Sources) -> Table:
     tails = {n for f in sources.forecasts for n in f["quantities"] if n.endswith(".q99")}
     columns = [
         Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
-        Column("waiting_factor", "waiting factor", "number"), Column("rate", "throughput", "rate"),
+        Column("waiting_factor", "waiting factor", "plain"), Column("rate", "throughput", "rate"),
         Column("rate_low", "interval", "rate", "rate_high"),
         *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
         Column("extrapolation", "extrapolation", "factor"),
@@ -125,7 +130,8 @@ def _forecasts(sources: Sources) -> Table:
             )  # fmt: skip
     if not any(r["waiting_factor"] for r in rows):
         columns = [c for c in columns if c.key != "waiting_factor"]
-    return Table("forecasts", "All forecasts", "q99 is exceeded by one operation in a hundred. Extrapolation is these ranks over the most that were fitted.", columns, rows)
+    note = "q99 is exceeded by one operation in a hundred. Extrapolation is these ranks over the most that were fitted."
+    return Table("forecasts", "All forecasts", note, columns, rows)
 
 
 def _limits(sources: Sources) -> Table:
@@ -142,8 +148,7 @@ def _limits(sources: Sources) -> Table:
 def _runs(sources: Sources) -> Table:
     tails: set[str] = set()
     rows: list[dict[str, Any]] = []
-    for run in sources.runs:
-        phase = run.phase() or {}
+    for run, phase in ((r, p) for r in sources.runs for p in r.repeats() or [{}]):
         latency = {o: v for o, v in (phase.get("latency") or {}).items() if "." not in o}
         values = {f"{o}.{q}": v.get(q) for o, v in latency.items() for q in ("q50", "q99")}
         tails |= set(values)
@@ -151,16 +156,19 @@ def _runs(sources: Sources) -> Table:
             {
                 "run": run.point or run.name, "source": "simulated" if run.simulated else "measured", "role": run.role or None,
                 "ranks": run.ranks, "nodes": run.nodes, "waiting_factor": run.waiting_factor, "phase": phase.get("name"),
+                "repeat": phase.get("repeat"),
                 "rate": phase.get("rate"), "errors": phase.get("errors"), "balance": phase.get("balance"), **values,
             }
         )  # fmt: skip
     columns = [
         Column("run", "run"), Column("source", "source"), Column("role", "role"), Column("ranks", "ranks", "count"),
-        Column("nodes", "nodes", "count"), Column("waiting_factor", "waiting factor", "number"), Column("phase", "phase"),
+        Column("nodes", "nodes", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
+        Column("repeat", "repeat", "count"),
         Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
         *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
     ]  # fmt: skip
-    note = "One line for each run, of the phase that the forecast is about. Balance is the first rank's end over the last rank's."
+    columns = [c for c in columns if c.key != "repeat" or any(r["repeat"] for r in rows)]
+    note = "One line for each repeat of the phase that the forecast is about. Balance is the first rank's end over the last rank's."
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
 
 

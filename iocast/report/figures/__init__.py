@@ -14,10 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import altair
-
 from iocast.errors import InputError
-from iocast.report.figures.style import Mark
+from iocast.report.figures.style import Drawn, Mark
 from iocast.report.sources import Sources
 
 Row = dict[str, Any]
@@ -28,7 +26,7 @@ class Panel:
     """One chart with the heading above it; `wide` takes the whole width of the page."""
 
     title: str
-    chart: altair.LayerChart | altair.Chart
+    chart: Drawn
     wide: bool = False
 
 

@@ -48,7 +48,7 @@ def draw(rows: list[Row]) -> Drawing:
     return Drawing(panels, [m for m in marks if any(r["series"] == m.label for r in rows)])
 
 
-def _chart(run: str, rows: list[Row]) -> alt.LayerChart | alt.Chart:
+def _chart(run: str, rows: list[Row]) -> style.Drawn:
     base = style.told(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", first="low", last="high")
     by = "rank" if len({r["node"] for r in rows}) == 1 else "node"
     places = max(r[by] for r in rows) + 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 
 from iocast.report import evidence
@@ -19,15 +21,15 @@ def data(sources: Sources) -> list[Row] | None:
         for row in comparison.rows:
             operation, what = evidence.split_quantity(row["quantity"])
             same = {"point": comparison.title, "operation": operation, "what": what}
-            measured = {"low": row.get("measured_low"), "high": row.get("measured_high"), "error": None}
-            rows.append({**same, "series": "measured", "value": row["measured"], **measured})
-            forecast = {"low": row.get("low"), "high": row.get("high"), "error": row.get("error")}
-            rows.append({**same, "series": "forecast", "value": row["forecast"], **forecast})
+            measured = {"value": row["measured"], "low": row.get("measured_low"), "high": row.get("measured_high")}
+            rows.append({**same, "series": "measured", **evidence.drawable(measured), "error": None})
+            forecast = {"value": row["forecast"], "low": row.get("low"), "high": row.get("high")}
+            rows.append({**same, "series": "forecast", **evidence.drawable(forecast), "error": row.get("error")})
             baselines = row.get("baselines") or {}
             for name in sorted(baselines, key=evidence.baseline_order):
-                said = {key: baselines[name].get(key) for key in ("value", "low", "high", "error")}
-                if said["value"] is not None or said["low"] is not None or said["high"] is not None:
-                    rows.append({**same, "series": name, **said})
+                said = evidence.drawable(baselines[name])
+                if any(v is not None for v in said.values()):
+                    rows.append({**same, "series": name, **said, "error": baselines[name].get("error")})
     return rows or None
 
 
@@ -44,13 +46,14 @@ def draw(rows: list[Row]) -> Drawing:
                 panels.append(Panel(f"{operation}, {point}", chart))
             else:
                 panels.append(Panel(f"Throughput, {point}", _rate(point, chosen, baselines), wide=True))
-    legend = [style.MEASURED, style.FORECAST, style.INTERVAL] + [
+    has_interval = any(r["series"] == "forecast" and r["low"] is not None for r in rows)
+    legend = [style.MEASURED, style.FORECAST] + [style.INTERVAL] * has_interval + [
         style.Mark(m.label, m.colour, m.shape, kind="point") for m in baselines
     ]
     return Drawing(panels, legend)
 
 
-def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text, marks: list[style.Mark]) -> alt.LayerChart:
+def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text, marks: list[style.Mark]) -> Any:
     """Band and dot of the forecast, range and diamond of the measurement, one open shape for each baseline."""
     everything = [style.MEASURED, style.FORECAST, *marks]
     base = style.told(style.chart(where), text, value="value", low="low", high="high")
@@ -63,22 +66,23 @@ def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text,
     ends = {"x": alt.X("low:Q", scale=x, axis=axis), "x2": alt.X2("high:Q"), "y": y, "tooltip": tooltip}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
     forecast, measured = style.is_("series", "forecast"), style.is_("series", "measured")
+    known = base.transform_filter("isValid(datum.value)")
     others = f"!({forecast}) && !({measured})"
     return alt.layer(
         base.transform_filter(f"{forecast} && {has_ends}").mark_bar(color=style.SKY, opacity=0.6, height=13).encode(**ends),
         base.transform_filter(f"{others} && {has_ends}").mark_rule(color=style.GREY, size=2, strokeDash=[3, 2]).encode(**ends),
-        base.transform_filter(others)
+        known.transform_filter(others)
         .mark_point(size=65, strokeWidth=1.8, filled=False)
         .encode(x=at, y=y, color=style.colour(everything), shape=style.shape(everything), tooltip=tooltip),
         base.transform_filter(f"{measured} && {has_ends}").mark_rule(color=style.BLACK, size=1.5).encode(**ends),
-        base.transform_filter(forecast).mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
+        known.transform_filter(forecast).mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
-        base.transform_filter(measured).mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
+        known.transform_filter(measured).mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
     )  # fmt: skip
 
 
-def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     values = [v for r in rows for v in (r["value"], r["low"], r["high"]) if v]
     log = max(values) > 30 * min(values)
     x = alt.Scale(type="log", nice=False, padding=12) if log else alt.Scale(zero=True, nice=True)
@@ -95,17 +99,19 @@ def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChar
         .encode(x=alt.X("value:Q", scale=x, axis=axis))
     )
     parts = _parts(where, y, x, axis, style.rate_text, marks)
-    return style.finish(alt.layer(line, parts), f"Throughput measured, forecast and by simple rules, {point}", style.lines(len({r["series"] for r in rows}), 30))
+    description = f"Throughput measured, forecast and by simple rules, {point}"
+    return style.finish(alt.layer(line, parts), description, style.lines(len({r["series"] for r in rows}), 30))
 
 
-def _latency(point: str, operation: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+def _latency(point: str, operation: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     order = [q for q in evidence.QUANTILES if any(r["what"] == q for r in rows)]
     x = alt.Scale(type="log", nice=False, padding=12)
     axis = style.log_axis(style.seconds_text, "latency (logarithmic)", [r[k] for r in rows for k in ("value", "low", "high")])
     where = f"{style.is_('point', point)} && {style.is_('operation', operation)}"
     lanes = alt.Y("what:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True, bandPosition=0.5))
     parts = _parts(where, lanes, x, axis, style.seconds_text, marks)
-    return style.finish(parts, f"Latency quantiles of {operation} measured, forecast and by simple rules, {point}", style.lines(len(order), 36))
+    description = f"Latency quantiles of {operation} measured, forecast and by simple rules, {point}"
+    return style.finish(parts, description, style.lines(len(order), 36))
 
 
 FIGURE = Figure(
@@ -115,8 +121,8 @@ FIGURE = Figure(
     caption=(
         "The forecast (blue dot) was made before this scale was measured (black diamond). Read each line from the diamond: the "
         "nearer the dot, the better the forecast; a diamond inside the pale bar means that the forecast knew its own uncertainty; "
-        "the thin black line is the range over repeated measurements. Open shapes show what simple rules would have said. "
-        "q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
+        "the thin black line is the range over repeated measurements. Open shapes show what simple rules would have said, where "
+        "they said more than zero. q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
     ),
     needs="a validation, a fitted platform with a held-out scale, or a forecast and a run of the same placement",
     data=data,

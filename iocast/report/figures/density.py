@@ -41,13 +41,17 @@ def data(sources: Sources) -> list[Row] | None:
 
 def draw(rows: list[Row]) -> Drawing:
     marks = style.cycle(dict.fromkeys(r["series"] for r in rows), "line")
-    panels = [Panel(o, _chart(o, [r["seconds"] for r in rows if r["operation"] == o], marks)) for o in dict.fromkeys(r["operation"] for r in rows)]
+    panels = []
+    for operation in dict.fromkeys(r["operation"] for r in rows):
+        seconds = [r["seconds"] for r in rows if r["operation"] == operation]
+        panels.append(Panel(operation, _chart(operation, seconds, marks)))
     return Drawing(panels, marks)
 
 
-def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
     base = style.told(style.chart(style.is_("operation", operation)), style.seconds_text, value="seconds")
-    x = alt.X("seconds:Q", scale=alt.Scale(type="log", nice=False), axis=style.log_axis(style.seconds_text, "latency", seconds, grid=False))
+    log = alt.Scale(type="log", nice=False)
+    x = alt.X("seconds:Q", scale=log, axis=style.log_axis(style.seconds_text, "latency", seconds, grid=False))
     y = alt.Y("share:Q", axis=alt.Axis(title="share of operations", format=".0%", tickCount=4), stack=None)
     tooltip = [
         alt.Tooltip("series:N", title="phase"), alt.Tooltip("value_text:N", title="latency"), alt.Tooltip("count:Q", format=","),
@@ -70,9 +74,9 @@ FIGURE = Figure(
     order=5,
     title="Density of latency, by operation and phase",
     caption=(
-        "How the operations share themselves out over latency, on a logarithmic axis; each step is 12 % wide. One hump is one way of being served; a second "
-        "hump to the right is a second way, such as a miss of a cache or a wait for a lock, and its area is the share of operations "
-        "that go that way. The same operation in two phases differs by what runs beside it."
+        "How the operations share themselves out over latency, on a logarithmic axis; each step is 12 % wide. One hump is one way "
+        "of being served; a second hump to the right is a second way, such as a miss of a cache or a wait for a lock, and its area "
+        "is the share of operations that go that way. The same operation in two phases differs by what runs beside it."
     ),
     needs="a run directory with latency.hlog and at least 100 operations of a kind",
     data=data,

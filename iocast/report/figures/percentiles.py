@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import altair as alt
 
@@ -23,7 +24,7 @@ def data(sources: Sources) -> list[Row] | None:
         for operation, distribution in _merged(runs).items():
             probabilities = _probabilities(distribution.total)
             rows += [
-                {"operation": operation, "series": name, "kind": kind, "probability": p, "odds": 1 / (1 - p), "seconds": seconds}
+                {"operation": operation, "series": name, "kind": kind, "probability": p, "odds": 1 / (1 - p), "seconds": max(seconds, 1e-9)}
                 for p, seconds in zip(probabilities, distribution.quantiles(probabilities), strict=True)
             ]
     for forecast in _forecasts(sources):
@@ -56,7 +57,7 @@ def _chosen(sources: Sources) -> dict[str, list[Run]]:
     }  # fmt: skip
 
 
-def _forecasts(sources: Sources) -> list[dict]:
+def _forecasts(sources: Sources) -> list[dict[str, Any]]:
     focus = {(r.ranks, r.waiting_factor) for r in evidence.focus_runs(sources)}
     known = evidence.what_if(sources).get(evidence.AS_IT_IS, [])
     same = [f for f in known if (evidence.ranks_of(f["placement"]), evidence.waiting_factor(f)) in focus]
@@ -93,11 +94,14 @@ def draw(rows: list[Row]) -> Drawing:
             mark = next(looks)
             colour = style.BLACK if mark.colour == style.BLUE else mark.colour
             marks.append(style.Mark(name, colour, mark.shape, mark.dash, "line"))
-    panels = [Panel(o, _chart(o, [r["seconds"] for r in rows if r["operation"] == o], marks)) for o in dict.fromkeys(r["operation"] for r in rows)]
+    panels = []
+    for operation in dict.fromkeys(r["operation"] for r in rows):
+        seconds = [r["seconds"] for r in rows if r["operation"] == operation]
+        panels.append(Panel(operation, _chart(operation, seconds, marks)))
     return Drawing(panels, marks)
 
 
-def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
     base = style.told(style.chart(style.is_("operation", operation)), style.seconds_text, value="seconds")
     base = base.transform_calculate(percentile="format(100 * datum.probability, '.6~r') + ' %'")
     nines = "format(100 - 100 / datum.value, '.6~r') + ' %'"
@@ -106,7 +110,8 @@ def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> alt
         scale=alt.Scale(type="log", nice=False),
         axis=alt.Axis(title="percentile", values=[2, 10, 100, 1000, 10000, 100000, 1000000], labelExpr=nines),
     )
-    y = alt.Y("seconds:Q", scale=alt.Scale(type="log", nice=False, padding=8), axis=style.log_axis(style.seconds_text, "latency", seconds))
+    log = alt.Scale(type="log", nice=False, padding=8)
+    y = alt.Y("seconds:Q", scale=log, axis=style.log_axis(style.seconds_text, "latency", seconds))
     tooltip = [
         alt.Tooltip("series:N", title="who"),
         alt.Tooltip("percentile:N"),

@@ -25,8 +25,9 @@ def data(sources: Sources) -> list[Row] | None:
     common = evidence.largest_common(labels)
     for label, forecasts in labels.items():
         wanted = [f for f in forecasts if f.get("stations") and evidence.ranks_of(f["placement"]) == common]
-        forecast = (wanted or [f for f in forecasts if f.get("stations")] or [None])[-1]
-        if forecast is not None:
+        known = wanted or [f for f in forecasts if f.get("stations")]
+        if known:
+            forecast = known[-1]
             panel = f"{label}, {evidence.ranks_of(forecast['placement']):,} ranks"
             for station, at in forecast["stations"].items():
                 rows += [_row(panel, station, part, at.get(key)) for part, key in KEYS.items()]
@@ -69,7 +70,7 @@ def draw(rows: list[Row]) -> Drawing:
     return Drawing(made, shown)
 
 
-def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: float) -> alt.LayerChart | alt.Chart:
+def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: float) -> style.Drawn:
     order = "indexof([" + ", ".join(f'"{p.label}"' for p in shown) + "], datum.part)"
     base = style.told(style.chart(style.is_("panel", panel)), style.seconds_text, value="seconds")
     axis = style.axis(style.seconds_text, "time an operation", tickCount=4)

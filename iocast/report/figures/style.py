@@ -9,13 +9,16 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#767676"
 INK, FAINT = "#222222", "#e4e4e4"
+
+Text: TypeAlias = Callable[[str, str], str]  # from a Vega expression and a format to the expression of a text with unit
+Drawn: TypeAlias = alt.Chart | alt.LayerChart
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"  # the page uses the same
 ROWS = "figure"  # name under which the page hands a figure's rows to its charts
@@ -100,9 +103,6 @@ def rate_text(value: str, digits: str = ".3~r") -> str:
     return _unit_text(value, [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")], digits)
 
 
-Text = Callable[[str, str], str]
-
-
 def axis(text: Text, title: str | None, **more: Any) -> alt.Axis:
     """A linear axis whose labels carry units."""
     more.setdefault("tickCount", 6)
@@ -149,10 +149,10 @@ def lines(count: int, each: int) -> int:
     return count * each + 48
 
 
-def finish(made: alt.Chart | alt.LayerChart, description: str, height: int = 260) -> alt.LayerChart | alt.Chart:
+def finish(made: Any, description: str, height: int = 260) -> Drawn:
     """Width of the page, house fonts and lines, and the words that a screen reader says."""
     autosize = alt.AutoSizeParams(type="fit", contains="padding", resize=True)
-    return (
+    drawn: Drawn = (
         made.properties(width="container", height=height, description=description, autosize=autosize)
         .configure(font=FONT)
         .configure_view(stroke=None)
@@ -161,3 +161,4 @@ def finish(made: alt.Chart | alt.LayerChart, description: str, height: int = 260
             titleFontSize=12, titleFontWeight="normal", labelOverlap="greedy", labelSeparation=6, titlePadding=8,
         )
     )  # fmt: skip
+    return drawn

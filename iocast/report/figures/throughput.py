@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 
 from iocast.report import evidence
@@ -15,10 +17,10 @@ BEYOND = 4  # forecasts up to so many times the largest measured scale are drawn
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for run in sources.runs:
-        phase = run.phase()
-        if phase and phase.get("rate"):
-            series = "simulated" if run.simulated else "measured"
-            rows.append(_row(run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
+        series = "simulated" if run.simulated else "measured"
+        for phase in run.repeats():
+            if phase.get("rate"):
+                rows.append(_row(run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
     largest = max((r["ranks"] for r in rows), default=None)
     drawn = {(r["waiting_factor"], r["series"], r["ranks"]) for r in rows}
     for comparison in evidence.comparisons(sources):
@@ -45,9 +47,8 @@ def data(sources: Sources) -> list[Row] | None:
     return rows if len(rows) > 1 else None
 
 
-def _row(factor: float, series: str, ranks: int, said: dict[str, float | None], run: str = "") -> Row:
-    values = {key: said.get(key) for key in ("value", "low", "high")}
-    return {"waiting_factor": factor, "series": series, "ranks": ranks, **values, "run": run}
+def _row(factor: float, series: str, ranks: int, said: dict[str, Any], run: str = "") -> Row:
+    return {"waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(said), "run": run}
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -60,14 +61,16 @@ def draw(rows: list[Row]) -> Drawing:
     panels = []
     for factor in factors:
         title = f"Waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
-        panels.append(Panel(title, _chart(factor, [r for r in rows if r["waiting_factor"] == factor], shown, baselines), wide=len(factors) == 1))
-    legend = shown + ([style.INTERVAL] if style.FORECAST in shown else []) + baselines
+        here = [r for r in rows if r["waiting_factor"] == factor]
+        panels.append(Panel(title, _chart(factor, here, shown, baselines), wide=len(factors) == 1))
+    has_interval = any(r["series"] == "forecast" and r["low"] is not None for r in rows)
+    legend = shown + [style.INTERVAL] * has_interval + baselines
     return Drawing(panels, legend)
 
 
 def _chart(
     factor: float, rows: list[Row], shown: list[style.Mark], baselines: list[style.Mark]
-) -> alt.LayerChart | alt.Chart:
+) -> style.Drawn:
     marks = shown + baselines
     where = style.is_("waiting_factor", factor)
     text = style.rate_text
@@ -82,6 +85,7 @@ def _chart(
     ]  # fmt: skip
     look = {"color": style.colour(marks), "tooltip": tooltip}
     forecast, points = style.is_("series", "forecast"), f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
+    known = base.transform_filter("isValid(datum.value)")
     others = f"!({forecast}) && !({points})"
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
@@ -95,12 +99,12 @@ def _chart(
                 .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks), **look)
                 for end in ("low", "high")
             ),
-            base.transform_filter(f"({others}) && isValid(datum.value)").mark_line(size=1.2)
+            known.transform_filter(others).mark_line(size=1.2)
             .encode(x=x, y=y, strokeDash=style.dash(marks), **look),
-            base.transform_filter(f"({others}) && isValid(datum.value)").mark_point(size=40, strokeWidth=1.4)
+            known.transform_filter(others).mark_point(size=40, strokeWidth=1.4)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
-            base.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
-            base.transform_filter(forecast).mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
+            known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
+            known.transform_filter(forecast).mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
             base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
         ),
@@ -114,7 +118,7 @@ FIGURE = Figure(
     order=2,
     title="Throughput against the number of ranks",
     caption=(
-        "Each black diamond is one run; diamonds above each other are repeats, and their spread is the noise that no forecast can "
+        "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise that no forecast can "
         "beat. The blue line is the forecast with its interval. Thin lines are simple rules: where they leave the diamonds, "
         "queueing matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is flat."
     ),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 
 from iocast.report import evidence
@@ -36,12 +38,12 @@ def _rows(run: Run) -> list[Row]:
     return rows
 
 
-def _operations(phase: dict) -> dict[str, dict[str, list[float]]]:
+def _operations(phase: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
     return {name: value for name, value in phase["timeline"].items() if isinstance(value, dict)}
 
 
 def _row(run: str, phase: str, operation: str, kind: str, at: float, seconds: float) -> Row:
-    return {"run": run, "phase": phase, "operation": operation, "kind": kind, "at": at, "seconds": seconds}
+    return {"run": run, "phase": phase, "operation": operation, "kind": kind, "at": at, "seconds": max(seconds, 1e-9)}
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -58,7 +60,7 @@ def draw(rows: list[Row]) -> Drawing:
     return Drawing(panels, marks)
 
 
-def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds: list[float]) -> alt.LayerChart | alt.Chart:
+def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds: list[float]) -> style.Drawn:
     base = style.told(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", when="at")
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the run", grid=False, tickCount=8),
               scale=alt.Scale(nice=False, zero=True))  # fmt: skip
@@ -69,7 +71,7 @@ def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds:
     ]  # fmt: skip
     look = {"x": x, "y": y, "color": style.colour(marks, "operation"), "shape": style.shape(marks, "operation"), "tooltip": tooltip}
     slow, usual = style.is_("kind", "among the slowest of all"), style.is_("kind", "slowest of each moment")
-    began = alt.Chart(alt.Data(values=[{"phase": name, "at": at} for name, at in starts.items()]))
+    began = alt.Chart(alt.InlineData([{"phase": name, "at": at} for name, at in starts.items()]))
     border = began.mark_rule(color="#999999", strokeDash=[3, 3]).encode(x=x)
     named = began.mark_text(align="left", baseline="bottom", fontSize=12, color=style.INK)
     return style.finish(

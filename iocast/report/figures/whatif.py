@@ -17,8 +17,7 @@ def data(sources: Sources) -> list[Row] | None:
             ranks = evidence.ranks_of(forecast["placement"])
             for name in sorted(forecast["quantities"], key=evidence.quantity_order):
                 if name == "rate" or name.endswith(".q99"):
-                    said = forecast["quantities"][name]
-                    values = {key: said.get(key) for key in ("value", "low", "high")}
+                    values = evidence.drawable(forecast["quantities"][name])
                     rows.append({"series": label, "ranks": ranks, "quantity": name, **values})
     several = len({(r["series"], r["ranks"]) for r in rows}) > 1
     return rows if several else None
@@ -34,10 +33,11 @@ def draw(rows: list[Row]) -> Drawing:
     return Drawing(panels, marks)
 
 
-def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> alt.LayerChart | alt.Chart:
+def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     is_rate = quantity == "rate"
     text = style.rate_text if is_rate else style.seconds_text
-    base = style.told(style.chart(style.is_("quantity", quantity)), text, value="value", low="low", high="high")
+    where = f"{style.is_('quantity', quantity)} && isValid(datum.value)"
+    base = style.told(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
     ends_of = [r[k] for r in rows for k in ("value", "low", "high")]
