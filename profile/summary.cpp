@@ -6,36 +6,52 @@
 namespace iocast {
 
 namespace {
-/// Three significant digits and a unit: "12.3 us".
-std::string readable(double seconds)
+constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"};
+
+/// Three digits with the unit that needs no exponent: "3.04us", "412ms".
+std::string duration(double seconds)
 {
-  for (const auto& [unit, scale] : {std::pair{"s ", 1.0}, std::pair{"ms", 1e-3}, std::pair{"us", 1e-6}})
-    if (seconds >= scale)
-      return fmt::format("{:.{}f} {}", seconds / scale, seconds / scale >= 99.95 ? 0 : seconds / scale >= 9.995 ? 1 : 2, unit);
-  return fmt::format("{:.0f} ns", seconds * 1e9);
+  auto digits = [](double value) { return value < 10 ? 2 : value < 100 ? 1 : 0; };
+  for (const auto& [unit, scale] : {std::pair{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}})
+    if (seconds < 999.5 * scale)
+      return fmt::format("{:.{}f}{}", seconds / scale, digits(seconds / scale), unit);
+  return fmt::format("{:.{}f}s", seconds, digits(seconds));
 }
 } // namespace
 
+std::string phase_title(const std::string& name, uint64_t repeat)
+{
+  return repeat > 0 ? fmt::format("{} {}", name, repeat) : name;
+}
+
 std::string summary_text(const nlohmann::ordered_json& run)
 {
-  std::string text;
+  auto counted = [&](const char* key, const char* word) {
+    const auto count = run["placement"][key].get<uint64_t>();
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+  };
+  std::string text = fmt::format("{} with {} on {}\n", run["workload"]["name"].get<std::string>(), counted("ranks", "rank"),
+                                 counted("nodes", "node"));
   for (const auto& phase : run["phases"]) {
-    const auto repeat = phase["repeat"].get<uint32_t>();
-    text += fmt::format("{}{}: {} operations in {} on {} ranks, {:.0f}/s, balance {:.2f}, {} errors\n", phase["name"].get<std::string>(),
-                        repeat ? fmt::format(" {}", repeat) : "", phase["operations"].get<uint64_t>(),
-                        readable(phase["seconds"].get<double>()), run["placement"]["ranks"].get<uint64_t>(), phase["rate"].get<double>(),
-                        phase["balance"].get<double>(), phase["errors"].get<uint64_t>());
+    const auto title = phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>());
+    text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}, errors {}{}\n", title,
+                        phase["rate"].get<double>(), phase["operations"].get<uint64_t>(),
+                        duration(phase["seconds"].get<double>()), phase["balance"].get<double>(),
+                        phase["errors"].get<uint64_t>(), phase.value("cut", false) ? ", cut short" : "");
+    if (phase.contains("swept"))
+      text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())
       continue;
-    text += fmt::format("  {:<14}{:>10}", "", "count");
-    for (const char* column : {"mean", "q50", "q75", "q95", "q99", "max"})
-      text += fmt::format("{:>11}", column);
+    text += fmt::format("  {:<13}{:>12}", "operation", "count");
+    for (const char* key : quantities)
+      text += fmt::format("{:>9}", key);
     text += "\n";
     for (const auto& [tag, latency] : phase["latency"].items()) {
-      const auto dot = tag.find('.');
-      text += fmt::format("  {:<14}{:>10}", dot == std::string::npos ? tag : "  ." + tag.substr(dot + 1), latency["count"].get<uint64_t>());
-      for (const char* column : {"mean", "q50", "q75", "q95", "q99", "max"})
-        text += fmt::format("{:>11}", readable(latency[column].get<double>()));
+      const auto dot  = tag.find('.');
+      const auto name = dot == std::string::npos ? tag : "  " + tag.substr(dot);
+      text += fmt::format("  {:<13}{:>12}", name, latency["count"].get<uint64_t>());
+      for (const char* key : quantities)
+        text += fmt::format("{:>9}", duration(latency[key].get<double>()));
       text += "\n";
     }
   }

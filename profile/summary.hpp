@@ -5,7 +5,10 @@
 
 namespace iocast {
 
-/// The phases of a run as aligned tables for people: a line for each operation and part with count, mean, quantiles, maximum.
+/// The phases of a run.json as tables for people.
 std::string summary_text(const nlohmann::ordered_json& run);
+
+/// "benchmark 2", "cleanup"
+std::string phase_title(const std::string& name, uint64_t repeat);
 
 } // namespace iocast

@@ -9,6 +9,7 @@
 #include "workload/describe.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -83,11 +84,11 @@ nlohmann::ordered_json description_of(const std::string& name)
 int run(const Arguments& given, const std::vector<std::string>& command)
 {
   if (!given.list.empty()) {
-    print_list(given.list, listed(given.list), given.json);
+    fmt::print("{}", list_text(given.list, listed(given.list), given.json));
     return 0;
   }
   if (!given.describe.empty()) {
-    print_description(description_of(given.describe), given.json);
+    fmt::print("{}", description_text(description_of(given.describe), given.json));
     return 0;
   }
   if (given.platform.empty())

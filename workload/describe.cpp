@@ -24,46 +24,61 @@ std::vector<Listed> list_workloads()
   return entries;
 }
 
+namespace {
+nlohmann::ordered_json describe_one(const Workload& workload, const std::string& summary)
+{
+  auto parameters = describe(workload.pattern->parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& declared = workload.pattern->parameters[i];
+    parameters[i]["default"] = declared.unit == Unit::text
+                                   ? workload.parameters.text(declared.name)
+                                   : format_quantity(workload.parameters.number(declared.name), declared.unit);
+  }
+  return {{"kind", "workload"},
+          {"name", workload.name},
+          {"summary", summary.empty() ? workload.pattern->summary : summary},
+          {"pattern", workload.pattern->name},
+          {"source", workload.pattern->source},
+          {"parameters", parameters}};
+}
+} // namespace
+
 std::optional<nlohmann::ordered_json> describe_workload(const std::string& name)
 {
-  nlohmann::ordered_json json{{"name", name}};
-  const PatternEntry* pattern = nullptr;
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    const auto yaml = YamlNode::load(name);
+    if (!yaml.has("pattern"))
+      return std::nullopt; // a platform, perhaps
+    return describe_one(open_workload(name, {}), yaml.text_or("description", ""));
+  }
   for (const auto& entry : catalogue())
-    if (entry.name == name) {
-      const auto workload = open_workload(name, {});
-      pattern             = workload.pattern;
-      json["kind"]        = "workload";
-      json["summary"]     = entry.description;
-      json["pattern"]     = pattern->name;
-      json["values"]      = workload.parameters.to_json();
-    }
+    if (entry.name == name)
+      return describe_one(open_workload(name, {}), entry.description);
   for (const auto& entry : patterns())
-    if (!pattern && entry.name == name) {
-      pattern         = &entry;
-      json["kind"]    = "pattern";
-      json["summary"] = entry.summary;
-    }
-  if (!pattern)
-    return std::nullopt;
-  json["source"]     = pattern->source;
-  json["parameters"] = describe(pattern->parameters);
-  return json;
+    if (entry.name == name)
+      return nlohmann::ordered_json{{"kind", "pattern"},
+                                    {"name", entry.name},
+                                    {"summary", entry.summary},
+                                    {"source", entry.source},
+                                    {"parameters", describe(entry.parameters)}};
+  return std::nullopt;
 }
 
-void print_list(const std::string& what, const std::vector<Listed>& entries, bool json)
+std::string list_text(const std::string& what, const std::vector<Listed>& entries, bool json)
 {
-  if (json) {
-    nlohmann::ordered_json out{{what, nlohmann::ordered_json::array()}};
-    for (const auto& entry : entries)
-      out[what].push_back({{"name", entry.name}, {"summary", entry.summary}});
-    fmt::print("{}\n", out.dump(1));
-    return;
-  }
   size_t width = 0;
   for (const auto& entry : entries)
     width = std::max(width, entry.name.size());
-  for (const auto& entry : entries)
-    fmt::print("{:<{}}  {}\n", entry.name, width, entry.summary);
+  std::string text;
+  nlohmann::ordered_json listed{{what, nlohmann::ordered_json::array()}};
+  for (const auto& entry : entries) {
+    listed[what].push_back(
+        {{"name", entry.name}, {"summary", entry.summary}, {"available", entry.needs.empty()}, {"needs", entry.needs}});
+    text += fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary);
+    if (!entry.needs.empty())
+      text += fmt::format("{:<{}}  not available: {}\n", "", width, entry.needs);
+  }
+  return json ? listed.dump(1) + "\n" : text;
 }
 
 namespace {
@@ -72,39 +87,38 @@ std::string plain(const nlohmann::ordered_json& value)
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// Keys and values with indentation; lists of maps (parameters, keys) as one line each.
-void print_node(const nlohmann::ordered_json& node, int indent)
+/// One parameter or key: name, default, meaning, unit.
+std::string parameter_line(const nlohmann::ordered_json& item, const std::string& margin, const std::string& prefix)
 {
+  const auto fallback = item.value("default", "");
+  const auto unit     = item.value("unit", "");
+  return fmt::format("{}  {:<18} {:<16} {}{}\n", margin, prefix + item.value("name", ""), fallback, item.value("meaning", ""),
+                     unit.empty() ? "" : " [" + unit + "]");
+}
+
+/// Keys and values with indentation.
+std::string node_text(const nlohmann::ordered_json& node, size_t indent, const std::string& prefix)
+{
+  std::string text;
+  const std::string margin(indent, ' ');
   for (const auto& [key, value] : node.items()) {
-    const std::string margin(static_cast<size_t>(indent), ' ');
-    if (value.is_object()) {
-      fmt::print("{}{}:\n", margin, key);
-      print_node(value, indent + 2);
-    } else if (value.is_array() && !value.empty() && value.front().is_object() && value.front().contains("meaning")) {
-      fmt::print("{}{}:\n", margin, key);
-      for (const auto& item : value)
-        fmt::print("{}  {:<16} {:<34} {}\n", margin, item.value("name", ""),
-                   item.contains("unit") ? fmt::format("{}, default {}", item.value("unit", ""), item.value("default", "")) : "",
-                   item.value("meaning", ""));
+    if (value.is_object() && !value.empty()) {
+      text += fmt::format("{}{}:\n", margin, key) + node_text(value, indent + 2, prefix);
     } else if (value.is_array() && !value.empty() && value.front().is_object()) {
-      fmt::print("{}{}:\n", margin, key);
-      for (const auto& item : value) {
-        fmt::print("{}  -\n", margin);
-        print_node(item, indent + 4);
-      }
+      text += fmt::format("{}{}:\n", margin, key);
+      for (const auto& item : value)
+        text += item.contains("meaning") ? parameter_line(item, margin, prefix) : margin + "  -\n" + node_text(item, indent + 4, prefix);
     } else {
-      fmt::print("{}{}: {}\n", margin, key, plain(value));
+      text += fmt::format("{}{}: {}\n", margin, key, plain(value));
     }
   }
+  return text;
 }
 } // namespace
 
-void print_description(const nlohmann::ordered_json& description, bool json)
+std::string description_text(const nlohmann::ordered_json& description, bool json, const std::string& option_prefix)
 {
-  if (json)
-    fmt::print("{}\n", description.dump(1));
-  else
-    print_node(description, 0);
+  return json ? description.dump(1) + "\n" : node_text(description, 0, option_prefix);
 }
 
 } // namespace iocast

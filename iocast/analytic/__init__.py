@@ -64,7 +64,8 @@ def solve(
         raise InputError(f"A placement needs at least one node and one rank a node, not {nodes} x {ranks_per_node}.")
     if not waiting_factor >= 0:
         raise InputError(f"The waiting factor is {waiting_factor}; it must be zero or more.")
-    routes = read_routes(platform, mix, size)
+    slowdown = float(platform["clients"].get("wake_slowdown", 1)) if waiting_factor > 0 else 1.0
+    routes = read_routes(platform, mix, size, slowdown)
     network = assembly.build(platform, routes, nodes, ranks_per_node, datasets)
     kinds = sum(r.count for r in routes)
     overshoot = kinds * float(platform["clients"]["think_overshoot"]) if waiting_factor > 0 else 0.0

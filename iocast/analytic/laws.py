@@ -36,6 +36,16 @@ class Law:
     def plus(self, extra: float) -> Law:
         return Law(self.kind, self.mean + extra, self.variance, self.table, self.factor, self.extra + extra)
 
+    def times(self, factor: float) -> Law:
+        return Law(
+            self.kind,
+            self.mean * factor,
+            self.variance * factor**2,
+            self.table,
+            self.factor * factor,
+            self.extra * factor,
+        )
+
     @property
     def variation(self) -> float:
         """Squared coefficient of variation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from iocast.analytic.laws import Law, constant, read_law
@@ -66,8 +66,12 @@ class Route:
         return {name for s in self.steps for name in s.limits}
 
 
-def read_routes(platform: Mapping[str, Any], mix: Mapping[str, float], size: float) -> list[Route]:
-    """The route of each operation of `mix` that occurs; `size` is the bytes of one read or write.
+def read_routes(
+    platform: Mapping[str, Any], mix: Mapping[str, float], size: float, slowdown: float = 1.0
+) -> list[Route]:
+    """The route of each operation of `mix` that occurs.
+
+    `size` is the bytes of one read or write, `slowdown` a factor on demands at stations of a node.
 
     Raises InputError for an operation without a route, and for a mix with nothing in it.
     """
@@ -91,6 +95,10 @@ def read_routes(platform: Mapping[str, Any], mix: Mapping[str, float], size: flo
         for part in known[name]:
             _read_steps(platform, part["steps"], size, (), not borrowed, route)
         routes.append(route)
+    for route in routes:
+        for i, step in enumerate(route.steps):
+            if isinstance(step, Visit) and platform["stations"][step.station]["per"] == "node" and slowdown != 1:
+                route.steps[i] = replace(step, demand=step.demand.times(slowdown))
     if not routes:
         raise InputError("The mix has no operations: give at least one with a count above zero.")
     return routes

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "real/cluster.hpp"
+
+#include <array>
+
+namespace iocast {
+
+/// Tells the other ranks, in the middle of a phase, that one can't go on: without it they would work for nothing until the
+/// phase ends. The word spreads along a binary tree, so that no rank sends more than three messages however many fail at
+/// once; every rank looks for it now and then.
+class Alarm {
+public:
+  explicit Alarm(const Cluster& cluster);
+  ~Alarm();
+  Alarm(const Alarm&)            = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+  void raise();
+  /// Looks for the word and passes it on.
+  bool heard();
+  /// Waits, asleep, until all ranks have left the phase; no message is under way afterwards.
+  void finish();
+
+private:
+  void listen();
+
+  const Cluster& cluster_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::array<int, 3> neighbours_{};
+  int neighbour_count_ = 0;
+  int received_        = 0;
+  bool on_             = false;
+  MPI_Request word_    = MPI_REQUEST_NULL;
+  std::array<MPI_Request, 3> passed_on_{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+} // namespace iocast

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/collect.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace iocast {
+
+namespace {
+
+constexpr size_t histograms_a_kind = 1 + max_parts;
+
+const Histogram* histogram_of(const PhaseRecorder& recorder, size_t kind, size_t which)
+{
+  if (!recorder.has(static_cast<OpKind>(kind)))
+    return nullptr;
+  const auto& of = recorder.of_kind(static_cast<OpKind>(kind));
+  return which == 0 ? &of.whole : &of.parts[which - 1];
+}
+
+Histogram& histogram_of(PhaseRecorder::OfKind& of, size_t which)
+{
+  return which == 0 ? of.whole : of.parts[which - 1];
+}
+
+/// What the ranks must know of each other before their counts can be added index by index. All fields are maxima.
+struct Shape {
+  struct Range {
+    int64_t minus_first  = -static_cast<int64_t>(Histogram::size);
+    int64_t last         = 0; ///< half open; 0 when no rank has a value
+    int64_t minus_min_ns = -Histogram::highest_ns;
+    int64_t max_ns       = 0;
+
+    size_t first() const { return static_cast<size_t>(-minus_first); }
+    size_t length() const { return last > -minus_first ? static_cast<size_t>(last + minus_first) : 0; }
+  };
+  Range ranges[op_count][histograms_a_kind];
+  int64_t timeline_width_ns[op_count] = {};
+  int64_t errors                      = 0;
+  int64_t cut                         = 0;
+};
+static_assert(sizeof(Shape) % sizeof(int64_t) == 0);
+
+Shape shape_of(const RankPhase& phase)
+{
+  Shape shape;
+  for (size_t kind = 0; kind < op_count; ++kind) {
+    for (size_t which = 0; which < histograms_a_kind; ++which) {
+      const Histogram* histogram = histogram_of(phase.recorder, kind, which);
+      if (!histogram || histogram->count() == 0)
+        continue;
+      const auto [first, last]  = histogram->used();
+      shape.ranges[kind][which] = {-static_cast<int64_t>(first), static_cast<int64_t>(last), -histogram->min_ns(),
+                                   histogram->max_ns()};
+    }
+    if (phase.recorder.has(static_cast<OpKind>(kind)))
+      shape.timeline_width_ns[kind] = phase.recorder.of_kind(static_cast<OpKind>(kind)).timeline.width_ns();
+  }
+  shape.errors = static_cast<int64_t>(phase.errors.used);
+  shape.cut    = phase.cut;
+  return shape;
+}
+
+/// A phase's numbers by how they are merged; pack() and unpack() walk through them in the same order.
+struct Packed {
+  std::vector<uint64_t> counts;
+  std::vector<double> sums;
+  std::vector<int64_t> maxima;
+};
+
+Packed pack(RankPhase& phase, const Shape& shape)
+{
+  Packed packed;
+  for (size_t kind = 0; kind < op_count; ++kind) {
+    if (shape.timeline_width_ns[kind] == 0)
+      continue;
+    auto& of = phase.recorder.of_kind(static_cast<OpKind>(kind));
+    packed.counts.push_back(of.errors);
+    for (size_t which = 0; which < histograms_a_kind; ++which) {
+      const auto& range     = shape.ranges[kind][which];
+      const auto& histogram = histogram_of(of, which);
+      packed.counts.push_back(histogram.count());
+      packed.sums.push_back(histogram.sum_ns());
+      if (range.length() > 0) {
+        const uint64_t* from = &histogram.counts()[range.first()];
+        packed.counts.insert(packed.counts.end(), from, from + range.length());
+      }
+    }
+    of.timeline.set_width(shape.timeline_width_ns[kind]);
+    for (const auto& bin : of.timeline.data()) {
+      packed.counts.push_back(bin.count);
+      packed.sums.push_back(bin.sum_ns);
+      packed.maxima.push_back(bin.max_ns);
+    }
+  }
+  packed.counts.push_back(phase.swept);
+  packed.sums.push_back(phase.think_asked_seconds);
+  packed.sums.push_back(phase.think_actual_seconds);
+  return packed;
+}
+
+void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
+{
+  auto count   = packed.counts.begin();
+  auto sum     = packed.sums.begin();
+  auto maximum = packed.maxima.begin();
+  for (size_t kind = 0; kind < op_count; ++kind) {
+    if (shape.timeline_width_ns[kind] == 0)
+      continue;
+    auto& of  = merged.recorder.of_kind(static_cast<OpKind>(kind));
+    of.errors = *count++;
+    for (size_t which = 0; which < histograms_a_kind; ++which) {
+      const auto& range     = shape.ranges[kind][which];
+      auto& histogram       = histogram_of(of, which);
+      const uint64_t total  = *count++;
+      histogram.set_totals(total, *sum++, -range.minus_min_ns, range.max_ns);
+      if (range.length() > 0)
+        std::copy_n(count, range.length(), &histogram.counts()[range.first()]);
+      count += static_cast<std::ptrdiff_t>(range.length());
+    }
+    of.timeline.set_width(shape.timeline_width_ns[kind]);
+    for (auto& bin : of.timeline.data())
+      bin = {*count++, *sum++, *maximum++};
+  }
+  merged.swept                = *count++;
+  merged.think_asked_seconds  = *sum++;
+  merged.think_actual_seconds = *sum++;
+}
+
+template <class T> void reduce_to_first(const Cluster& cluster, std::vector<T>& values, MPI_Datatype type, MPI_Op op)
+{
+  MPI_Reduce(cluster.is_first() ? MPI_IN_PLACE : values.data(), values.data(), static_cast<int>(values.size()), type, op, 0,
+             cluster.comm());
+}
+
+/// A bounded table that travels as bytes and is merged on the way: `combine(in, inout)`.
+template <class Table> void reduce_table(const Cluster& cluster, Table& table, MPI_User_function* combine)
+{
+  static_assert(std::is_trivially_copyable_v<Table>);
+  MPI_Datatype type;
+  MPI_Type_contiguous(sizeof(Table), MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  MPI_Op op;
+  MPI_Op_create(combine, 1, &op);
+  MPI_Reduce(cluster.is_first() ? MPI_IN_PLACE : &table, &table, 1, type, op, 0, cluster.comm());
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+}
+
+/// The longest operations; unused places at the end have ns < 0.
+struct SlowTable {
+  std::array<SlowOp, PhaseRecorder::slow_kept> ops;
+};
+
+bool is_before(const SlowOp& a, const SlowOp& b)
+{
+  return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
+}
+
+void combine_slow(void* in, void* inout, int* length, MPI_Datatype*)
+{
+  for (int i = 0; i < *length; ++i) {
+    const auto& other = static_cast<const SlowTable*>(in)[i];
+    auto& table       = static_cast<SlowTable*>(inout)[i];
+    std::array<SlowOp, 2 * PhaseRecorder::slow_kept> both;
+    std::merge(table.ops.begin(), table.ops.end(), other.ops.begin(), other.ops.end(), both.begin(), is_before);
+    std::copy_n(both.begin(), table.ops.size(), table.ops.begin());
+  }
+}
+
+void combine_errors(void* in, void* inout, int* length, MPI_Datatype*)
+{
+  for (int i = 0; i < *length; ++i) {
+    const auto& other = static_cast<const ErrorTable*>(in)[i];
+    for (size_t entry = 0; entry < other.used; ++entry)
+      static_cast<ErrorTable*>(inout)[i].add(other.entries[entry]);
+  }
+}
+
+} // namespace
+
+MergedPhase collect(const Cluster& cluster, RankPhase& mine)
+{
+  Shape shape = shape_of(mine);
+  MPI_Allreduce(MPI_IN_PLACE, &shape, sizeof(Shape) / sizeof(int64_t), MPI_INT64_T, MPI_MAX, cluster.comm());
+
+  Packed packed = pack(mine, shape);
+  reduce_to_first(cluster, packed.counts, MPI_UINT64_T, MPI_SUM);
+  reduce_to_first(cluster, packed.sums, MPI_DOUBLE, MPI_SUM);
+  reduce_to_first(cluster, packed.maxima, MPI_INT64_T, MPI_MAX);
+
+  SlowTable slow;
+  slow.ops.fill({-1, 0, 0, 0, 0, OpKind::phase});
+  mine.recorder.trim_slow();
+  std::copy(mine.recorder.slow().begin(), mine.recorder.slow().end(), slow.ops.begin());
+  reduce_table(cluster, slow, combine_slow);
+  if (shape.errors > 0)
+    reduce_table(cluster, mine.errors, combine_errors);
+
+  MergedPhase merged;
+  merged.cut = shape.cut != 0;
+  merged.rank_seconds.resize(cluster.is_first() ? cluster.size() : 0);
+  MPI_Gather(&mine.seconds, 1, MPI_DOUBLE, merged.rank_seconds.data(), 1, MPI_DOUBLE, 0, cluster.comm());
+  if (!cluster.is_first())
+    return merged;
+  unpack(packed, shape, merged);
+  merged.errors = mine.errors;
+  for (const auto& op : slow.ops)
+    if (op.ns >= 0)
+      merged.recorder.slow().push_back(op);
+  return merged;
+}
+
+} // namespace iocast

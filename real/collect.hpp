@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "profile/run_directory.hpp"
+#include "real/cluster.hpp"
+#include "real/executor.hpp"
+
+namespace iocast {
+
+/// A phase of all ranks together; complete on rank 0 only, except for what says otherwise.
+struct MergedPhase {
+  PhaseRecorder recorder;
+  ErrorTable errors;
+  std::vector<double> rank_seconds;
+  double think_asked_seconds  = 0;
+  double think_actual_seconds = 0;
+  uint64_t swept              = 0;
+  bool cut                    = false; ///< on some rank; every rank knows
+};
+
+/// Merges what the ranks bring home. Nothing grows with the number of operations, and only rank_seconds with that of ranks.
+MergedPhase collect(const Cluster& cluster, RankPhase& mine);
+
+} // namespace iocast

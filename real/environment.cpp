@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/environment.hpp"
+
+#include <array>
+#include <ctime>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+namespace iocast {
+
+namespace {
+
+std::string cpu_model()
+{
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name"))
+      if (const auto colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2);
+  return "unknown";
+}
+
+std::string mpi_library()
+{
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  // MPICH's goes on for a page.
+  const std::string all(text.data(), static_cast<size_t>(length));
+  return all.substr(0, all.find_first_of(std::string("\n\0", 2)));
+}
+
+} // namespace
+
+nlohmann::ordered_json environment_of(const Cluster& cluster)
+{
+  utsname system{};
+  uname(&system);
+  timespec resolution{};
+  clock_getres(CLOCK_MONOTONIC, &resolution);
+  return {{"hosts", cluster.hosts()},
+          {"cpus_per_node", cluster.cpus_per_node()},
+          {"kernel", std::string(system.sysname) + " " + system.release},
+          {"cpu_model", cpu_model()},
+          {"mpi_library", mpi_library()},
+          {"clock_resolution_ns", int64_t{resolution.tv_sec} * 1'000'000'000 + resolution.tv_nsec}};
+}
+
+std::string utc_now()
+{
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+uint64_t peak_rss_bytes()
+{
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+} // namespace iocast

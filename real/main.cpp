@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/agree.hpp"
+#include "real/bench.hpp"
+#include "real/describe.hpp"
+#include "real/options.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <mpi.h>
+#include <optional>
+#include <sys/prctl.h>
+
+namespace {
+
+using namespace iocast;
+
+/// The rank that a launcher gave this process, before MPI is asked; nothing without a launcher.
+std::optional<int> launched_rank()
+{
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "SLURM_PROCID"})
+    if (const char* value = std::getenv(name))
+      return std::atoi(value);
+  return std::nullopt;
+}
+
+int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
+{
+  MPI_Init(nullptr, nullptr);
+  int code = 0;
+  {
+    const Cluster cluster;
+    try {
+      settle(cluster, so_far);
+      code = run_bench(options, cluster);
+    } catch (const AgreedFailure& failure) {
+      code = failure.exit_code;
+    }
+    // Launchers kill the other ranks when one ends with an error; by now all have said what they had to say.
+    std::fflush(nullptr);
+    cluster.rendezvous();
+  }
+  MPI_Finalize();
+  return code;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+  // Sleeps end when they are told to, not up to 50 us later.
+  prctl(PR_SET_TIMERSLACK, 1);
+  Options options;
+  std::string answer;
+  const auto failure = failure_of([&] {
+    options = parse_options(argc, argv);
+    if (options.informs())
+      answer = information(options);
+  });
+  const auto rank = launched_rank();
+  // Login nodes, where people ask for help, often can't start MPI.
+  if (!failure && options.informs()) {
+    if (rank.value_or(0) == 0)
+      fmt::print("{}", answer);
+    return 0;
+  }
+  if (failure && !rank) {
+    fmt::print(stderr, "iocast-bench: {}\n", failure->message);
+    return failure->exit_code;
+  }
+  return run_with_mpi(options, failure);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/manifest.hpp"
+
+#include "input/error.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace iocast {
+
+namespace {
+uint64_t count_of(const Footprint& footprint, OpKind wanted)
+{
+  uint64_t total = 0;
+  for (const auto& [kind, count] : footprint.operations)
+    total += kind == wanted ? count : 0;
+  return total;
+}
+
+std::string plain(const nlohmann::ordered_json& value)
+{
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "datasets = 4 (asked: 3), objects = 10 (asked: 20)" of what differs.
+std::string differences(const nlohmann::ordered_json& stored, const nlohmann::ordered_json& asked)
+{
+  std::string text;
+  auto add = [&](const std::string& key, const std::string& there, const std::string& here) {
+    text += fmt::format("{}{} = {} (asked: {})", text.empty() ? "" : ", ", key, there, here);
+  };
+  for (const auto& [key, value] : stored.items())
+    if (!asked.contains(key))
+      add(key, plain(value), "nothing");
+    else if (asked[key] != value)
+      add(key, plain(value), plain(asked[key]));
+  for (const auto& [key, value] : asked.items())
+    if (!stored.contains(key))
+      add(key, "nothing", plain(value));
+  return text;
+}
+} // namespace
+
+Manifest Manifest::parse(const std::string& text, const std::string& place)
+{
+  const std::string what = fmt::format("{} holds an iocast.manifest.json that can't be used:", place);
+  try {
+    const auto json = nlohmann::ordered_json::parse(text);
+    if (const int version = json.at("schema_version").get<int>(); version != 1)
+      throw InputError(fmt::format("{} its schema version is {}, this program knows 1.", what, version));
+    const auto state = json.at("state").get<std::string>();
+    if (state != "ready" && state != "in progress")
+      throw InputError(fmt::format("{} its state is '{}', neither 'ready' nor 'in progress'.", what, state));
+    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed"), state == "ready", json.at("phase")};
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(fmt::format("{} {}.", what, error.what()));
+  }
+}
+
+std::string Manifest::text() const
+{
+  const nlohmann::ordered_json json{{"schema_version", 1},
+                                    {"pattern", pattern},
+                                    {"data_set", data_set},
+                                    {"position", position},
+                                    {"seed", seed},
+                                    {"state", ready ? "ready" : "in progress"},
+                                    {"phase", phase}};
+  return json.dump(1) + "\n";
+}
+
+bool makes_data_set(const Footprint& footprint)
+{
+  return count_of(footprint, OpKind::mkdir) > 0;
+}
+
+bool removes_data_set(const Footprint& footprint)
+{
+  return count_of(footprint, OpKind::rmdir) > 0;
+}
+
+bool only_removes(const Footprint& footprint)
+{
+  for (const OpKind kind : {OpKind::mkdir, OpKind::create, OpKind::stat, OpKind::read})
+    if (count_of(footprint, kind) > 0)
+      return false;
+  return removes_data_set(footprint);
+}
+
+void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
+                    const std::string& pattern_name, const Pattern& pattern)
+{
+  const auto footprint = pattern.footprint();
+  if (!found) {
+    if (!place_is_empty)
+      throw InputError(fmt::format("{} is not empty and has no iocast.manifest.json; nothing in it is touched. Name an "
+                                   "empty one.",
+                                   place));
+    if (!makes_data_set(footprint))
+      throw InputError(fmt::format("{} holds no data set; make one with --set phases=precreate.", place));
+    return;
+  }
+  if (!found->ready && !only_removes(footprint))
+    throw InputError(fmt::format("{} holds the remains of a run that did not finish its phase '{}'; remove them with "
+                                 "--set phases=cleanup.",
+                                 place, found->phase));
+  if (makes_data_set(footprint))
+    throw InputError(fmt::format("{} holds a data set already; use it with --set phases=benchmark, or remove it with "
+                                 "--set phases=cleanup.",
+                                 place));
+  if (found->pattern != pattern_name)
+    throw InputError(fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, pattern_name));
+  if (const auto differing = differences(found->data_set, pattern.data_set()); !differing.empty())
+    throw InputError(fmt::format("{} holds a data set with {}; ask for what it has, or name another place.", place, differing));
+}
+
+std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place, const Parameters& parameters,
+                                           const std::vector<std::string>& set)
+{
+  const auto asked = parameters.to_json();
+  std::vector<std::string> result;
+  for (const auto& [name, value] : found.position.items()) {
+    const bool is_set = std::any_of(set.begin(), set.end(), [&name = name](const auto& s) { return s.starts_with(name + "="); });
+    if (!is_set)
+      result.push_back(fmt::format("{}={}", name, plain(value)));
+    else if (asked.at(name) != value)
+      throw InputError(fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is asked; leave {} out to "
+                                   "go on there.",
+                                   place, name, plain(value), name, plain(asked.at(name)), name));
+  }
+  return result;
+}
+
+} // namespace iocast

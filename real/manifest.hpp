@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "workload/pattern.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// What lies at the backend's place, written down beside the data: a later run knows whether it can use the data and from
+/// where it goes on.
+struct Manifest {
+  std::string pattern;
+  nlohmann::ordered_json data_set; ///< Pattern::data_set()
+  nlohmann::ordered_json position; ///< Pattern::position_after() of the last finished phase
+  uint64_t seed = 0;
+  bool ready    = false; ///< false while a phase runs: after a kill nobody knows what lies there
+  std::string phase;     ///< that runs or ran last
+
+  /// @throws InputError when the text isn't a manifest of this version
+  static Manifest parse(const std::string& text, const std::string& place);
+  std::string text() const;
+};
+
+/// What a workload does to a data set, from its operations.
+bool makes_data_set(const Footprint& footprint);
+bool removes_data_set(const Footprint& footprint);
+/// Removes, and does nothing else.
+bool only_removes(const Footprint& footprint);
+
+/// Refuses a workload that can't run on what lies at the place.
+/// @throws InputError
+void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
+                    const std::string& pattern_name, const Pattern& pattern);
+
+/// The settings that let a run go on where the data set stands. A parameter that is `set` by the user must agree.
+/// @throws InputError when it doesn't
+std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place, const Parameters& parameters,
+                                           const std::vector<std::string>& set);
+
+} // namespace iocast

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/options.hpp"
+
+#include "input/error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace iocast {
+
+namespace {
+constexpr auto examples = R"(Examples:
+  See what a run would do, without touching anything:
+    mpirun -n 8 iocast-bench --workload md-workbench --dry-run
+  Run it in an empty directory, and keep the results in a run directory:
+    mpirun -n 8 iocast-bench --set datasets=4 --set iterations=500 --posix.root /scratch/me --out run-8
+  Make the working set once, use it several times, remove it:
+    mpirun -n 8 iocast-bench --posix.root /scratch/me --set phases=precreate
+    mpirun -n 8 iocast-bench --posix.root /scratch/me --set phases=benchmark --out run-a
+    mpirun -n 8 iocast-bench --posix.root /scratch/me --set phases=benchmark --set waiting_factor=1 --out run-b
+    mpirun -n 8 iocast-bench --posix.root /scratch/me --set phases=cleanup
+  Learn what there is and what it takes:
+    iocast-bench --list workloads
+    iocast-bench --describe md-workbench
+
+Exit codes: 0 done, 1 failed or interrupted or some operations failed, 2 the input can't be used as it is.)";
+
+std::vector<std::string> hidden_secrets(int argc, char** argv)
+{
+  std::vector<std::string> command(argv, argv + argc);
+  for (const auto& backend : backends())
+    for (const auto& secret : backend.secrets) {
+      const std::string option = fmt::format("--{}.{}", backend.name, secret);
+      for (size_t i = 1; i < command.size(); ++i)
+        if (command[i].starts_with(option + "="))
+          command[i] = option + "=(hidden)";
+        else if (command[i - 1] == option)
+          command[i] = "(hidden)";
+    }
+  return command;
+}
+
+/// The long names, for errors.
+std::vector<std::string> names_of(const CLI::App& app)
+{
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+} // namespace
+
+Options parse_options(int argc, char** argv)
+{
+  Options options;
+  std::string seed = "1";
+  CLI::App app("iocast-bench runs a workload on a storage system from many MPI ranks and measures every operation.",
+               "iocast-bench");
+  app.set_help_flag();
+  app.footer(examples);
+  app.allow_extras();
+
+  app.add_option("--workload", options.workload, "what to run: a name of --list workloads, or a YAML file")->group("What to run");
+  app.add_option("--set", options.settings, "sets a parameter of the workload: --set name=value, as often as needed")
+      ->allow_extra_args(false)
+      ->group("What to run");
+  app.add_option("--seed", seed, "seed of all random numbers, default 1")->group("What to run");
+  app.add_flag("--dry-run", options.dry_run, "say what the run would do, and touch nothing")->group("What to run");
+
+  app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
+      ->group("Where to run it");
+  for (const auto& backend : backends())
+    for (const auto& parameter : backend.parameters)
+      app.add_option_function<std::string>(
+             fmt::format("--{}.{}", backend.name, parameter.name),
+             [&options, &backend, &parameter](const std::string& value) {
+               options.backend_options[backend.name][parameter.name] = value;
+             },
+             parameter.meaning + (parameter.fallback.empty() ? "" : ", default " + parameter.fallback))
+          ->group("Where to run it");
+
+  app.add_option("--out", options.out, "a new directory for the results (run.json, latency.hlog)")->group("What to keep");
+  app.add_option("--label", options.label, "a word of yours that is written into run.json")->group("What to keep");
+  app.add_flag("--json", options.json, "print run.json instead of the table")->group("What to keep");
+  app.add_option("--dump-ops", options.dump_ops, "write the operations of each rank to DIR/ops.RANK")->group("What to keep");
+
+  app.add_option("--list", options.list, "list the patterns, workloads or backends")->group("What there is");
+  app.add_option("--describe", options.describe, "describe one of them: parameters, units, defaults, source")
+      ->group("What there is");
+  app.add_flag("--help,-h", options.help, "this text")->group("What there is");
+  app.add_flag("--version", options.version, "the version")->group("What there is");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    throw InputError(fmt::format("The command line can't be read: {}. Ask --help for the options.", error.what()));
+  }
+  if (const auto extra = app.remaining(); !extra.empty()) {
+    if (!extra.front().starts_with("-"))
+      throw InputError(fmt::format("The word '{}' stands alone on the command line; every value belongs to an option.",
+                                   extra.front()));
+    const auto name = extra.front().substr(0, extra.front().find('='));
+    throw InputError(fmt::format("There is no option '{}'. {}", name, allowed_sentence(name, names_of(app))));
+  }
+  try {
+    options.seed = static_cast<uint64_t>(parse_quantity(seed, Unit::count));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--seed can't be used: {}.", error.what()));
+  }
+  options.help_text = app.help();
+  options.command   = hidden_secrets(argc, argv);
+  return options;
+}
+
+Parameters backend_parameters(const Options& options, const BackendEntry& entry)
+{
+  for (const auto& [name, given] : options.backend_options)
+    if (name != entry.name)
+      throw InputError(fmt::format("--{}.{} is an option of the backend '{}', but '{}' is used; say --backend {} to use the "
+                                   "other.",
+                                   name, given.begin()->first, name, entry.name, name));
+  if (!entry.unavailable.empty())
+    throw InputError(fmt::format("The backend '{}' can't be used: {}", entry.name, entry.unavailable));
+  Parameters parameters(entry.parameters);
+  if (const auto given = options.backend_options.find(entry.name); given != options.backend_options.end())
+    for (const auto& [name, value] : given->second) {
+      try {
+        parameters.set(name, value);
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("--{}.{}: {}", entry.name, name, error.what()));
+      }
+    }
+  return parameters;
+}
+
+} // namespace iocast

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "real/backend.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// The command line, as given.
+struct Options {
+  std::string workload = "md-workbench";
+  std::vector<std::string> settings; ///< "key=value"
+  std::string backend = "posix";
+  std::map<std::string, std::map<std::string, std::string>> backend_options; ///< by backend, then by parameter
+  std::string out;
+  std::string dump_ops;
+  std::string label;
+  uint64_t seed = 1;
+  bool json     = false;
+  bool dry_run  = false;
+  std::string list;
+  std::string describe;
+  bool help    = false;
+  bool version = false;
+  std::string help_text;
+  std::vector<std::string> command; ///< with the values of secret options hidden
+
+  /// Only tells something about the program: needs no MPI.
+  bool informs() const { return help || version || !list.empty() || !describe.empty(); }
+};
+
+/// @throws InputError
+Options parse_options(int argc, char** argv);
+
+/// The parameters of the chosen backend. @throws InputError
+Parameters backend_parameters(const Options& options, const BackendEntry& entry);
+
+} // namespace iocast

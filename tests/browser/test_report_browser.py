@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in headless Chromium: it draws offline, asks the network for nothing, sorts, and its hover tells the JSON's numbers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
+import report_inputs  # noqa: E402
+
+from iocast.report import units, write_report  # noqa: E402
+
+PATIENCE = 120  # seconds; a busy machine is no failure
+SIZES = {"desk": (1280, 900), "phone": (390, 844)}
+
+
+class Browser:
+    """Chromium behind its remote debugging pipe: one JSON message each way, ended by a zero byte."""
+
+    def __init__(self, profile: Path) -> None:
+        program = shutil.which("chromium") or shutil.which("chromium-browser")
+        assert program, "chromium is not on PATH: install Debian's package chromium to test the report in a browser."
+        to_read, self._write = os.pipe()
+        self._read, to_write = os.pipe()
+        flags = [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+            "--disable-sync", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
+            f"--user-data-dir={profile}", "about:blank",
+        ]  # fmt: skip
+        start = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", start, str(to_read), str(to_write), program, *flags],
+            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(to_read)
+        os.close(to_write)
+        self._number, self._buffer, self.events = 0, b"", []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = None
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    _session: str | None = None
+
+    def call(self, method: str, **parameters):
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._write, json.dumps(message).encode() + b"\0")
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            answer = self._receive(until)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self.events.append(answer)
+        raise AssertionError(f"Chromium did not answer {method} in {PATIENCE} s.")
+
+    def _receive(self, until: float):
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], max(0.0, until - time.monotonic()))
+            assert ready, f"Chromium said nothing for {PATIENCE} s."
+            chunk = os.read(self._read, 1 << 20)
+            assert chunk, "Chromium ended by itself."
+            self._buffer += chunk
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return json.loads(message)
+
+    def evaluate(self, expression: str):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def open(self, file: Path, size: tuple[int, int]) -> None:
+        """Load the page and wait until every chart is drawn."""
+        self.events.clear()
+        width, height = size
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.call("Page.navigate", url=file.as_uri())
+        until = time.monotonic() + PATIENCE
+        while not self.evaluate("document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"):
+            assert time.monotonic() < until, "The charts were not drawn in time."
+            time.sleep(0.1)
+
+    def move(self, x: float, y: float) -> None:
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def press(self, key: str, code: int, text: str = "") -> None:
+        for kind in ("keyDown", "keyUp"):
+            more = {"text": text} if text and kind == "keyDown" else {}
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+
+    def screenshot(self, file: Path) -> None:
+        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+        file.write_bytes(base64.b64decode(answer["data"]))
+
+    def close(self) -> None:
+        os.close(self._write)
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._read)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("report")
+    inputs = report_inputs.build(directory / "inputs", scales=(64, 256))
+    write_report(inputs.all, directory / "report.html")
+    return directory / "report.html"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_page_draws_offline_without_a_request_or_an_error(browser, report, size, tmp_path):
+    browser.open(report, SIZES[size])
+    charts = browser.evaluate("document.querySelectorAll('.chart').length")
+    assert browser.evaluate("document.body.dataset.failed || ''") == ""
+    assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 15
+    assert browser.evaluate("[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg text'))")
+    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
+    outside = [url for url in asked if not url.startswith("data:")]
+    assert outside == [report.as_uri()], "nothing but the page itself is loaded"
+    said = [
+        e["params"]
+        for e in browser.events
+        if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
+    ]
+    assert said == [], "the console is silent"
+    browser.screenshot(tmp_path / f"{size}.png")
+    assert (tmp_path / f"{size}.png").stat().st_size > 50_000
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_wider_than_the_page(browser, report, size):
+    browser.open(report, SIZES[size])
+    width = SIZES[size][0]
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    wide = browser.evaluate(
+        "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().right > innerWidth + 1).length"
+    )
+    assert wide == 0
+
+
+OVERLAPS = """
+[...document.querySelectorAll('.chart')].flatMap(chart => [...chart.querySelectorAll('.role-axis-label')].flatMap(axis => {
+  const boxes = [...axis.querySelectorAll('text')].filter(t => t.textContent && getComputedStyle(t).opacity !== '0')
+    .map(t => [t.textContent, t.getBoundingClientRect()]);
+  return boxes.flatMap(([text, a], i) => boxes.slice(i + 1)
+    .filter(([_, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+    .map(([other]) => chart.id + ': ' + text + ' / ' + other));
+}))
+"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_labels_of_axes_do_not_overlap(browser, report, size):
+    browser.open(report, SIZES[size])
+    assert browser.evaluate("document.querySelectorAll('.role-axis-label text').length") > 50
+    assert browser.evaluate(OVERLAPS) == []
+
+
+def column(browser, key: str) -> list[float]:
+    values = browser.evaluate(f"[...document.querySelectorAll('#table-checked td[data-key=\"{key}\"]')].map(c => c.dataset.value)")
+    return [float(v) for v in values]
+
+
+def test_tables_sort_by_click_and_by_keyboard(browser, report):
+    browser.open(report, SIZES["desk"])
+    before = column(browser, "error")
+    head = "[...document.querySelectorAll('#table-checked th button')].find(b => b.textContent === 'error')"
+    browser.evaluate(f"{head}.click()")
+    assert column(browser, "error") == sorted(before) != before
+    assert browser.evaluate(f"{head}.closest('th').getAttribute('aria-sort')") == "ascending"
+    browser.evaluate(f"{head}.focus()")
+    browser.press("Enter", 13, "\r")
+    assert column(browser, "error") == sorted(before, reverse=True)
+    assert browser.evaluate(f"{head}.closest('th').getAttribute('aria-sort')") == "descending"
+
+
+def test_hover_tells_the_number_of_the_json(browser, report):
+    browser.open(report, SIZES["desk"])
+    numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
+    row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
+    browser.evaluate("document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('beside-0').scrollIntoView()")
+    dot = browser.evaluate(
+        "(() => { const marks = [...document.querySelectorAll('#beside-0 .mark-symbol path')]"
+        ".filter(p => p.getAttribute('fill') === '#0072B2');"
+        "const b = marks[0].getBoundingClientRect(); return [marks.length, b.x + b.width / 2, b.y + b.height / 2]; })()"
+    )
+    assert dot[0] == 1
+    browser.move(dot[1] - 40, dot[2])
+    browser.move(dot[1], dot[2])
+    until = time.monotonic() + 20
+    while not (shown := browser.evaluate("document.querySelector('#vg-tooltip-element.visible')?.textContent || ''")):
+        assert time.monotonic() < until, "no tooltip came up"
+        browser.move(dot[1] + 1, dot[2])
+        time.sleep(0.1)
+    value = float(re.search(r"value\s*([\d.]+) k/s", shown).group(1)) * 1e3
+    assert value == pytest.approx(row["value"], rel=1e-3)
+    assert units.rate(row["value"]).split(units.SPACE)[1] == "k/s"
+
+
+def test_the_download_is_the_json(browser, report):
+    browser.open(report, SIZES["desk"])
+    assert browser.evaluate(
+        "(() => { const a = document.getElementById('download'); return decodeURIComponent(a.href.split(',').slice(1).join(','))"
+        " === document.getElementById('numbers').textContent && a.href.startsWith('data:application/json'); })()"
+    )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the programs are and how MPI is started, for all tests."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from programs import find_program
+
+@pytest.fixture(scope="session")
+def bench() -> Path:
+    program = find_program("iocast-bench")
+    if program is None:
+        # Who names a build wants it tested: nothing may pass because nothing is there.
+        assert "IOCAST_BUILD" not in os.environ, "iocast-bench is not in $IOCAST_BUILD/bin"
+        pytest.skip("iocast-bench is not built; build the tree or set IOCAST_BUILD to its build directory")
+    return program
+
+
+@pytest.fixture(scope="session")
+def mpi_environment() -> dict[str, str]:
+    environment = dict(os.environ)
+    if os.geteuid() == 0:
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return environment
+
+
+@pytest.fixture(scope="session")
+def mpirun(mpi_environment: dict[str, str]) -> Callable[[int], list[str]]:
+    """The start of a command line for so many ranks. Tests have more ranks than cores, so ranks that wait yield."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("there is no mpirun")
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=mpi_environment)
+    flags: list[str] = []
+    if "Open MPI" in version.stdout:
+        # -q: without mpirun's own words about ranks that ended with an error.
+        flags = ["-q", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    return lambda ranks: ["mpirun", *flags, "-n", str(ranks)]
+
+
+@pytest.fixture(scope="session")
+def launch_check(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]) -> None:
+    """A broken launcher starts n programs of one rank each, all of which succeed: see that it doesn't."""
+    command = [*mpirun(2), str(bench), "--backend", "dummy", "--dry-run", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
+    assert '"ranks": 2' in done.stdout, f"mpirun -n 2 does not start 2 ranks:\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations, ranks and whole runs that fail: counted, told once, and never a hang or a mess."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, manifest_phase, ranks_in, tree, wait_for
+
+pytestmark = pytest.mark.usefixtures("launch_check")
+
+def test_injected_failures_are_counted_and_not_in_the_latencies(run: Run) -> None:
+    done = run(*SMALL, "--backend", "dummy", "--dummy.fail", "create:7", "--dummy.fail_rank", "1", "--json", ranks=2)
+    assert done.code == 1
+    result = done.json
+    precreate = result["phases"][0]
+    assert result["status"] == "complete"
+    assert precreate["errors"] == 40 // 7
+    assert precreate["errors_by_operation"] == {"create": 40 // 7}
+    assert counts(precreate)["create"] == precreate["latency"]["create.open"]["count"] == 80 - 40 // 7
+    first = precreate["first_errors"]
+    assert [(row["op"], row["rank"], row["count"], row["name"]) for row in first] == [("create", 1, 5, "1_0/file-3")]
+    assert len(done.messages) == 2  # one line for precreate and one for benchmark, however many failed
+
+
+@pytest.mark.parametrize("after", ["0", "30"])
+def test_a_failing_rank_ends_all(run: Run, tmp_path: Path, after: str) -> None:
+    began = time.monotonic()
+    done = run(
+        *["--backend", "dummy", "--dummy.abort_rank", "2", "--dummy.abort_after", after, "--dummy.delay", "1ms"],
+        *["--set", "datasets=2", "--set", "objects=10000", "--set", "iterations=10"],
+        *["--out", str(tmp_path / "out")],
+        ranks=4,
+        timeout=30,
+    )
+    assert done.code == 1
+    assert len(done.messages) == 1, done.err
+    assert re.match(r"rank 2 on host .*gives up.*\.$", done.messages[0])
+    assert time.monotonic() - began < 15  # the other ranks have 20 s of work
+    if after != "0":
+        result = json.loads((tmp_path / "out" / "run.json").read_text())
+        assert result["status"] == "interrupted" and "gives up" in result["error"]
+
+
+def test_a_root_that_vanishes(start: Callable[..., subprocess.Popen[str]], root: Path) -> None:
+    base = ["--posix.root", str(root), "--set", "datasets=1", "--set", "objects=20000", "--set", "waiting_factor=50"]
+    process = start(*base, ranks=2)
+    wait_for(lambda: (root / "1_0" / "file-0").exists())
+    moved = root.with_name("moved")
+    root.rename(moved)  # nothing has happened to a descriptor, and the run goes on
+    end = time.monotonic() + 10
+    while moved.exists() and time.monotonic() < end:  # it makes new files while old ones are removed
+        shutil.rmtree(moved, ignore_errors=True)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert err.count("was removed while the run was in it") == 1, err
+
+
+LONG = ["--set", "datasets=2", "--set", "objects=200", "--set", "iterations=200", "--set", "repeats=60000"]
+
+
+def test_sigkill_in_the_middle(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = start(*LONG, "--posix.root", str(root), "--out", str(out), ranks=2)
+    wait_for(lambda: manifest_phase(root) == "benchmark")
+    process.kill()
+    process.communicate()
+    for rank in ranks_in(root):  # mpirun had no time to end them
+        try:
+            os.kill(rank, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    wait_for(lambda: not ranks_in(root))
+    assert json.loads((out / "run.json").read_text())["status"] == "running"
+    # A run that dies while it writes leaves at most the previous manifest; say "in progress" as most kills do.
+    state = json.loads((root / MANIFEST).read_text())
+    state["state"] = "in progress"
+    (root / MANIFEST).write_text(json.dumps(state))
+
+    base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root), "--json"]
+    expect_refusal(run(*base, "--set", "phases=benchmark", ranks=2), "'benchmark'", "phases=cleanup")
+    expect_refusal(run(*base, ranks=2), "phases=cleanup")
+
+    # Foreign files are never removed; what is left can be swept again once they are gone.
+    (root / "0_0" / "precious").write_text("mine")
+    (root / "0_0" / "file-007").write_text("mine too: no pattern writes its numbers so")
+    done = run(*base, "--set", "phases=cleanup", ranks=2)
+    assert done.code == 1
+    assert done.json["phases"][0]["errors_by_operation"] == {"rmdir": 1}
+    assert sorted(tree(root)) == ["0_0/file-007", "0_0/precious", MANIFEST]
+    shutil.rmtree(root / "0_0")
+    done = run(*base, "--set", "phases=cleanup", ranks=2)
+    assert done.code == 0, done.err
+    assert list(root.iterdir()) == []
+
+
+def test_a_sweep_reports_what_it_removed(run: Run, root: Path) -> None:
+    base = [*SMALL, "--posix.root", str(root), "--json"]
+    run(*base, "--set", "phases=precreate", ranks=2)
+    state = json.loads((root / MANIFEST).read_text())
+    (root / MANIFEST).write_text(json.dumps(state | {"state": "in progress"}))
+    (root / "0_1" / "file-4").unlink()
+    done = run(*base, "--set", "phases=cleanup", ranks=2)
+    phase = done.json["phases"][0]
+    assert (phase["name"], phase["operations"], phase["swept"], phase["latency"]) == ("cleanup", 0, 2 * 2 * 21 - 1, {})
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("to", ["mpirun", "one rank"])
+def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path, to: str) -> None:
+    out = tmp_path / "out"
+    settings = LONG if to == "mpirun" else [*LONG, "--set", "waiting_factor=5"]
+    process = start(*settings, "--posix.root", str(root), "--out", str(out), ranks=2)
+    wait_for(lambda: manifest_phase(root) == "benchmark")
+    os.kill(process.pid if to == "mpirun" else min(ranks_in(root)), signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    wait_for(lambda: not ranks_in(root))
+    result = json.loads((out / "run.json").read_text())
+    assert result["status"] == "interrupted"
+    assert [phase.get("cut", False) for phase in result["phases"]] == [False] * (len(result["phases"]) - 1) + [True]
+    assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
+    base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root)]
+    assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
+    assert list(root.iterdir()) == []

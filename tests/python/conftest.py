@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated measurements with a known truth, and the command line as a user calls it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY, find_program
+
+
+@pytest.fixture(scope="session")
+def simulator() -> Path:
+    program = find_program("iocast-sim")
+    assert program is not None, "iocast-sim is not built; run ./check"
+    return program
+
+
+@pytest.fixture(scope="session")
+def iocast(simulator: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Calls `iocast` with these arguments; standard output and error are kept."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
+
+    def call(*arguments: str | Path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from iocast.cli import main; main()", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def simulate(simulator: Path) -> Callable[..., dict[str, Any]]:
+    """A simulated run with --json: platform, further arguments."""
+
+    def run(platform: str | Path, *arguments: str | Path) -> dict[str, Any]:
+        command = [str(simulator), "--platform", str(platform), "--json", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+TRUTH = """schema_version: 1
+extends: local
+stations: {cpu: {quantum: 5ms, contention: 0.1}}
+"""
+
+
+@pytest.fixture(scope="session")
+def measured(simulate: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of runs of a platform whose truth is known: truth.yaml, and n<N>-r<repeat> for N = 1, 2, 4, 8 and 32."""
+    directory = tmp_path_factory.mktemp("measured")
+    (directory / "truth.yaml").write_text(TRUTH)
+    for ranks in (1, 2, 4, 8, 32):
+        for repeat in (1, 2):
+            simulate(
+                directory / "truth.yaml", "--ppn", str(ranks), "--seed", str(100 * ranks + repeat), "--out", directory / f"n{ranks}-r{repeat}",
+                "--set", "datasets=2", "--set", "objects=1500", "--set", "iterations=1500",
+            )  # fmt: skip
+    return directory
+
+
+@pytest.fixture(scope="session")
+def fitted(measured: Path, iocast: Callable[..., subprocess.CompletedProcess[str]]) -> Path:
+    """local, calibrated to the runs of at most 8 ranks."""
+    out = measured / "fitted.yaml"
+    runs = [measured / f"n{ranks}-r{repeat}" for ranks in (1, 2, 4, 8) for repeat in (1, 2)]
+    done = iocast("calibrate", *runs, "--platform", "local", "--out", out, "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    return out

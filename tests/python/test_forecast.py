@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibrate, predict, validate, on simulated measurements whose truth is known."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+import yaml
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+
+def test_the_fit_finds_the_true_parameters(fitted: Path) -> None:
+    parameters = yaml.safe_load(fitted.read_text())["fitted"]["parameters"]
+    quantum = parameters["stations.cpu.quantum"]["value"]
+    contention = parameters["stations.cpu.contention"]["value"]
+    # A factor of 1.5: the maxima that fix the quantum are few.
+    assert abs(math.log(quantum / 0.005)) < math.log(1.5)
+    assert abs(contention - 0.1) < 0.03
+
+
+def test_the_held_out_scale_is_reported(fitted: Path) -> None:
+    holdout = yaml.safe_load(fitted.read_text())["fitted"]["holdout"]
+    assert holdout["ranks"] == 8 and holdout["fitted_up_to"] == 4
+    assert any(row["quantity"] == "rate" for row in holdout["rows"])
+
+
+def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, iocast: Iocast) -> None:
+    done = iocast("validate", fitted, measured / "n32-r1", measured / "n32-r2", "--json")
+    assert done.returncode == 0, done.stderr
+    validation = json.loads(done.stdout)
+    assert [point["role"] for point in validation["points"]] == ["check"]
+    rows = {row["quantity"]: row for row in validation["points"][0]["rows"]}
+    assert abs(rows["rate"]["error"]) < 0.05
+    for op in ("stat", "read", "unlink", "create"):
+        for quantile in ("q50", "q75", "q95"):
+            assert abs(rows[f"{op}.{quantile}"]["error"]) < 0.10, (op, quantile, rows[f"{op}.{quantile}"])
+    # 21 quantities with 90 % intervals: fewer than 15 inside has a probability below 0.2 % even if all were independent.
+    assert sum(row["inside"] for row in rows.values()) >= 15
+    assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(rows["rate"]["baselines"])
+
+
+def test_a_bar_that_is_missed_exits_4(fitted: Path, measured: Path, iocast: Iocast) -> None:
+    done = iocast("validate", fitted, measured / "n32-r1", "--least-coverage", "1.01")
+    assert done.returncode == 4
+    assert "FELL SHORT" in done.stdout
+
+
+def test_runs_that_were_fitted_to_are_named_so(fitted: Path, measured: Path, iocast: Iocast) -> None:
+    done = iocast("validate", fitted, measured / "n8-r1", "--json")
+    assert json.loads(done.stdout)["points"][0]["role"] == "fit"
+
+
+def test_what_if_is_an_edit(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
+    """Twice as many cores, by file and by option: the same, and about twice the throughput."""
+    (tmp_path / "more.yaml").write_text(f"schema_version: 1\nextends: {fitted}\nstations: {{cpu: {{servers: 4}}}}\n")
+    ask = ("--ppn", "16", "--set", "iterations=300", "--set", "objects=300", "--json")
+    plain = json.loads(iocast("predict", fitted, *ask).stdout)
+    by_file = json.loads(iocast("predict", tmp_path / "more.yaml", *ask).stdout)
+    by_option = json.loads(iocast("predict", fitted, *ask, "--edit", "stations.cpu.servers=4").stdout)
+    assert by_file["quantities"] == by_option["quantities"]
+    assert by_file["platform"]["edits"] == {"stations.cpu.servers": 4}
+    gain = by_file["quantities"]["rate"]["value"] / plain["quantities"]["rate"]["value"]
+    assert 1.5 < gain < 2.05
+
+
+@pytest.mark.parametrize("solver", ["simulate", "analytic"])
+def test_both_solvers_answer_and_intervals_hold_the_value(fitted: Path, iocast: Iocast, solver: str) -> None:
+    done = iocast("predict", fitted, "--ppn", "16", "--solver", solver, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    for name, q in answer["quantities"].items():
+        assert q["low"] <= q["value"] <= q["high"], name
+    rate = answer["quantities"]["rate"]["value"]
+    bounds = answer["baselines"]["asymptotic bounds"]["rate"]
+    assert rate <= bounds["high"] * 1.05
+
+
+def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
+    rates = [
+        json.loads(iocast("predict", fitted, "--ppn", "16", "--solver", solver, "--json").stdout)["quantities"]["rate"]["value"]
+        for solver in ("simulate", "analytic")
+    ]
+    assert abs(math.log(rates[0] / rates[1])) < 0.1
+
+
+def test_an_uncalibrated_platform_has_no_intervals(iocast: Iocast) -> None:
+    answer = json.loads(iocast("predict", "local", "--ppn", "2", "--set", "iterations=50", "--json").stdout)
+    assert answer["quantities"]["rate"]["low"] is None
+    assert "never calibrated" in answer["warnings"][0]
+
+
+def test_far_extrapolation_is_flagged_and_wider(fitted: Path, iocast: Iocast) -> None:
+    near = json.loads(iocast("predict", fitted, "--ppn", "16", "--set", "iterations=100", "--json").stdout)
+    far = json.loads(iocast("predict", fitted, "--ppn", "512", "--set", "iterations=100", "--json").stdout)
+    width = [f["quantities"]["rate"]["high"] / f["quantities"]["rate"]["low"] for f in (near, far)]
+    assert width[1] > width[0]
+    assert any("64 times" in warning for warning in far["warnings"])

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input: one finished sentence, exit 2, and nothing lost."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+
+def refused(done: CompletedProcess[str], *words: str) -> None:
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("iocast: ") and message.endswith("."), message
+    for word in words:
+        assert word in message, (word, message)
+    assert "Traceback" not in done.stderr
+
+
+CAMPAIGN = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 5, objects: 5}\nrepeats: 1\npoints:\n  - {ranks: 1}\n"
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (CAMPAIGN.replace("repeats", "repeets"), ("c.yaml:4", "repeets", "Did you mean 'repeats'")),
+        (CAMPAIGN.replace("ranks: 1", "ranks: 0"), ("c.yaml:6", "0")),
+        (CAMPAIGN.replace("ranks: 1", "ranks: -3"), ("c.yaml:6", "-3")),
+        (CAMPAIGN.replace("ranks: 1", "ranks: 1000000"), ("1000000 ranks", "predict")),
+        (CAMPAIGN.replace("ranks: 1", "ranks: 1, role: chek"), ("c.yaml:6", "Did you mean 'check'")),
+        (CAMPAIGN.replace("schema_version: 1", "schema_version: 7"), ("c.yaml:1", "7")),
+        ("points: [", ("c.yaml:1", "YAML")),
+    ],
+)
+def test_campaign_files(iocast: Iocast, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    (tmp_path / "root").mkdir()
+    refused(iocast("measure", tmp_path / "root", "--campaign", tmp_path / "c.yaml", "--out", tmp_path / "out"), *words)
+    assert not any((tmp_path / "root").iterdir())
+    assert not (tmp_path / "out").exists()
+
+
+def test_measure_refuses_roots_and_outputs(iocast: Iocast, tmp_path: Path) -> None:
+    refused(iocast("measure", tmp_path / "none", "--out", tmp_path / "out"), "does not exist")
+    (tmp_path / "file").write_text("x")
+    refused(iocast("measure", tmp_path / "file", "--out", tmp_path / "out"), "not a directory")
+    (tmp_path / "out").mkdir()
+    refused(iocast("measure", tmp_path, "--out", tmp_path / "out"), "exists already")
+    refused(iocast("measure", tmp_path, "--campaign", "quik", "--out", tmp_path / "o"), "quik", "quick")
+
+
+def test_calibrate_says_what_is_missing(iocast: Iocast, measured: Path, tmp_path: Path) -> None:
+    refused(iocast("calibrate", measured / "n2-r1", measured / "n4-r1", measured / "n8-r1", "--out", tmp_path / "f"), "one rank")
+    refused(iocast("calibrate", measured / "n1-r1", measured / "n4-r1", "--out", tmp_path / "f"), "N = 1, 4", "2")
+    (tmp_path / "f").write_text("kept")
+    refused(iocast("calibrate", measured / "n1-r1", "--out", tmp_path / "f"), "exists already")
+    assert (tmp_path / "f").read_text() == "kept"
+    refused(iocast("calibrate", measured / "n1-r1", "--platform", "loca", "--out", tmp_path / "g"), "loca", "local")
+    refused(iocast("calibrate", measured / "n1-r1", "--platform", "mistral2.yaml", "--out", tmp_path / "g"), "mistral2.yaml")
+
+
+def test_broken_run_directories(iocast: Iocast, measured: Path, tmp_path: Path) -> None:
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(measured / "n1-r1", tmp_path / name))
+
+    def edit(run: Path, **changes: object) -> Path:
+        content = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(content | changes))
+        return run
+
+    cut = copy("cut")
+    (cut / "run.json").write_text((cut / "run.json").read_text()[:1000])
+    refused(iocast("calibrate", cut, "--out", tmp_path / "f"), "cut/run.json", "cut off")
+    log = copy("log")
+    (log / "latency.hlog").write_text((log / "latency.hlog").read_text()[:-400])
+    refused(iocast("calibrate", log, measured / "n2-r1", measured / "n4-r1", "--out", tmp_path / "f"), "latency.hlog:", "cut off")
+    refused(iocast("calibrate", edit(copy("newer"), schema_version=2), "--out", tmp_path / "f"), "schema version 2")
+    refused(iocast("calibrate", edit(copy("killed"), status="running"), "--out", tmp_path / "f"), "killed")
+    refused(iocast("calibrate", tmp_path / "nowhere", "--out", tmp_path / "f"), "nowhere")
+    refused(iocast("calibrate", tmp_path, "--out", tmp_path / "f"), "run.json")
+
+
+PLATFORM = """schema_version: 1
+extends: local
+stations:
+  cpu: {servers: 2}
+demands:
+  stat: 2us
+operations:
+  stat:
+    - {station: cpu, demand: stat}
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("servers: 2", "servers: 0", ("p.yaml:4", "0")),
+        ("servers: 2", "servers: -1", ("p.yaml:4", "-1")),
+        ("servers: 2", "serverz: 2", ("p.yaml:4", "Did you mean 'servers'")),
+        ("stat: 2us", "stat: 2", ("p.yaml:6", "unit")),
+        ("stat: 2us", "stat: 2uz", ("p.yaml:6", "uz")),
+        ("stat: 2us", "stat: -2us", ("p.yaml:6", "-2us")),
+        ("stat: 2us", "stat: 1e300s", ("p.yaml:6",)),
+        ("- {station: cpu", "- {station: cpo", ("p.yaml:9", "Did you mean 'cpu'")),
+        ("demand: stat}", "demand: stad}", ("p.yaml:9", "Did you mean 'stat'")),
+        ("  stat:\n    -", "  stad:\n    -", ("p.yaml:", "Did you mean 'stat'")),
+        ("extends: local", "extends: locel", ("p.yaml:2", "Did you mean 'local'")),
+        ("extends: local", "extends: p.yaml", ("p.yaml:1", "extends itself")),
+        ("schema_version: 1", "schema_version: 3", ("p.yaml:1", "3")),
+        ("stations:\n  cpu: {servers: 2}", "stations: [", ("p.yaml:", "YAML")),
+    ],
+)
+def test_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "p.yaml").write_text(PLATFORM.replace(old, new))
+    done = subprocess.run(
+        [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--nodes", "0"), ("0 nodes",)),
+        (("--nodes", "-2"), ("-2 nodes",)),
+        (("--nodes", "9999999999"), ("billion",)),
+        (("--set", "iteratons=5"), ("Did you mean 'iterations'",)),
+        (("--set", "object_size=3901"), ("unit",)),
+        (("--set", "object_size=3901X"), ("'X'",)),
+        (("--set", "iterations=-1"), ("-1",)),
+        (("--set", "iterations=2000"), ("2000 iterations",)),
+        (("--set", "phases=benchmrk"), ("Did you mean 'benchmark'",)),
+        (("--set", "iterations"), ("name=value",)),
+        (("--workload", "md-workbensh"), ("Did you mean 'md-workbench'",)),
+        (("--workload", "none.yaml"), ("none.yaml",)),
+        (("--list", "platform"), ("Did you mean 'platforms'",)),
+        (("--describe", "statiom"), ("Did you mean 'station'",)),
+        (("--nosuch",), ("nosuch",)),
+    ],
+)
+def test_simulator_arguments(simulator: Path, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    done = subprocess.run([str(simulator), "--platform", "local", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_simulator_keeps_an_existing_output(simulator: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious").write_text("kept")
+    done = subprocess.run([str(simulator), "--platform", "local", "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "exists already" in done.stderr
+    assert (tmp_path / "run" / "precious").read_text() == "kept"

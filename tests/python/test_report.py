@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report: what it reads, what it says, and that its page, tables and JSON hold the same numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import report_inputs
+
+from iocast.errors import InputError
+from iocast.report import evidence, figures, story, units, write_numbers, write_report
+from iocast.report.sources import Sources, read_sources
+
+FIGURES = figures.all_figures()
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory):
+    return report_inputs.build(tmp_path_factory.mktemp("report") / "inputs", scales=(64, 256))
+
+
+@pytest.fixture(scope="session")
+def page(inputs, tmp_path_factory):
+    """The report on everything, as text and as its JSON."""
+    directory = tmp_path_factory.mktemp("page")
+    write_report(inputs.all, directory / "report.html")
+    write_numbers(inputs.all, directory / "report.json")
+    return (directory / "report.html").read_text(), json.loads((directory / "report.json").read_text())
+
+
+class Page(HTMLParser):
+    """What the tests ask about: attributes of all elements, cells by table, and the JSON in the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: dict[str, list[list[tuple[str, str, str]]]] = {}
+        self.texts: dict[str, str] = {}
+        self._table = self._id = ""
+        self._cell: list[str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.elements.append((tag, known))
+        if tag == "table":
+            self._table = known.get("data-table") or ""
+            self.cells[self._table] = []
+        if tag == "tr" and self._table:
+            self.cells[self._table].append([])
+        if tag == "td" and "data-key" in known:
+            self._cell = [known["data-key"] or "", known["data-value"] or "", ""]
+        self._id = known.get("id") or ""
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self._cell[2] += data
+        if self._id in ("numbers", "charts"):
+            self.texts[self._id] = self.texts.get(self._id, "") + data
+
+    def handle_endtag(self, tag):
+        self._id = ""
+        if tag == "td" and self._cell is not None:
+            self.cells[self._table][-1].append(tuple(self._cell))
+            self._cell = None
+        if tag == "table":
+            self._table = ""
+
+
+def test_page_is_one_small_file_that_refers_to_nothing_outside(page):
+    text, _ = page
+    assert len(text.encode()) < 5_000_000
+    found = Page(text)
+    for tag, attributes in found.elements:
+        for name in ("src", "srcset", "data", "poster", "background", "action", "formaction", "ping"):
+            assert name not in attributes, f"<{tag} {name}> would fetch something"
+        address = attributes.get("href")
+        assert address is None or address.startswith(("#", "data:")), f"<{tag} href={address}> points outside"
+    css = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
+    assert "@import" not in css and "url(" not in css
+    own = (Path(figures.__file__).parents[1] / "page.js").read_text()
+    assert not re.search(r"fetch\(|XMLHttp|import\(|WebSocket|sendBeacon|https?:", own)
+    policy = next(a["content"] for t, a in found.elements if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'") and "http" not in policy and "unsafe-eval" not in policy
+
+
+def test_page_holds_the_same_json_as_write_numbers(page):
+    text, numbers = page
+    assert json.loads(Page(text).texts["numbers"]) == numbers
+    assert numbers["kind"] == "report" and numbers["schema_version"] == 1
+
+
+def test_every_figure_that_has_data_is_drawn(page):
+    text, numbers = page
+    assert set(numbers["figures"]) == {f.name for f in FIGURES}, "the inputs have data for every figure"
+    found = Page(text)
+    charts = json.loads(found.texts["charts"])
+    for figure in FIGURES:
+        assert f'id="figure-{figure.name}"' in text
+        places = [a["id"] for t, a in found.elements if a.get("data-figure") == figure.name]
+        assert places and set(places) <= set(charts)
+    assert len(charts) == sum("data-figure" in a for _, a in found.elements)
+
+
+SCALES = {"k/s": 1e3, "M/s": 1e6, "/s": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "%": 0.01}
+
+
+def test_cells_of_tables_are_the_numbers_of_the_json(page):
+    text, numbers = page
+    cells = Page(text).cells
+    compared = 0
+    for name, table in numbers["tables"].items():
+        rows = [row for row in cells[name] if row]
+        assert len(rows) == len(table["rows"])
+        for row, raw in zip(rows, table["rows"], strict=True):
+            for key, value, shown in row:
+                assert value == ("" if raw[key] is None else str(raw[key]))
+                match = re.fullmatch(r"([+−]?[\d.,]+)\s(\S+)", shown)
+                if match and match.group(2) in SCALES and isinstance(raw[key], float):
+                    read = float(match.group(1).replace("−", "-").replace(",", "")) * SCALES[match.group(2)]
+                    assert read == pytest.approx(raw[key], rel=0.006, abs=0.006 if match.group(2) == "%" else 0)
+                    compared += 1
+    assert compared > 100
+
+
+def test_table_of_the_check_is_the_validation(page, inputs):
+    _, numbers = page
+    validation = json.loads(inputs.validation.read_text())
+    point = next(p for p in validation["points"] if p["role"] == "check")
+    rows = {r["quantity"]: r for r in numbers["tables"]["checked"]["rows"]}
+    assert len(rows) == len(point["rows"]) == 1 + 5 * len(report_inputs.OPERATIONS)
+    for said in point["rows"]:
+        for key in ("measured", "forecast", "low", "high", "error"):
+            assert rows[said["quantity"]][key] == pytest.approx(said[key], rel=1e-6)
+        assert rows[said["quantity"]]["inside"] is said["inside"]
+
+
+def test_first_screen_tells_the_errors_on_unseen_data(inputs):
+    told = story.tell(read_sources(inputs.all))
+    validation = json.loads(inputs.validation.read_text())
+    rows = next(p["rows"] for p in validation["points"] if p["role"] == "check")
+    rate = next(r for r in rows if r["quantity"] == "rate")
+    assert told.headline.startswith("For 64 ranks the forecast was ".replace(" ranks", units.SPACE + "ranks"))
+    assert told.cards[0].value == units.error(rate["error"])
+    assert told.summary["intervals_inside"] == sum(r["inside"] for r in rows)
+    about = dict(told.paragraphs)
+    assert list(about) == ["Measured", "Forecast", "How wrong it was", "Simple rules", "What if"]
+    assert "On data it had not seen" in about["How wrong it was"]
+    assert "faster metadata server" in about["What if"] and "twice the threads" in about["What if"]
+    assert any("times the largest scale" in w for w in told.warnings)
+    assert "The measurements can't tell 16 from 32 threads; a run of 128 ranks would." in told.warnings
+
+
+def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs, tmp_path):
+    validation = json.loads(inputs.validation.read_text())
+    validation["points"] = [p for p in validation["points"] if p["role"] == "check"]
+    for row in validation["points"][0]["rows"]:
+        row.update(forecast=row["measured"] * 3, low=row["measured"] * 2.9, high=row["measured"] * 3.1, error=2.0, inside=False)
+        row["baselines"] = {"straight line": {"value": row["measured"], "error": 0.0}}
+    validation.update(passed=False, criterion="The median throughput error is at most 10 %.")
+    (tmp_path / "v.json").write_text(json.dumps(validation))
+    told = story.tell(read_sources([tmp_path / "v.json"]))
+    about = dict(told.paragraphs)
+    assert "too sure of itself" in about["How wrong it was"]
+    assert about["Simple rules"].count("worse than it") == 2
+    assert "The validation fell short of its criterion: The median throughput error is at most 10 %." in told.warnings
+
+
+def test_without_a_validation_forecasts_are_matched_with_runs(inputs):
+    found = evidence.checks(read_sources([inputs.campaign, *inputs.forecasts]))
+    assert [(c.ranks, c.runs, c.origin) for c in found] == [(64, 3, "forecast beside runs")]
+    expected = evidence.checks(read_sources([inputs.validation]))[0]
+    assert found[0].row("rate")["measured"] == pytest.approx(expected.row("rate")["measured"])
+
+
+def test_the_held_out_scale_of_a_calibration_is_a_check(inputs):
+    found = evidence.checks(read_sources([inputs.fitted]))
+    assert [(c.ranks, c.origin, c.fitted_up_to) for c in found] == [(32, "held out by the calibration", 16)]
+    told = story.tell(read_sources([inputs.fitted]))
+    assert told.headline.endswith("that was measured and held back from the fit.")
+    assert f"runs of up to 16{units.SPACE}ranks and forecast 32{units.SPACE}ranks" in dict(told.paragraphs)["Forecast"]
+
+
+def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
+    _, numbers = page
+    table = {r["quantity"]: r for r in numbers["tables"]["checked"]["rows"]}
+    assert table["create.q50"]["universal scalability law"] == -1
+    drawn = numbers["figures"]["beside"]["rows"]
+    assert all(r[key] is None or r[key] > 0 for r in drawn for key in ("value", "low", "high"))
+    assert not any(r["operation"] == "create" and r["what"] == "q50" and r["series"] == "universal scalability law" for r in drawn)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
+def test_figure_contract(figure, inputs):
+    assert figure.caption.endswith(".") and len(figure.caption) > 100, "a caption teaches how to read the figure"
+    assert re.fullmatch(r"[a-z]+", figure.name) and figure.title and not figure.needs.endswith(".")
+    assert figure.data(Sources()) is None
+    rows = figure.data(read_sources(inputs.all))
+    assert rows
+    rows = json.loads(json.dumps(rows, allow_nan=False))
+    drawing = figure.draw(rows)
+    assert drawing.panels and drawing.legend
+    for panel in drawing.panels:
+        chart = panel.chart.to_dict(validate=True)
+        assert chart["width"] == "container" and len(chart["description"]) > 20
+        assert not re.search(r"https?:", json.dumps({k: v for k, v in chart.items() if k != "$schema"}))
+
+
+def test_a_new_file_is_a_new_figure(tmp_path, monkeypatch):
+    text = (Path(figures.__file__).parent / "balance.py").read_text()
+    (tmp_path / "another.py").write_text(text.replace('name="balance"', 'name="another"'))
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    assert {f.name for f in figures.all_figures()} == {f.name for f in FIGURES} | {"another"}
+
+
+def test_colours_have_a_second_sign_for_grey_prints():
+    marks = figures.style.cycle("abcdefgh")
+    assert len({m.shape for m in marks}) == len({m.dash for m in marks}) == len({m.colour for m in marks}) == 8
+
+
+def test_one_simulated_run_is_a_report(inputs, tmp_path):
+    write_report([inputs.simulated], tmp_path / "one.html", title="One run")
+    text = (tmp_path / "one.html").read_text()
+    numbers = json.loads(Page(text).texts["numbers"])
+    assert numbers["no_data"] == ["beside", "throughput", "whatif"]
+    assert text.count("no data. It needs") == 3
+    assert "<title>One run</title>" in text and "In simulation, 64" in text
+
+
+@pytest.mark.parametrize("missing", ["latency.hlog", "slowest", "timeline", "rank_seconds", "latency", "phases", "workload", "environment"])
+def test_a_run_without_some_part_still_makes_a_report(missing, inputs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(sorted((inputs.campaign / "runs").iterdir())[0], run)
+    if missing == "latency.hlog":
+        (run / missing).unlink()
+    else:
+        document = json.loads((run / "run.json").read_text())
+        document.pop(missing, None)
+        for phase in document.get("phases", []):
+            phase.pop(missing, None)
+        (run / "run.json").write_text(json.dumps(document))
+    write_report([run], tmp_path / "r.html")
+    assert "no data. It needs" in (tmp_path / "r.html").read_text()
+
+
+def test_a_forecast_alone_says_that_nothing_checked_it(inputs, tmp_path):
+    document = json.loads(inputs.forecasts[0].read_text())
+    for key in ("baselines", "distributions", "stations", "bottleneck", "alternatives", "warnings", "extrapolation", "workload"):
+        document.pop(key)
+    document["quantities"] = {"rate": {"value": 12345.0}}
+    (tmp_path / "f.json").write_text(json.dumps(document))
+    write_report([tmp_path / "f.json"], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "12.3\N{NO-BREAK SPACE}k/s, and no measurement has checked it here" in text
+
+
+def test_interrupted_runs_and_failed_operations_are_warnings(inputs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(sorted((inputs.campaign / "runs").iterdir())[0], run)
+    document = json.loads((run / "run.json").read_text())
+    document["status"] = "interrupted"
+    document["phases"][1]["errors"] = 7
+    (run / "run.json").write_text(json.dumps(document))
+    warned = story.warnings(read_sources([run]))
+    assert "The run run is interrupted and not complete." in warned
+    assert any("7 operations failed" in w for w in warned)
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_odd_sources_are_refused_with_the_file_and_what_is_allowed(inputs, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "campaign" / "runs").mkdir(parents=True)
+    _write(tmp_path / "campaign" / "campaign.json", '{"schema_version": 1, "kind": "campaign", "points": []}')
+    cases = [
+        (tmp_path / "nowhere", "does not exist"),
+        (tmp_path / "empty", "without run.json or campaign.json"),
+        (tmp_path / "campaign", "a campaign without any run"),
+        (_write(tmp_path / "empty.json", ""), "is empty"),
+        (_write(tmp_path / "cut.json", '{"kind": "forecast", "quant'), "cut.json:1 is not whole JSON"),
+        (_write(tmp_path / "list.json", "[1, 2]"), "holds a list where a map is needed"),
+        (_write(tmp_path / "kind.json", '{"kind": "study"}'), "has the kind 'study'"),
+        (_write(tmp_path / "p.yaml", "stations: {}"), "neither a kind nor a part fitted"),
+        (_write(tmp_path / "odd.yaml", "a: [1, 2"), "neither JSON nor YAML"),
+        (_write(tmp_path / "new.json", '{"kind": "forecast", "schema_version": 2}'), "schema version 2"),
+        (_write(tmp_path / "bare.json", '{"kind": "forecast"}'), "a forecast without quantities"),
+        (_write(tmp_path / "v.json", '{"kind": "validation"}'), "a validation without points"),
+    ]
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\x89HDF\r\n\x1a\n\xff\xfe")
+    cases.append((binary, "can't be read as text"))
+    for path, part in cases:
+        with pytest.raises(InputError) as caught:
+            write_report([inputs.validation, path], tmp_path / "r.html")
+        assert part in str(caught.value) and str(path) in str(caught.value) and str(caught.value).endswith(".")
+    with pytest.raises(InputError, match="No source was given"):
+        write_report([], tmp_path / "r.html")
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_damaged_histogram_log_is_named(inputs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(sorted((inputs.campaign / "runs").iterdir())[0], run)
+    file = run / "latency.hlog"
+    file.write_text(file.read_text()[:-300].replace("HISTFAAA", "HISTFAAB"))
+    with pytest.raises(InputError, match="latency.hlog is damaged"):
+        write_report([run], tmp_path / "r.html")
+
+
+def test_the_file_is_written_whole_or_not_at_all(inputs, tmp_path):
+    out = _write(tmp_path / "r.html", "the old one")
+    with pytest.raises(InputError):
+        write_report([tmp_path / "nowhere"], out)
+    assert out.read_text() == "the old one"
+    write_report([inputs.validation], out)
+    assert out.read_text().startswith("<!DOCTYPE html>") and [p.name for p in tmp_path.iterdir()] == ["r.html"]
+    with pytest.raises(InputError, match="is a directory"):
+        write_report([inputs.validation], tmp_path)
+    with pytest.raises(InputError, match="is not a directory"):
+        write_report([inputs.validation], tmp_path / "no" / "r.html")
+
+
+def test_what_users_wrote_is_never_markup(inputs, tmp_path):
+    document = json.loads(inputs.forecasts[-1].read_text())
+    document["label"] = "</script><b>bold & 'quoted'"
+    (tmp_path / "f.json").write_text(json.dumps(document))
+    write_report([*inputs.forecasts[:-1], tmp_path / "f.json"], tmp_path / "r.html", title="<i>title</i>")
+    text = (tmp_path / "r.html").read_text()
+    assert "</script><b>" not in text and "<i>title" not in text
+    assert text.count("</script>") == 4
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (units.seconds(12.34e-6), "12.3 us"), (units.seconds(4.561e-3), "4.56 ms"), (units.seconds(0.99996), "1.00 s"),
+        (units.seconds(999.9e-6), "1.00 ms"), (units.seconds(1.234), "1.23 s"), (units.seconds(5e-9), "5.00 ns"),
+        (units.seconds(0.0), "0 s"), (units.seconds(123.4), "123 s"), (units.seconds(None), "–"),
+        (units.rate(12345), "12.3 k/s"), (units.rate(456), "456 /s"), (units.rate(1.234e6), "1.23 M/s"), (units.rate(0.5), "0.500 /s"),
+        (units.error(0.12), "+12 %"), (units.error(-0.034), "−3.4 %"), (units.error(0), "0.0 %"), (units.error(28.5), "× 30"),
+        (units.error(0.0996), "+10 %"), (units.error(9.5), "+950 %"), (units.count(1234567), "1,234,567"),
+        (units.span(units.rate(11000), units.rate(13000)), "11.0 to 13.0 k/s"),
+        (units.span(units.seconds(9e-4), units.seconds(2e-3)), "900 us to 2.00 ms"),
+        (units.ranks(1), "1 rank"), (units.ranks(1024), "1,024 ranks"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_for_people(shown, expected):
+    assert shown.replace(units.SPACE, " ") == expected

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simple forecasts on data whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import systems
+
+from iocast.baselines import BASELINES, Point, closed_queue, forecast, universal_scalability_law
+from iocast.errors import InputError
+
+SCALES = (1, 2, 4, 8, 16)
+
+
+def queue_point(ranks: int, service: float = 1e-3, count: int = 4, delay: float = 2e-3) -> Point:
+    """What M/M/c//N would have measured: the delay is inside the operation."""
+    rates = np.minimum(np.arange(1, ranks + 1), count) / service
+    rate = systems.repairman_throughput(ranks, rates, delay)
+    spread = {"q50": 0.9, "q75": 1.2, "q95": 2.0, "q99": 3.0, "max": 5.0}
+    stat = {name: factor * ranks / rate for name, factor in spread.items()} | {
+        "mean": ranks / rate,
+        "count": 1000.0 * ranks,
+    }
+    return Point(ranks, 0.0, rate, {"stat": stat})
+
+
+POINTS = [queue_point(n) for n in SCALES]
+
+
+def test_all_answer_in_the_same_keys() -> None:
+    keys = {"rate", *(f"stat.{q}" for q in ("q50", "q75", "q95", "q99", "max"))}
+    for factor in (0.0, 4.0):
+        for name, said in forecast(POINTS, 256, factor).items():
+            assert said.keys() == keys, name
+
+
+def test_closed_queue_finds_the_queue() -> None:
+    """16 times the ranks, with and without thinking: the rate is that of the queue that made the points."""
+    for factor in (0.0, 4.0):
+        truth = queue_point(256).rate if factor == 0 else None
+        said = closed_queue(POINTS, 256, factor)
+        if truth is not None:
+            assert said["rate"] == pytest.approx(truth, rel=1e-4)
+        high, low = said["stat.q95"], said["stat.q50"]
+        assert isinstance(high, float) and isinstance(low, float) and high > low
+    assert closed_queue(POINTS, 16)["stat.q95"] == pytest.approx(POINTS[-1].operations["stat"]["q95"], rel=1e-6)
+    grown = closed_queue(POINTS, 256)["stat.q50"]
+    assert isinstance(grown, float)
+    # Saturated, the response is N/X whatever its law; the medians' ratio is that of the means but for their shapes.
+    assert grown / POINTS[-1].operations["stat"]["q50"] == pytest.approx(
+        (256 / 4000) / (16 / POINTS[-1].rate), rel=0.25
+    )
+
+
+def test_scalability_law_finds_its_own_curve() -> None:
+    def law(n: float) -> float:
+        return 500 * n / (1 + 0.05 * (n - 1) + 1e-3 * n * (n - 1))
+
+    points = [Point(n, 0.0, law(n), POINTS[0].operations) for n in SCALES]
+    assert universal_scalability_law(points, 128)["rate"] == pytest.approx(law(128), rel=0.01)
+
+
+def test_bounds_contain_the_truth() -> None:
+    low, high = forecast(POINTS, 256)["asymptotic bounds"]["rate"]  # type: ignore[misc]
+    assert low <= queue_point(256).rate * (1 + 1e-9) and queue_point(256).rate <= high
+
+
+def test_thinking_is_concurrency() -> None:
+    """N ranks that think T times their response are N/(1+T) that don't, for the curves."""
+    for name in ("universal scalability law", "straight line", "last value"):
+        assert BASELINES[name](POINTS, 160, 4.0)["rate"] == pytest.approx(BASELINES[name](POINTS, 32, 0.0)["rate"])
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_few_points_are_enough(count: int) -> None:
+    for said in forecast(POINTS[:count], 64).values():
+        assert all(np.all(np.isfinite(value)) for value in said.values())
+
+
+def test_one_scale_is_refused() -> None:
+    with pytest.raises(InputError, match="two or more"):
+        forecast([POINTS[0], POINTS[0]], 64)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator against closed forms: independent replications, Student's intervals.
+
+One false alarm in 10^4 comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import systems
+from conftest import contains
+from systems import station, yaml
+
+from iocast.analytic.product_form import ClosedNetwork, Station, servers
+
+Simulate = Callable[..., list[dict[str, Any]]]
+SEEDS = range(1, 11)
+RESOLUTION = 1e-3  # of the histogram that quantiles come from
+VISIT = {"station": "s", "demand": ("exponential", 1e-3)}
+THINK = {"delay": ("exponential", 2e-3)}
+
+
+def per_stat(phases: list[dict[str, Any]], what: str, name: str = "s") -> list[float]:
+    """Seconds a visit of `stat` at a station, by replication."""
+    return [float(p["stations"][name]["operations"]["stat"][what]) for p in phases]
+
+
+def responses(phases: list[dict[str, Any]], what: str = "mean") -> list[float]:
+    return [float(p["latency"]["stat"][what]) for p in phases]
+
+
+# ---- exact to the nanosecond
+# -------------------------------------------------------------------------------------------
+
+
+def test_a_lone_rank_takes_the_sum(simulate: Simulate) -> None:
+    platform = yaml({"s": station(1)}, [{"delay": ("constant", 5e-6)}, {"station": "s", "demand": ("constant", 1e-3)}])
+    latency = simulate(platform, 1, 100)[0]["latency"]["stat"]
+    assert [latency[k] for k in ("min", "mean", "max")] == pytest.approx([1.005e-3] * 3, rel=1e-3)
+    assert latency["mean"] == pytest.approx(1.005e-3, abs=1e-9)
+
+
+def test_nobody_waits_with_a_server_each(simulate: Simulate) -> None:
+    phase = simulate(yaml({"s": station(8)}, [VISIT]), 8, 500)[0]
+    assert per_stat([phase], "wait") == [0.0]
+
+
+def test_servers_never_rest(simulate: Simulate) -> None:
+    """N = 12 at 4 servers, constant service: all work is done in N I S/c."""
+    platform = yaml({"s": station(4)}, [{"station": "s", "demand": ("constant", 1e-3)}])
+    assert simulate(platform, 12, 1000)[0]["seconds"] == pytest.approx(3.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", [1, 4])
+def test_concurrency_is_ranks_over_one_plus_t(simulate: Simulate, factor: int) -> None:
+    """Responding and thinking divide the ranks' time as 1 : T, on every path."""
+    phase = simulate(yaml({"s": station(4)}, [VISIT]), 32, 300, waiting_factor=factor)[0]
+    assert phase["think_actual_seconds"] == pytest.approx(factor * phase["responding_seconds"], rel=1e-6)
+    # Over the phase's time the same, but for ranks that have ended.
+    assert phase["responding_seconds"] / sum(phase["rank_seconds"]) == pytest.approx(1 / (1 + factor), rel=0.02)
+
+
+def test_time_scales(simulate: Simulate) -> None:
+    """1024 times slower throughout: the same run, 1024 times as long."""
+
+    def mean(unit: float) -> float:
+        steps = [{"delay": ("exponential", 2 * unit)}, {"station": "s", "demand": ("lognormal", unit, 1.0)}]
+        return responses(simulate(yaml({"s": station(3)}, steps), 20, 200))[0]
+
+    assert mean(1024e-4) == pytest.approx(1024 * mean(1e-4), rel=1e-5)
+
+
+# ---- open queues, as a visitor without service sees them
+# ------------------------------------------------------------------
+
+
+def visitor_waits(simulate: Simulate, arrivals: float, law: tuple, count: int = 1) -> list[float]:
+    """Mean waits of ranks that need no service, far apart in time: they see time averages and disturb nobody."""
+    others = {"o": {"station": "s", "rate": f"{arrivals:.17g}/s", "demand": law}}
+    steps = [{"delay": ("constant", 300e-3)}, {"station": "s", "demand": ("constant", 0.0)}]
+    return per_stat(simulate(yaml({"s": station(count)}, steps, background=others), 2, 2500, SEEDS), "wait")
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.parametrize("count", [1, 4])
+def test_erlang(simulate: Simulate, load: float, count: int) -> None:
+    """M/M/1 and M/M/c."""
+    arrivals = load * count / 1e-3
+    contains(
+        visitor_waits(simulate, arrivals, ("exponential", 1e-3), count), systems.erlang_wait(arrivals, 1e-3, count)
+    )
+
+
+@pytest.mark.parametrize(
+    "law", [("constant", 1e-3), ("lognormal", 1e-3, 1.0), ("two", 0.9, 0.5e-3, 5.5e-3)], ids=lambda law: law[0]
+)
+def test_pollaczek_khinchine(simulate: Simulate, law: tuple) -> None:
+    """M/G/1 at load 0.6."""
+    arrivals = 0.6 / systems.moments(law)[0]
+    contains(visitor_waits(simulate, arrivals, law), systems.pollaczek_khinchine(arrivals, law))
+
+
+# ---- closed networks
+# -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [3, 16])
+def test_machine_repairman(simulate: Simulate, ranks: int) -> None:
+    """M/M/4//N: cycle time N/X, and for N = 16 the sojourn's distribution function at the simulated quantiles.
+
+    The delay is a think time: it belongs to `read`, which leaves `stat` with the queue alone.
+    """
+    platform = yaml({"s": station(4)}, [VISIT]).replace(
+        "  read: {}", "  read: {open: [{delay: {law: exponential, mean: 2ms}}]}"
+    )
+    phases = simulate(platform, ranks, 8000, SEEDS)
+    truth = systems.repairman_throughput(ranks, np.minimum(np.arange(1, ranks + 1), 4) / 1e-3, 2e-3)
+    contains([p["latency"]["stat"]["mean"] + p["latency"]["read"]["mean"] for p in phases], ranks / truth)
+    if ranks == 16:
+        for name, q in (("q50", 0.5), ("q75", 0.75), ("q95", 0.95), ("q99", 0.99)):
+            shares = [systems.repairman_sojourn_cdf(ranks, 4, 1e-3, 2e-3, t) for t in responses(phases, name)]
+            contains(shares, q, slack=RESOLUTION)
+
+
+def test_two_stations(simulate: Simulate) -> None:
+    """Closed network of a 3-server and a 1-server station and a delay, against convolution."""
+    steps = [
+        THINK,
+        {"station": "a", "demand": ("exponential", 1e-3)},
+        {"station": "b", "demand": ("exponential", 0.3e-3)},
+    ]
+    phases = simulate(yaml({"a": station(3), "b": station(1)}, steps), 12, 8000, SEEDS)
+    contains(responses(phases), 12 / systems.convolution([(1e-3, 3), (0.3e-3, 1)], 2e-3, 12))
+
+
+@pytest.mark.parametrize("law", [("lognormal", 1e-3, 1.0), ("exponential", 1e-3)], ids=lambda law: law[0])
+def test_processor_sharing_is_insensitive(simulate: Simulate, law: tuple) -> None:
+    """BCMP 1975: with processor sharing only the mean of the service matters, here with 2 servers."""
+    platform = yaml({"s": station(2, discipline="ps")}, [THINK, {"station": "s", "demand": law}])
+    truth = systems.repairman_throughput(8, [1e3, 2e3], 2e-3)
+    contains(responses(simulate(platform, 8, 8000, SEEDS)), 8 / truth)
+
+
+def test_delays_are_insensitive(simulate: Simulate) -> None:
+    """Only the mean of a delay matters to the rate."""
+    platform = yaml({"s": station(2)}, [{"delay": ("lognormal", 2e-3, 1.5)}, VISIT])
+    contains(responses(simulate(platform, 8, 8000, SEEDS)), 8 / systems.repairman_throughput(8, [1e3, 2e3], 2e-3))
+
+
+def test_contention_is_a_rate_law(simulate: Simulate) -> None:
+    """n servers at 1/(1 + 0.05 (n-1) + 0.02 n (n-1)) each: birth and death with those rates."""
+    n = np.arange(1.0, 9.0)
+    platform = yaml({"s": station(8, contention=0.05, coherency=0.02)}, [THINK, VISIT])
+    truth = systems.repairman_throughput(16, 1e3 * n / (1 + 0.05 * (n - 1) + 0.02 * n * (n - 1)), 2e-3)
+    contains(responses(simulate(platform, 16, 5000, SEEDS)), 16 / truth)
+
+
+def test_a_limit_around_a_delay_is_a_multi_server(simulate: Simulate) -> None:
+    inside = {"limit": "l", "steps": [{"delay": ("exponential", 1e-3)}]}
+    platform = yaml({"s": station(1)}, [THINK, inside], limits={"l": {"slots": 4, "per": "system"}})
+    truth = systems.repairman_throughput(16, np.minimum(np.arange(1, 17), 4) / 1e-3, 2e-3)
+    contains(responses(simulate(platform, 16, 5000, SEEDS)), 16 / truth)
+
+
+def test_a_lock_held_throughout_is_one_server(simulate: Simulate) -> None:
+    platform = yaml({"s": station(8)}, [THINK, {**VISIT, "lock": "l", "lock_share": 1}], locks={"l": {"per": "system"}})
+    contains(responses(simulate(platform, 8, 5000, SEEDS)), 8 / systems.repairman_throughput(8, [1e3], 2e-3))
+
+
+def test_equal_instances(simulate: Simulate) -> None:
+    """Objects spread over 4 single servers by hash: as 4 stations of a quarter of the demand.
+
+    A rank stats its objects in order and meets the others at each instance at random, which is the product form's
+    routing.
+    """
+    phases = simulate(yaml({"s": station(1, count=4)}, [THINK, VISIT]), 12, 8000, SEEDS)
+    contains(responses(phases), 12 / ClosedNetwork([Station("s", 1e-3, servers(1), 4)], 2e-3, 12).throughput)
+
+
+# ---- stalls: a law that holds within a stated accuracy, not exactly
+# ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(("factor", "loss"), [(0, 0.05), (1, 0.10), (4, 0.25), (8, 0.45)])
+def test_stall_law(simulate: Simulate, factor: int, loss: float) -> None:
+    """N = 10 at c = 16, service 1 ms, stall 0.25 s every 5 s: (1+T) s/P of the rate is lost, within 2 points.
+
+    The stall occupies nobody's server that others need (c > N), every operation can meet it, and the stall is far
+    longer than a cycle. Rates are operations over the ranks' time; runs have about 200 periods, so that their ends
+    matter little.
+    """
+    visit = {"station": "s", "demand": ("exponential", 1e-3)}
+    stall = {"c": {"station": "s", "every": "5s", "length": "250ms", "operations": "[stat]"}}
+    iterations = round(1000 / (1e-3 * (1 + factor)) * (1 - loss))
+    phase = simulate(yaml({"s": station(16)}, [visit], stalls=stall), 10, iterations, waiting_factor=factor)[0]
+    rate = iterations * 10 / sum(phase["rank_seconds"]) * 10
+    quiet = 10 / (1e-3 * (1 + factor))
+    assert 1 - rate / quiet == pytest.approx(loss, abs=0.02)
