@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -78,6 +79,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.think_actual_seconds = phase.think_actual;
     open->add_phase(result, phase.recorder, {{"stations", stations_json(request.platform, request.placement, phase)}});
   };
+  if (!request.op_stream_directory.empty() && !std::filesystem::create_directories(request.op_stream_directory))
+    throw InputError(fmt::format("The directory '{}' of --dump-ops exists already; name a new one, nothing is overwritten.",
+                                 request.op_stream_directory));
   System::Options options;
   options.seed                = request.seed;
   options.flows               = flows;

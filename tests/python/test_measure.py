@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns on real storage: plan, measure, resume, report."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+CAMPAIGN = """schema_version: 1
+description: tiny
+workload: md-workbench
+settings: {datasets: 1, iterations: 20, objects: 20}
+repeats: 2
+benchmark_repeats: 2
+points:
+  - {ranks: [1, 2], waiting_factor: [0, 1]}
+  - {ranks: 3, role: check}
+"""
+
+
+def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
+    root, out = tmp_path / "root", tmp_path / "campaign"
+    root.mkdir()
+    (root / "mine").write_text("stays")
+    ask = ("measure", root, "--campaign", tmp_path / "tiny.yaml", "--out", out, "--json")
+
+    done = iocast(*ask, "--role", "fit")
+    assert done.returncode == 0, done.stderr
+    campaign = json.loads(done.stdout)
+    assert [p["status"] for p in campaign["points"] if p["role"] == "fit"] == ["complete"] * 8
+    assert [p["status"] for p in campaign["points"] if p["role"] == "check"] == ["planned"] * 2
+    assert [path.name for path in root.iterdir()] == ["mine"]
+
+    # As after a kill in the middle of a run: its directory is half written, its data set is still there.
+    victim = campaign["points"][0]["name"]
+    content = json.loads((out / "campaign.json").read_text())
+    content["points"][0]["status"] = "planned"
+    (out / "campaign.json").write_text(json.dumps(content))
+    (out / "runs" / victim / "latency.hlog").unlink()
+    kept = {p.name: (p / "run.json").read_bytes() for p in (out / "runs").iterdir() if p.name != victim}
+
+    done = iocast(*ask)
+    assert done.returncode == 0, done.stderr
+    assert all(p["status"] == "complete" for p in json.loads(done.stdout)["points"])
+    assert all((out / "runs" / name / "run.json").read_bytes() == content for name, content in kept.items())
+    assert (out / "runs" / f"{victim}.interrupted-1").is_dir()
+    assert (out / "runs" / victim / "latency.hlog").is_file()
+
+    # Another plan must not be mixed in.
+    (tmp_path / "tiny.yaml").write_text(CAMPAIGN.replace("repeats: 2\nb", "repeats: 3\nb"))
+    done = iocast(*ask)
+    assert done.returncode == 2 and "another plan" in done.stderr
+
+
+def test_every_verb_explains_itself(iocast: Iocast) -> None:
+    for verb in ("measure", "calibrate", "predict", "validate", "report", "list", "describe"):
+        done = iocast(verb, "--help")
+        assert done.returncode == 0
+        assert "--json" in done.stdout and "--seed" in done.stdout and "Example: iocast" in done.stdout, verb
+
+
+def test_lists(iocast: Iocast) -> None:
+    for what in ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns"):
+        listed = json.loads(iocast("list", what, "--json").stdout)[what]
+        assert listed, what
+    assert iocast("list", "platfroms").returncode == 2
+    assert json.loads(iocast("describe", "posix", "--json").stdout)["kind"] == "backend"
