@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README, run: its first screen as a new user would type it, then its list of commands."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from programs import REPOSITORY
+
+MINUTES = 60
+
+
+def blocks() -> list[str]:
+    return re.findall(r"```sh\n(.*?)```", (REPOSITORY / "README.md").read_text(), flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Memory, where there is some, so that the test does not depend on a disk's mood."""
+    if os.access("/dev/shm", os.W_OK):
+        directory = Path("/dev/shm") / f"iocast-test-{os.getpid()}"
+        directory.mkdir()
+        return directory
+    return tmp_path_factory.mktemp("storage")
+
+
+@pytest.fixture(scope="module")
+def results(storage: Path) -> Path:
+    """What ./quickstart DIR leaves behind."""
+    first = [line.split("#")[0].strip() for line in blocks()[0].splitlines()]
+    assert first == ["./quickstart", "./check"]
+    before = set((REPOSITORY / "results").glob("*"))
+    built = (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime
+    done = subprocess.run(["./quickstart", str(storage)], cwd=REPOSITORY, capture_output=True, text=True, timeout=20 * MINUTES, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime == built, "a second run rebuilt the simulator"
+    assert not any(storage.iterdir())
+    (new,) = set((REPOSITORY / "results").glob("*")) - before
+    return new
+
+
+def test_quickstart_forecasts_and_then_measures(results: Path) -> None:
+    validation = json.loads((results / "validation.json").read_text())
+    assert {point["name"] for point in validation["points"]} == {"N=32 T=0", "N=32 T=1"}
+    for point in validation["points"]:
+        assert point["role"] == "check" and len(point["runs"]) == 2
+        wanted = {"rate", *(f"{op}.{q}" for op in ("stat", "read", "unlink", "create") for q in ("q50", "q75", "q95", "q99", "max"))}
+        assert {row["quantity"] for row in point["rows"]} == wanted
+        for row in point["rows"]:
+            assert row["low"] <= row["forecast"] <= row["high"]
+            assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(row["baselines"]) or row["quantity"] != "rate"
+    # The forecasts are older than what they are judged by.
+    forecasts = list((results / "forecasts").glob("*.json"))
+    measured = [results / "campaign" / "runs" / run / "run.json" for point in validation["points"] for run in point["runs"]]
+    assert len(forecasts) == 2
+    assert max(f.stat().st_mtime for f in forecasts) < min(m.stat().st_mtime for m in measured)
+
+
+def test_quickstart_answers_what_if(results: Path) -> None:
+    rates = {
+        (path.stem.rsplit("-", 1)[0], int(path.stem.rsplit("-", 1)[1])): json.loads(path.read_text())["quantities"]["rate"]["value"]
+        for path in (results / "what-if").glob("*.json")
+    }
+    assert len(rates) == 9
+    for clients in (80, 800, 8000):
+        assert rates["more-servers", clients] > rates["fitted", clients]
+        assert rates["faster-servers", clients] > rates["fitted", clients]
+
+
+def test_quickstart_writes_one_offline_page(results: Path) -> None:
+    page = (results / "report.html").read_text()
+    assert 100_000 < len(page) < 5_000_000
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=[\"']https?:", page)
+
+
+def test_the_commands(results: Path, storage: Path, tmp_path: Path) -> None:
+    names = {"DIR": storage, "RUN": tmp_path / "run", "SIMULATED": tmp_path / "simulated", "CAMPAIGN": results / "campaign"}
+    names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html"}
+    script = blocks()[1]
+    for name, path in names.items():
+        script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)
+    began = time.monotonic()
+    for line in script.replace("export ", "\nexport ").splitlines():
+        if not line.strip() or line.startswith("#") or line.startswith("export"):
+            continue
+        exports = next(x for x in script.splitlines() if x.startswith("export"))
+        done = subprocess.run(["bash", "-c", f"{exports}\n{line}"], cwd=REPOSITORY, capture_output=True, text=True, timeout=10 * MINUTES, check=False)
+        allowed = (0, 4) if "validate" in line else (0,)
+        assert done.returncode in allowed, line + "\n" + done.stdout[-2000:] + done.stderr[-2000:]
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+    assert time.monotonic() - began < 10 * MINUTES
