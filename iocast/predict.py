@@ -22,6 +22,8 @@ from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""
+WIDEST = math.log(30)
+"""An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
 
@@ -247,7 +249,7 @@ def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, leve
         count = sum(row["quantity"].rpartition(".")[2] == kind for row in rows)
         widen = float(t.ppf((1 + level) / 2, max(2, count)) / norm.ppf((1 + level) / 2))
         sd = math.sqrt(spread**2 + (widen * fitted["discrepancy"][kind] * distance) ** 2 + fitted["noise"][kind] ** 2)
-        half = min(float(norm.ppf((1 + level) / 2)) * sd, math.log(1e6))
+        half = min(float(norm.ppf((1 + level) / 2)) * sd, WIDEST)
         result[name] = {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
     return result
 

@@ -244,6 +244,12 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
     for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):
         if weight > 0.2:
             fitted["notes"].append(f"The data fit nearly as well with {_say(structure)}; the intervals include it.")
+    missed = [abs(math.log(1 + row["error"])) for row in holdout.get("rows", []) if row["quantity"] == "rate"]
+    if missed and max(missed) > max(0.25, 2 * search.noise["rate"]):
+        fitted["notes"].append(
+            f"Alarm: the largest measured scale, held out, was missed by a factor of {math.exp(max(missed)):.1f} in throughput. Either the "
+            "measurements do not repeat (look at their spread), or the system does something at scale that the model has no place for."
+        )
     if best.cost > 3:
         fitted["notes"].append(
             f"Misfit: the model misses the measurements by {math.sqrt(best.cost):.1f} times their stated errors in the mean; "
