@@ -92,7 +92,7 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         row["baselines"] = {
             model: {"value": answers[quantity], "error": answers[quantity] / measured - 1}
             for model, answers in forecast["baselines"].items()
-            if isinstance(answers.get(quantity), int | float)
+            if isinstance(answers.get(quantity), int | float) and answers[quantity] > 0  # a line can fall below zero: it says nothing
         }
         rows.append(row)
     return {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/error.hpp"
+#include "input/units.hpp"
+#include "input/yaml.hpp"
+
+#include <gtest/gtest.h>
+
+namespace iocast {
+namespace {
+
+std::string message_of(const std::function<void()>& action)
+{
+  try {
+    action();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Units, MeanWhatTheFieldMeans)
+{
+  EXPECT_EQ(parse_quantity("3901B", Unit::bytes), 3901);
+  EXPECT_EQ(parse_quantity("4KiB", Unit::bytes), 4096);
+  EXPECT_EQ(parse_quantity("4k", Unit::bytes), 4096); // as IOR has it
+  EXPECT_EQ(parse_quantity("4kB", Unit::bytes), 4000);
+  EXPECT_DOUBLE_EQ(parse_quantity("250us", Unit::seconds), 250e-6);
+  EXPECT_DOUBLE_EQ(parse_quantity("-1e-05s", Unit::seconds), -1e-5);
+  EXPECT_DOUBLE_EQ(parse_quantity("2 ms", Unit::seconds), 2e-3);
+  EXPECT_DOUBLE_EQ(parse_quantity("5GB/s", Unit::bandwidth), 5e9);
+  EXPECT_DOUBLE_EQ(parse_quantity("100/s", Unit::rate), 100);
+  EXPECT_EQ(parse_quantity("0", Unit::seconds), 0);
+}
+
+TEST(Units, RefuseWhatIsNoQuantity)
+{
+  for (const char* text : {"5", "5x", "x", "", "nan", "inf", "1e999s"})
+    EXPECT_THROW(parse_quantity(text, Unit::seconds), InputError) << text;
+  EXPECT_THROW(parse_quantity("1.5", Unit::count), InputError);
+  EXPECT_THROW(parse_quantity("5s", Unit::count), InputError);
+  EXPECT_NE(message_of([] { parse_quantity("5uz", Unit::seconds); }).find("Did you mean 'us'"), std::string::npos);
+}
+
+TEST(Yaml, UnknownKeysNameFileLineAndNearestMatch)
+{
+  const auto yaml = YamlNode::parse("a: 1\nserverz: 2\n", "p.yaml");
+  yaml.find("a");
+  yaml.find("servers");
+  const auto message = message_of([&] { yaml.finish(); });
+  EXPECT_NE(message.find("p.yaml:2"), std::string::npos) << message;
+  EXPECT_NE(message.find("Did you mean 'servers'?"), std::string::npos) << message;
+}
+
+TEST(Yaml, MergesMapsAndReplacesLists)
+{
+  const auto base   = YamlNode::parse("m: {a: 1, b: 2}\nl: [1, 2]\nd: {law: x, mean: 1}\ngone: {a: 1}\n", "base.yaml");
+  const auto top    = YamlNode::parse("m: {b: 3}\nl: [9]\nd: {law: y}\ngone:\n", "top.yaml");
+  const auto merged = top.over(base, "law");
+  EXPECT_EQ(merged["m"]["a"].text(), "1");
+  EXPECT_EQ(merged["m"]["b"].text(), "3");
+  EXPECT_EQ(merged["l"].items().size(), 1U);
+  EXPECT_FALSE(merged["d"].has("mean"));
+  EXPECT_FALSE(merged.has("gone"));
+  EXPECT_EQ(merged["m"]["a"].where(), "base.yaml:1");
+}
+
+} // namespace
+} // namespace iocast

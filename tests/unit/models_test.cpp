@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/calendar.hpp"
+#include "models/law.hpp"
+#include "models/limit.hpp"
+#include "models/lock.hpp"
+#include "models/stall.hpp"
+#include "models/station.hpp"
+#include "workload/random.hpp"
+
+#include <deque>
+#include <gtest/gtest.h>
+#include <map>
+
+namespace iocast {
+namespace {
+
+uint32_t random_below(uint32_t bound, uint64_t counter)
+{
+  return random_words(7, Stream::service, 1, counter)[0] % bound;
+}
+
+TEST(Random, DependsOnNothingButItsArguments)
+{
+  EXPECT_EQ(random_words(1, Stream::service, 2, 3), random_words(1, Stream::service, 2, 3));
+  EXPECT_NE(random_words(1, Stream::service, 2, 3), random_words(1, Stream::stall, 2, 3));
+  EXPECT_NE(random_words(1, Stream::service, 2, 3), random_words(2, Stream::service, 2, 3));
+}
+
+/// Mean and variance by midpoint quadrature over the inverse distribution function.
+void expect_moments(const Law& law, double tolerance)
+{
+  constexpr int points = 2'000'000;
+  double sum           = 0;
+  double square        = 0;
+  for (int i = 0; i < points; ++i) {
+    const double x = law.at((i + 0.5) / points);
+    sum += x;
+    square += x * x;
+  }
+  const double mean = sum / points;
+  EXPECT_NEAR(law.mean(), mean, tolerance * mean);
+  EXPECT_NEAR(law.variance(), square / points - mean * mean, 20 * tolerance * mean * mean);
+}
+
+TEST(Laws, HaveTheMomentsTheySay)
+{
+  expect_moments(*constant_law(2), 1e-9);
+  expect_moments(*exponential_law(3e-4), 1e-4);
+  expect_moments(*lognormal_law(1e-3, 0.8), 1e-4);
+  expect_moments(*empirical_law({0, 0.5, 0.9, 1}, {1e-6, 2e-6, 5e-6, 1e-3}), 1e-4);
+  expect_moments(*moved_law(exponential_law(1), 2, -0.5), 1e-3);
+  expect_moments(*mixture_law({{3, constant_law(1)}, {1, exponential_law(4)}}), 1e-4);
+}
+
+TEST(Laws, QuantileAndCumulativeAreInverse)
+{
+  const auto mixture = mixture_law({{3, exponential_law(1)}, {1, lognormal_law(4, 0.5)}});
+  for (const double p : {0.1, 0.5, 0.9, 0.99})
+    EXPECT_NEAR(mixture->cumulative(mixture->quantile(p)), p, 1e-6);
+}
+
+TEST(Calendar, ReturnsEventsInOrderOfTime)
+{
+  Calendar calendar;
+  std::multimap<double, uint32_t> reference;
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    if (random_below(3, 2 * i) && !reference.empty()) {
+      EXPECT_EQ(calendar.pop().time, reference.begin()->first);
+      reference.erase(reference.begin());
+    }
+    for (uint32_t k = 0; k < 2; ++k) {
+      const double time = random_below(1'000'000'000, 4 * i + k + 100'000'000);
+      calendar.push(time, 0, i);
+      reference.emplace(time, i);
+    }
+  }
+  EXPECT_EQ(calendar.size(), reference.size());
+}
+
+TEST(Locks, GrantInOrderAndForgetWhatIsFree)
+{
+  constexpr uint32_t jobs = 500;
+  Links links(jobs, nobody);
+  LockTable locks;
+  std::map<uint64_t, std::deque<JobId>> reference; // holder first
+  std::vector<uint64_t> wants(jobs, UINT64_MAX);
+  for (uint64_t step = 0; step < 50'000; ++step) {
+    const JobId job = random_below(jobs, step);
+    if (wants[job] == UINT64_MAX) {
+      const uint64_t key = random_below(200, step + (1ULL << 40)) * 0x100000001ULL;
+      wants[job]         = key;
+      reference[key].push_back(job);
+      EXPECT_EQ(locks.acquire(links, key, job), reference[key].size() == 1);
+    } else if (auto& queue = reference[wants[job]]; queue.front() == job) {
+      queue.pop_front();
+      EXPECT_EQ(locks.release(links, wants[job]), queue.empty() ? nobody : queue.front());
+      if (queue.empty())
+        reference.erase(wants[job]);
+      wants[job] = UINT64_MAX;
+    }
+    EXPECT_EQ(locks.held(), reference.size());
+  }
+}
+
+TEST(Limit, LetsSoManyInAndTheRestInOrder)
+{
+  Links links(5, nobody);
+  Limit limit;
+  EXPECT_TRUE(limit.acquire(links, 0, 2));
+  EXPECT_TRUE(limit.acquire(links, 1, 2));
+  for (JobId job : {2, 3, 4})
+    EXPECT_FALSE(limit.acquire(links, job, 2));
+  EXPECT_EQ(limit.release(links), 2U);
+  EXPECT_EQ(limit.release(links), 3U);
+  EXPECT_EQ(limit.release(links), 4U);
+  EXPECT_EQ(limit.release(links), nobody);
+  EXPECT_EQ(limit.used(), 1U);
+}
+
+TEST(SharedServers, ProcessorSharingByHand)
+{
+  // One server; job 0 needs 1 s from 0 on, job 1 needs 1 s from 0.5 on: they share from 0.5, so 0 leaves at 1.5 and 1 at 2.
+  const std::vector<double> speeds{1, 1};
+  SharedServers servers;
+  servers.add(0, 1, 0, speeds);
+  EXPECT_DOUBLE_EQ(servers.next_departure(0, speeds), 1);
+  servers.add(1, 1, 0.5, speeds);
+  EXPECT_DOUBLE_EQ(servers.next_departure(0.5, speeds), 1.5);
+  EXPECT_EQ(servers.pop(1.5, speeds), 0U);
+  EXPECT_DOUBLE_EQ(servers.next_departure(1.5, speeds), 2);
+  EXPECT_EQ(servers.pop(2, speeds), 1U);
+  EXPECT_TRUE(servers.empty());
+}
+
+TEST(Stall, WindowsHaveTheirPeriodAndLength)
+{
+  StallSpec spec;
+  spec.every  = 5;
+  spec.length = 0.25;
+  StallClock clock(spec, 3, 0);
+  double stalled = 0;
+  constexpr double step = 1e-3;
+  for (double now = 0; now < 500; now += step)
+    stalled += clock.end_of_window(now) > now ? step : 0;
+  EXPECT_NEAR(stalled / 500, 0.05, 1e-3);
+}
+
+} // namespace
+} // namespace iocast

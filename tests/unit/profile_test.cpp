@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/recorder.hpp"
+#include "workload/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace iocast {
+namespace {
+
+TEST(Histogram, BucketsAreAtMostAThousandthWide)
+{
+  for (int64_t ns = 1; ns < Histogram::highest_ns; ns += 1 + ns / 7)
+    EXPECT_LE(std::abs(Histogram::middle_ns(Histogram::index_of(ns)) - static_cast<double>(ns)), 0.0005 * static_cast<double>(ns) + 0.5) << ns;
+  EXPECT_LT(Histogram::index_of(Histogram::highest_ns), Histogram::size);
+}
+
+TEST(Histogram, QuantilesAreThoseOfTheSamples)
+{
+  Histogram histogram;
+  std::vector<int64_t> samples;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    samples.push_back(1 + random_words(1, Stream::service, 0, i)[0] % 3'000'000);
+    histogram.record(samples.back());
+  }
+  std::sort(samples.begin(), samples.end());
+  for (const double q : {0.01, 0.5, 0.75, 0.95, 0.99, 1.0}) {
+    const auto exact = static_cast<double>(samples[static_cast<size_t>(std::ceil(q * 5000)) - 1]);
+    EXPECT_NEAR(histogram.quantile_ns(q), exact, 0.001 * exact + 1) << q;
+  }
+  EXPECT_EQ(histogram.max_ns(), samples.back());
+  EXPECT_EQ(histogram.encode().substr(0, 8), "HISTFAAA");
+}
+
+TEST(Histogram, MergingIsRecordingTogether)
+{
+  Histogram a, b, both;
+  for (int64_t i = 1; i < 1000; ++i) {
+    (i % 3 ? a : b).record(i * i);
+    both.record(i * i);
+  }
+  a.merge(b);
+  EXPECT_EQ(a.counts(), both.counts());
+  EXPECT_EQ(a.count(), both.count());
+  EXPECT_EQ(a.min_ns(), both.min_ns());
+}
+
+TEST(Timeline, WideningKeepsEveryOperation)
+{
+  Timeline timeline;
+  uint64_t recorded = 0;
+  for (int64_t end = 0; end < 600'000'000'000; end += 777'777'777, ++recorded)
+    timeline.record(end, end % 1000);
+  uint64_t counted = 0;
+  for (const auto& bin : timeline.data())
+    counted += bin.count;
+  EXPECT_EQ(counted, recorded);
+  EXPECT_GE(timeline.width_ns() * static_cast<int64_t>(Timeline::bins), 600'000'000'000);
+}
+
+TEST(Recorder, ErrorsNeverEnterLatencies)
+{
+  PhaseRecorder recorder;
+  recorder.record_error(OpKind::stat);
+  recorder.record({OpKind::stat, 0, 0, 0}, 0, {0, 100, {}});
+  EXPECT_EQ(recorder.operations(), 1U);
+  EXPECT_EQ(recorder.errors(), 1U);
+}
+
+TEST(Recorder, KeepsTheSlowestWhole)
+{
+  PhaseRecorder recorder;
+  for (int64_t i = 1; i <= 10'000; ++i)
+    recorder.record({OpKind::stat, 0, static_cast<uint64_t>(i), 0}, 0, {0, i, {}});
+  recorder.trim_slow();
+  ASSERT_EQ(recorder.slow().size(), PhaseRecorder::slow_kept);
+  for (size_t i = 0; i < PhaseRecorder::slow_kept; ++i)
+    EXPECT_EQ(recorder.slow()[i].object, 10'000 - i);
+}
+
+} // namespace
+} // namespace iocast
