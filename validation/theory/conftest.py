@@ -12,27 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy.stats import t as student
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-FALSE_ALARM = 1e-4  # probability that one comparison fails although both sides agree
-
-
 def simulator() -> Path:
     """iocast-sim of $IOCAST_BUILD, else of build/."""
     return Path(os.environ.get("IOCAST_BUILD", ROOT / "build")) / "bin" / "iocast-sim"
-
-
-def contains(replications: Sequence[float], truth: float, slack: float = 0.0) -> None:
-    """Asserts that Student's interval of independent replications covers `truth`; `slack` is a relative resolution."""
-    values = np.asarray(replications, dtype=float)
-    half = float(student.ppf(1 - FALSE_ALARM / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    half += slack * abs(truth)
-    assert abs(values.mean() - truth) <= half, f"{values.mean():.6g} +- {half:.2g} does not cover {truth:.6g}"
 
 
 @pytest.fixture(scope="session")

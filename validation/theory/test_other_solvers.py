@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import systems
-from conftest import contains
+from intervals import contains
 from systems import resolved, station
 
 from iocast.analytic import solve

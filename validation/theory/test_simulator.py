@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import systems
-from conftest import contains
+from intervals import contains
 from systems import station, yaml
 
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
