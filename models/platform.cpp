@@ -485,7 +485,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},
-        {"crowding", "a service that starts while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
+        {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
       {"limit", "how many requests may be on their way at once; a step 'limit' holds a slot while its steps run",
        {{"slots", "requests at once"}, {"per", "node (default) or system"}}},
