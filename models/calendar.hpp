@@ -1,69 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace iocast {
 
-/// The future event list: a 4-ary heap of 16-byte events, so that four children fill one cache line.
-/// Events at the same time come out in an order that depends only on the order they went in.
+/// The future event list. What comes next is in a 4-ary heap of 16-byte events (four children fill one cache line) that stays
+/// small enough for the processor's cache; later events lie unsorted in a few buckets, the later the larger, and the nearest is
+/// split in two until it is small when the heap has run dry. So a million clients that start at once cost no more an event than
+/// a thousand. Lazy quicksort, as in the quickheaps of Navarro & Paredes 2010.
+/// Events at the same time come out in the order they went in: first come, first served holds for constant times as well.
 class Calendar {
 public:
   struct Event {
-    double time;
+    double time; ///< not negative
     uint32_t kind;
     uint32_t who;
   };
+  static constexpr uint32_t kinds  = 8;
+  static constexpr uint32_t owners = 1U << 29; ///< how many different `who` there can be
 
   bool empty() const { return heap_.empty(); }
-  size_t size() const { return heap_.size(); }
-  void reserve(size_t events) { heap_.reserve(events); }
-  double next_time() const { return heap_.front().time; }
-  const Event& top() const { return heap_.front(); }
+  size_t size() const
+  {
+    size_t events = heap_.size();
+    for (const auto& bucket : later_)
+      events += bucket.events.size();
+    return events;
+  }
+  double next_time() const { return time_of(heap_.front()); }
+  Event top() const { return event_of(heap_.front()); }
 
   void push(double time, uint32_t kind, uint32_t who)
   {
-    size_t at = heap_.size();
-    heap_.push_back({time, kind, who});
-    while (at > 0) {
-      const size_t parent = (at - 1) / 4;
-      if (heap_[parent].time <= time)
-        break;
-      heap_[at] = heap_[parent];
-      at        = parent;
+    const Entry entry = from_time(time) | static_cast<uint64_t>(pushed_++) << 32 | kind << 29 | who;
+    if (!later_.empty() && entry >= later_.back().from) {
+      put_later(entry);
+      return;
     }
-    heap_[at] = {time, kind, who};
+    heap_.push_back(entry);
+    rise(heap_.size() - 1);
+    if (heap_.size() >= split_at_)
+      split_heap();
   }
 
   Event pop()
   {
-    const Event first = heap_.front();
-    const Event last  = heap_.back();
+    const Entry first = heap_.front();
+    const Entry last  = heap_.back();
     heap_.pop_back();
+    if (!heap_.empty())
+      sink(0, last);
+    else if (!later_.empty())
+      refill();
+    return event_of(first);
+  }
+
+private:
+  /// One number to compare: the time's bits, which order as the times do because none is negative, then 32 bits that count
+  /// the events pushed, then 3 bits of kind and 29 of who. The count starts again after 2^32 events; only events at one time
+  /// that were pushed before and after that moment then change places.
+  __extension__ using Entry = unsigned __int128;
+
+  static Entry from_time(double time) { return static_cast<Entry>(std::bit_cast<uint64_t>(time)) << 64; }
+  static double time_of(Entry entry) { return std::bit_cast<double>(static_cast<uint64_t>(entry >> 64)); }
+  static Event event_of(Entry entry)
+  {
+    const auto low = static_cast<uint32_t>(entry);
+    return {time_of(entry), low >> 29, low & (owners - 1)};
+  }
+
+  static constexpr size_t most_in_heap = 8192;
+
+  /// All events from time `from` up to that of the bucket before this one.
+  struct Bucket {
+    Entry from;
+    std::vector<Entry> events;
+  };
+
+  void rise(size_t at)
+  {
+    const Entry entry = heap_[at];
+    while (at > 0) {
+      const size_t parent = (at - 1) / 4;
+      if (heap_[parent] <= entry)
+        break;
+      heap_[at] = heap_[parent];
+      at        = parent;
+    }
+    heap_[at] = entry;
+  }
+
+  void sink(size_t at, Entry entry)
+  {
     const size_t size = heap_.size();
-    if (size == 0)
-      return first;
-    size_t at = 0;
     for (;;) {
       const size_t child = 4 * at + 1;
       if (child >= size)
         break;
-      size_t least      = child;
-      const size_t stop = child + 4 < size ? child + 4 : size;
-      for (size_t i = child + 1; i < stop; ++i)
-        least = heap_[i].time < heap_[least].time ? i : least;
-      if (heap_[least].time >= last.time)
+      size_t least = child;
+      if (child + 4 <= size) { // a comparison here is a coin toss: added up, not branched on
+        const size_t left  = child + (heap_[child + 1] < heap_[child]);
+        const size_t right = child + 2 + (heap_[child + 3] < heap_[child + 2]);
+        least              = left + (right - left) * (heap_[right] < heap_[left]);
+      } else {
+        for (size_t i = child + 1; i < size; ++i)
+          least = heap_[i] < heap_[least] ? i : least;
+      }
+      if (heap_[least] >= entry)
         break;
       heap_[at] = heap_[least];
       at        = least;
     }
-    heap_[at] = last;
-    return first;
+    heap_[at] = entry;
   }
 
-private:
-  std::vector<Event> heap_;
+  void put_later(Entry entry)
+  {
+    auto bucket = later_.rbegin();
+    while (std::next(bucket) != later_.rend() && entry >= std::next(bucket)->from)
+      ++bucket;
+    bucket->events.push_back(entry);
+  }
+
+  /// Moves the events of the heap from their mean time on to a bucket of their own; leaves the rest in no order.
+  void halve()
+  {
+    double sum = 0;
+    for (const Entry entry : heap_)
+      sum += time_of(entry);
+    Bucket bucket{from_time(sum / static_cast<double>(heap_.size())), {}};
+    size_t kept = 0;
+    for (const Entry entry : heap_)
+      if (entry < bucket.from)
+        heap_[kept++] = entry;
+      else
+        bucket.events.push_back(entry);
+    heap_.resize(kept);
+    if (kept == 0)
+      heap_.swap(bucket.events); // all at one time
+    else if (!bucket.events.empty())
+      later_.push_back(std::move(bucket));
+  }
+
+  void make_heap()
+  {
+    for (size_t at = (heap_.size() + 2) / 4; at-- > 0;)
+      sink(at, heap_[at]);
+    // Twice as much, so that events at one time, which nothing can split, are not tried again and again.
+    split_at_ = std::max(most_in_heap, 2 * heap_.size());
+  }
+
+  void split_heap()
+  {
+    halve();
+    make_heap();
+  }
+
+  void refill()
+  {
+    heap_.swap(later_.back().events);
+    later_.pop_back();
+    for (size_t before = 0; heap_.size() >= most_in_heap && heap_.size() != before;) {
+      before = heap_.size();
+      halve();
+    }
+    make_heap();
+  }
+
+  std::vector<Entry> heap_;
+  std::vector<Bucket> later_; ///< latest first
+  size_t split_at_ = most_in_heap;
+  uint32_t pushed_ = 0;
 };
 
 } // namespace iocast

@@ -2,6 +2,7 @@
 #pragma once
 #include "workload/op.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -22,6 +23,7 @@ struct alignas(64) Job {
   bool locked        = false;
   bool in_timeslice  = false; ///< a visit to a timeslice station is going on
   std::array<uint32_t, 4> words{};
+  uint32_t node = 0; ///< of the client
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...
   double asked  = 0; ///< start of the visit
   double work   = 0; ///< service that the visit asked for, seconds at speed 1
@@ -41,7 +43,55 @@ struct Slice {
 /// sleeping clients would otherwise fetch a cold cache line for each link.
 using Links = std::vector<JobId>;
 
-/// First come, first served.
+/// First come, first served, of any length: a ring of numbers, so that a look at those who come next costs no cold cache line.
+class LongQueue {
+public:
+  bool empty() const { return length_ == 0; }
+  uint32_t length() const { return length_; }
+  JobId front() const { return ahead(0); }
+  /// The job at `place` (0: the next), or nobody.
+  JobId ahead(uint32_t place) const { return place < length_ ? ring_[(head_ + place) & mask()] : nobody; }
+  void push_back(JobId job)
+  {
+    grow_if_full();
+    ring_[(head_ + length_++) & mask()] = job;
+  }
+  void push_front(JobId job)
+  {
+    grow_if_full();
+    head_        = (head_ - 1) & mask();
+    ring_[head_] = job;
+    ++length_;
+  }
+  JobId pop_front()
+  {
+    if (length_ == 0)
+      return nobody;
+    const JobId job = ring_[head_];
+    head_           = (head_ + 1) & mask();
+    --length_;
+    return job;
+  }
+
+private:
+  uint32_t mask() const { return static_cast<uint32_t>(ring_.size()) - 1; }
+  void grow_if_full()
+  {
+    if (length_ < ring_.size())
+      return;
+    std::vector<JobId> larger(std::max<size_t>(8, 2 * ring_.size()));
+    for (uint32_t place = 0; place < length_; ++place)
+      larger[place] = ahead(place);
+    ring_.swap(larger);
+    head_ = 0;
+  }
+
+  std::vector<JobId> ring_; ///< its size is a power of two, or zero
+  uint32_t head_   = 0;
+  uint32_t length_ = 0;
+};
+
+/// First come, first served, of few jobs each: links instead of memory of its own, as there may be millions of such queues.
 class JobQueue {
 public:
   bool empty() const { return head_ == nobody; }

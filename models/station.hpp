@@ -66,24 +66,24 @@ private:
 /// One instance of a station: who is served and who waits. What happens in time is the system's business.
 struct StationInstance {
   uint32_t busy = 0;
-  JobQueue waiting;
+  LongQueue waiting;
   std::vector<JobId> running; ///< timeslice only: who holds a server
   uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
 
   /// True when a server was free.
-  bool seize(Links& links, JobId job, uint32_t servers)
+  bool seize(JobId job, uint32_t servers)
   {
     if (busy < servers) {
       ++busy;
       return true;
     }
-    waiting.push_back(links, job);
+    waiting.push_back(job);
     return false;
   }
   /// The job that gets the server now, or nobody.
-  JobId release(Links& links)
+  JobId release()
   {
-    const JobId next = waiting.pop_front(links);
+    const JobId next = waiting.pop_front();
     if (next == nobody)
       --busy;
     return next;

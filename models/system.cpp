@@ -36,7 +36,6 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     , jobs_(placement.ranks)
     , links_(placement.ranks, nobody)
     , clients_(placement.ranks)
-    , node_speed_(placement.nodes(), 1.0F)
     , limits_(platform.limits.size())
     , stalls_at_(platform.stations.size())
     , sums_(platform.stations.size())
@@ -47,6 +46,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
       throw InputError(fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
                                    "under 'operations'.",
                                    platform.file, name_of(kind)));
+  if (placement.ranks >= Calendar::owners / 2) // the rest is for the work of others
+    throw InputError(fmt::format("{} clients are more than the simulator can tell apart; the most is {}.", placement.ranks, Calendar::owners / 2 - 1));
   uint32_t first = 0;
   for (const auto& spec : platform.stations) {
     stations_.emplace_back(spec, placement.nodes(), first);
@@ -68,8 +69,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   }
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
-      node_speed_[node] = static_cast<float>(
-          std::exp(platform.speed_sigma * normal_quantile(to_uniform(random_words(options.seed, Stream::node_speed, node, 0)[0]))));
+      node_speed_.push_back(static_cast<float>(
+          std::exp(platform.speed_sigma * normal_quantile(to_uniform(random_words(options.seed, Stream::node_speed, node, 0)[0])))));
   if (!options.op_stream_directory.empty())
     for (uint32_t rank = 0; rank < placement.ranks; ++rank)
       op_streams_.emplace_back(options.op_stream_directory, rank);
@@ -87,9 +88,10 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   }
   if (arrivals_.waiting_factor > 0)
     wake_slowdown_ = platform.wake_slowdown;
-  calendar_.reserve(placement.ranks + platform.background.size() + 64);
-  for (uint32_t rank = 0; rank < placement.ranks; ++rank)
+  for (uint32_t rank = 0; rank < placement.ranks; ++rank) {
     clients_[rank].cursor.rank = rank;
+    jobs_[rank].node           = placement.node_of(rank);
+  }
 }
 
 void System::start()
@@ -180,7 +182,6 @@ bool System::pull_op(JobId id)
   job.draws        = 0;
   job.parts_done   = 0;
   client.op_start  = now_;
-  client.part_start = now_;
   return true;
 }
 
@@ -237,10 +238,11 @@ void System::advance(JobId id)
         }
         break;
       case Step::Kind::end_part: {
-        Client& client                   = clients_[id];
-        const double end                 = now_ + ahead;
-        client.part_ns[job.parts_done++] = to_ns(end - client.part_start);
-        client.part_start                = end;
+        Client& client   = clients_[id];
+        int64_t part_ns  = to_ns(now_ + ahead - client.op_start);
+        for (uint8_t part = 0; part < job.parts_done; ++part)
+          part_ns -= client.part_ns[part];
+        client.part_ns[job.parts_done++] = part_ns;
         ++job.at;
         continue;
       }
@@ -272,7 +274,7 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
         ++job.at;
-        new_transfers_.push_back({id, placement_.node_of(id), step.target, instance_for(id, platform_.stations[step.target]),
+        new_transfers_.push_back({id, jobs_[id].node, step.target, instance_for(id, platform_.stations[step.target]),
                                   static_cast<double>(clients_[id].op.size), step.to_server});
         return;
       case Step::Kind::end: {
@@ -361,7 +363,7 @@ double System::work_of(JobId id, const Step& step)
     if (step.bandwidth > 0)
       work += static_cast<double>(clients_[id].op.size) / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
-      work *= node_speed_[placement_.node_of(id)] * wake_slowdown_;
+      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].node]) * wake_slowdown_;
   }
   return work;
 }
@@ -390,7 +392,7 @@ void System::begin_visit(JobId id, const Step& step)
       begin_service(id);
       break;
     case Discipline::fcfs:
-      if (station.instances[job.instance].seize(links_, id, station.spec.servers))
+      if (station.instances[job.instance].seize(id, station.spec.servers))
         begin_service(id);
       break;
   }
@@ -477,8 +479,8 @@ void System::end_visit(JobId id)
   sums.total += now_ - job.asked;
   if (station.spec.discipline == Discipline::fcfs) {
     auto& instance = station.instances[job.instance];
-    if (const JobId next = instance.release(links_); next != nobody) {
-      if (const JobId soon = instance.waiting.front(); soon != nobody && is_client(soon))
+    if (const JobId next = instance.release(); next != nobody) {
+      if (const JobId soon = instance.waiting.ahead(3); soon != nobody && is_client(soon))
         prefetch(soon);
       begin_service(next);
     }
@@ -538,7 +540,7 @@ void System::enter_timeslice(JobId id)
       ++instance.busy;
     else if (!station.spec.wakeup_preempts || starves(instance, station.spec.quantum) || !preempt(station, job.instance)) {
       slices_[id].end = now_;
-      instance.waiting.push_back(links_, id);
+      instance.waiting.push_back(id);
       return;
     }
     take_core(id, station, job.instance);
@@ -581,7 +583,7 @@ bool System::preempt(Station& station, uint32_t number)
     slice.stretch_end = -1;
     slice.end         = now_;
     give_up_core(victim, instance);
-    instance.waiting.push_front(links_, victim);
+    instance.waiting.push_front(victim);
     return true;
   }
   return false;
@@ -596,9 +598,9 @@ void System::run_slice(JobId id)
   if (slices_[id].end <= now_) {
     if (!instance.waiting.empty()) {
       give_up_core(id, instance);
-      const JobId next = instance.waiting.pop_front(links_);
+      const JobId next = instance.waiting.pop_front();
       slices_[id].end  = now_;
-      instance.waiting.push_back(links_, id);
+      instance.waiting.push_back(id);
       take_core(next, station, number);
       id = next;
     } else {
@@ -637,7 +639,7 @@ void System::leave_core(JobId id)
   const uint32_t number     = slices_[id].core - station.first_instance;
   StationInstance& instance = station.instances[number];
   give_up_core(id, instance);
-  const JobId next = instance.waiting.pop_front(links_);
+  const JobId next = instance.waiting.pop_front();
   if (next == nobody) {
     --instance.busy;
     return;
@@ -705,20 +707,24 @@ void System::background_arrival(uint32_t which)
 /// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
 void System::prefetch(JobId id) const
 {
+  if (placement_.ranks < 4000)
+    return; // all of them fit in the processor's cache
+  asm volatile(""); // else GCC takes this for a function without effects and drops the calls
   __builtin_prefetch(&jobs_[id]);
   __builtin_prefetch(&links_[id]);
   __builtin_prefetch(&clients_[id]);
   __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
+  const uint32_t node = placement_.node_of(id); // not from the job, which is still on its way
   for (const auto& limit : limits_)
     if (limit.size() > 1)
-      __builtin_prefetch(&limit[placement_.node_of(id)]);
+      __builtin_prefetch(&limit[node]);
 }
 
 // ---- look-ups ---------------------------------------------------------------------------------------------------------
 
 Limit& System::limit_for(JobId id, const Step& step)
 {
-  return limits_[step.target][platform_.limits[step.target].per == Per::node ? placement_.node_of(id) : 0];
+  return limits_[step.target][platform_.limits[step.target].per == Per::node ? jobs_[id].node : 0];
 }
 
 const Step& System::step_of(JobId id) const
@@ -743,7 +749,7 @@ double System::draw(JobId id, const Step& step)
 uint32_t System::instance_for(JobId id, const StationSpec& spec) const
 {
   if (spec.per == Per::node)
-    return placement_.node_of(id);
+    return jobs_[id].node;
   if (spec.count == 1)
     return 0;
   const Op& op = clients_[id].op;
@@ -757,7 +763,7 @@ uint64_t System::lock_key(JobId id, int32_t lock) const
     case Per::system:
       return which;
     case Per::node:
-      return which | placement_.node_of(id);
+      return which | jobs_[id].node;
     default:
       return which | clients_[id].op.dataset;
   }

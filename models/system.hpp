@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/calendar.hpp"
+#include "models/huge.hpp"
 #include "models/job.hpp"
 #include "models/limit.hpp"
 #include "models/lock.hpp"
@@ -84,16 +85,17 @@ public:
 
 private:
   enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background };
+  static_assert(static_cast<uint32_t>(EventKind::background) < Calendar::kinds);
 
   struct alignas(64) Client {
     Cursor cursor;
     double op_start = 0;
-    double part_start = 0;
     double last_answer = 0;
     uint64_t operations = 0;
     Op op;
     std::array<int64_t, max_parts> part_ns{};
   };
+  static_assert(sizeof(Client) == 128);
 
   void handle(const Calendar::Event& event);
   // an operation's life
@@ -150,11 +152,11 @@ private:
   std::function<void(const FinishedPhase&)> on_phase_;
 
   Calendar calendar_;
-  std::vector<Job> jobs_;
+  HugeVector<Job> jobs_;
   Links links_;
   std::vector<Slice> slices_; ///< by job; empty when no station slices time
-  std::vector<Client> clients_;
-  std::vector<float> node_speed_;
+  HugeVector<Client> clients_;
+  std::vector<float> node_speed_; ///< empty: all 1
   std::vector<Station> stations_;
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
   std::vector<std::vector<Limit>> limits_;

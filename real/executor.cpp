@@ -188,7 +188,7 @@ void Executor::sweep_dataset(const Op& rmdir, RankPhase& phase)
   name_.point_at(rmdir);
   for (const auto& found : backend_.list(name_.dataset())) {
     // Ours is what the pattern would call so; anything else stays, and the dataset with it.
-    Op object{OpKind::unlink, rmdir.dataset, 0, 0};
+    Op object(OpKind::unlink, rmdir.dataset, 0);
     const auto digits = found.find_last_not_of("0123456789") + 1;
     std::from_chars(found.data() + digits, found.data() + found.size(), object.object);
     name_.point_at(object);

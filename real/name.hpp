@@ -39,7 +39,7 @@ public:
 
 private:
   static constexpr uint64_t none  = std::numeric_limits<uint64_t>::max();
-  static constexpr size_t longest = 64; ///< of a dataset's or object's name, see Pattern
+  static constexpr size_t longest = 200; ///< of a dataset's or object's name, see Pattern
 
   const Pattern& pattern_;
   uint64_t dataset_      = none;

@@ -39,7 +39,8 @@ nlohmann::ordered_json describe_one(const Workload& workload, const std::string&
           {"summary", summary.empty() ? workload.pattern->summary : summary},
           {"pattern", workload.pattern->name},
           {"source", workload.pattern->source},
-          {"parameters", parameters}};
+          {"parameters", parameters},
+          {"small", workload.small}};
 }
 } // namespace
 
@@ -60,7 +61,8 @@ std::optional<nlohmann::ordered_json> describe_workload(const std::string& name)
                                     {"name", entry.name},
                                     {"summary", entry.summary},
                                     {"source", entry.source},
-                                    {"parameters", describe(entry.parameters)}};
+                                    {"parameters", describe(entry.parameters)},
+                                    {"small", entry.small}};
   return std::nullopt;
 }
 

@@ -24,6 +24,7 @@ struct Placement {
 struct Phase {
   std::string name;
   uint32_t repeat = 0; ///< 1, 2, ... for repeated phases; 0 for a phase that happens once
+  double most_seconds = 0; ///< the executor ends the phase after so long, see Pattern::cut; 0: when all is done
 };
 
 /// All that one rank's stream remembers between two operations. A million of them fit in memory; what the numbers mean is
@@ -51,7 +52,8 @@ struct Footprint {
 };
 
 /// A workload as a pure generator: the operations of every rank, pulled one by one. It knows no MPI, no simulator, no clock,
-/// is immutable and so shared by all ranks; executors hold one Cursor a rank.
+/// is immutable and so shared by all ranks; executors hold one Cursor a rank. A pattern whose state doesn't fit in a cursor keeps
+/// the rest itself, rank by rank, and starts it anew when it sees a fresh cursor.
 class Pattern {
 public:
   virtual ~Pattern() = default;
@@ -59,14 +61,21 @@ public:
   virtual const std::vector<Phase>& phases() const = 0;
   /// The next operation of the cursor's rank; false at the end. Every phase begins with an OpKind::phase.
   virtual bool next(Cursor& cursor, Op& op) const = 0;
+  /// The time of a phase with `most_seconds` is over: moves the cursor to the phase's end, so that next() gives the following
+  /// OpKind::phase (or the end). The pattern remembers in the cursor how far it came, when later phases need to know it. What
+  /// must not be left open is closed by the executor.
+  virtual void cut(Cursor& /*cursor*/) const {}
   virtual Arrivals arrivals() const = 0;
+  /// Ranks of one group do what is `shared` or `collective` together, each the same sequence of such operations. Group numbers
+  /// are 0, 1, ...; by default all ranks are in one group.
+  virtual uint32_t group_of(uint32_t /*rank*/) const { return 0; }
   virtual Footprint footprint() const = 0;
   /// Finished sentences on what is legal but probably not meant.
   virtual std::vector<std::string> warnings() const { return {}; }
 
-  /// Writes the dataset's name at `out` and returns the end; no terminating zero, at most 64 bytes.
+  /// Writes the dataset's name at `out` and returns the end; no terminating zero, at most 200 bytes, components apart by '/'.
   virtual char* name_dataset(uint64_t dataset, char* out) const = 0;
-  /// Writes the object's name within its dataset likewise.
+  /// Writes the object's name within its dataset likewise, one component.
   virtual char* name_object(uint64_t object, char* out) const = 0;
 
   /// What a data set must agree on to be used again by a later run: stored in the manifest and compared.
@@ -81,6 +90,9 @@ struct PatternEntry {
   std::string summary;
   std::string source; ///< paper or page
   std::vector<Parameter> parameters;
+  /// Settings that together reach every kind of operation and end in a moment on 1 to 16 ranks, each "key=value ...": what the
+  /// tests of all patterns run.
+  std::vector<std::string> small;
   std::function<std::unique_ptr<Pattern>(const Parameters&, const Placement&)> make;
 };
 

@@ -52,7 +52,7 @@ namespace {
 Workload read_workload(const std::string& name, const std::string& file)
 {
   const auto yaml = YamlNode::load(file);
-  yaml.allow_only({"schema_version", "description", "source", "pattern", "parameters"});
+  yaml.allow_only({"schema_version", "description", "source", "pattern", "parameters", "small"});
   if (const double version = yaml["schema_version"].quantity(Unit::count); version != 1)
     yaml["schema_version"].fail(fmt::format("schema version {:.0f} is unknown; this program reads version 1", version));
   const auto pattern_name     = yaml["pattern"].text();
@@ -62,9 +62,14 @@ Workload read_workload(const std::string& name, const std::string& file)
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", yaml["pattern"].where(), error.what()));
   }
-  Workload workload{name, pattern, Parameters(pattern->parameters)};
+  Workload workload{name, pattern, Parameters(pattern->parameters), pattern->small};
   if (const auto given = yaml.find("parameters"))
     workload.parameters.set_all(*given);
+  if (const auto given = yaml.find("small")) {
+    workload.small.clear();
+    for (const auto& settings : given->items())
+      workload.small.push_back(settings.text());
+  }
   return workload;
 }
 } // namespace
@@ -83,7 +88,7 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
     }
     for (const auto& entry : patterns()) {
       if (entry.name == name_or_file)
-        return {entry.name, &entry, Parameters(entry.parameters)};
+        return {entry.name, &entry, Parameters(entry.parameters), entry.small};
       names.push_back(entry.name);
     }
     names.erase(std::unique(names.begin(), names.end()), names.end());

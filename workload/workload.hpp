@@ -12,6 +12,7 @@ struct Workload {
   std::string name;
   const PatternEntry* pattern;
   Parameters parameters;
+  std::vector<std::string> small; ///< as of PatternEntry; those of the catalogue entry if it has its own
 
   std::unique_ptr<Pattern> make(const Placement& placement) const;
   nlohmann::ordered_json to_json() const;

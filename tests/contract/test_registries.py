@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from programs import find_program
@@ -43,23 +43,46 @@ def test_workloads_describe_their_parameters(name: str) -> None:
         assert parameter["meaning"] and parameter["unit"], parameter
 
 
-def streams(pattern: str, ranks: int, directory: Path) -> list[list[tuple[str, int, int, int]]]:
-    ask("--platform", "local", "--workload", pattern, *SMALL, "--ppn", ranks, "--dump-ops", directory)
-    result = []
-    for rank in range(ranks):
-        lines = (directory / f"ops.{rank}").read_text().splitlines()
-        result.append([(kind, int(d), int(o), int(s)) for kind, d, o, s in (line.split() for line in lines)])
-    return result
+class Asked(NamedTuple):
+    """One line of --dump-ops."""
+
+    kind: str
+    dataset: int
+    object: int
+    size: int
+    offset: int
+    count: int
+    stride: int
+    flags: int
+
+
+def streams(workload: str, settings: str, ranks: int, directory: Path) -> list[list[Asked]]:
+    chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+    ask("--platform", "local", "--workload", workload, *chosen, "--ppn", ranks, "--dump-ops", directory)
+    lines = [(directory / f"ops.{rank}").read_text().splitlines() for rank in range(ranks)]
+    return [[Asked(kind, *map(int, rest)) for kind, *rest in (line.split() for line in stream)] for stream in lines]
+
+
+SMALL_WORKLOADS = [
+    pytest.param(name, settings, id=f"{name}-{number}")
+    for name in [*names("patterns"), *names("workloads")]
+    for number, settings in enumerate(ask("--describe", name)["small"])
+]
+
+
+@pytest.mark.parametrize("name", [*names("workloads"), *names("patterns")])
+def test_workloads_name_small_settings(name: str) -> None:
+    assert ask("--describe", name)["small"]
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 8])
-@pytest.mark.parametrize("pattern", names("patterns"))
-def test_patterns_touch_only_what_exists(pattern: str, ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("workload", "settings"), SMALL_WORKLOADS)
+def test_workloads_touch_only_what_exists(workload: str, settings: str, ranks: int, tmp_path: Path) -> None:
     """Phase by phase, whatever the order of the ranks within it: nothing is read or deleted that was not made in an earlier phase or
     by the rank itself before, nothing is made or deleted twice, and nothing is left."""
-    every = streams(pattern, ranks, tmp_path / "a")
-    assert every == streams(pattern, ranks, tmp_path / "b")
-    phases = [[i for i, op in enumerate(stream) if op[0] == "phase"] + [len(stream)] for stream in every]
+    every = streams(workload, settings, ranks, tmp_path / "a")
+    assert every == streams(workload, settings, ranks, tmp_path / "b")
+    phases = [[i for i, op in enumerate(stream) if op.kind == "phase"] + [len(stream)] for stream in every]
     assert len({len(p) for p in phases}) == 1
     objects: set[tuple[int, int]] = set()
     datasets: set[int] = set()
@@ -71,7 +94,7 @@ def test_patterns_touch_only_what_exists(pattern: str, ranks: int, tmp_path: Pat
             own: set[tuple[int, int]] = set()
             own_sets: set[int] = set()
             gone: set[tuple[int, int]] = set()
-            for kind, dataset, item, _size in stream[starts[number] + 1 : starts[number + 1]]:
+            for kind, dataset, item, *_ in stream[starts[number] + 1 : starts[number + 1]]:
                 if kind == "mkdir":
                     own_sets.add(dataset)
                     datasets.add(dataset)

@@ -6,32 +6,33 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from programs import find_program
 
 SIMULATOR = find_program("iocast-sim")
 assert SIMULATOR is not None, "iocast-sim is not built; run ./check"
-PATTERNS = [p["name"] for p in json.loads(subprocess.run([SIMULATOR, "--list", "patterns", "--json"], capture_output=True, check=True).stdout)["patterns"]]
-SMALL = {
-    "md-workbench": [
-        ("datasets=3", "objects=7", "iterations=5", "repeats=2", "offset=1"),
-        ("datasets=2", "objects=4", "iterations=4", "start_index=9", "waiting_factor=0.5", "node_offset=1"),
-        ("datasets=1", "objects=6", "iterations=3", "read_only=true"),
-    ],
-}
+
+
+def ask(*arguments: str) -> Any:
+    return json.loads(subprocess.run([str(SIMULATOR), *arguments, "--json"], capture_output=True, check=True).stdout)
+
+
+NAMES = [entry["name"] for what in ("patterns", "workloads") for entry in ask("--list", what)[what]]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5, 16])
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("name", NAMES)
 def test_streams_are_identical(
-    pattern: str, ranks: int, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, tmp_path: Path
+    name: str, ranks: int, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, tmp_path: Path
 ) -> None:
-    assert pattern in SMALL, f"the pattern {pattern} needs small settings in this test"
-    for number, settings in enumerate(SMALL[pattern]):
+    small = ask("--describe", name)["small"]
+    assert small, f"{name} names no small settings"
+    for number, settings in enumerate(small):
         real, simulated = tmp_path / f"real-{number}", tmp_path / f"simulated-{number}"
-        chosen = [argument for setting in settings for argument in ("--set", setting)]
-        common = ["--workload", pattern, *chosen, "--seed", "3"]
+        chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+        common = ["--workload", name, *chosen, "--seed", "3"]
         subprocess.run(
             [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--dump-ops", str(real)],
             check=True, capture_output=True, env={**os.environ, **mpi_environment}, timeout=120,
@@ -42,6 +43,6 @@ def test_streams_are_identical(
         )  # fmt: skip
         streams = sorted(path.name for path in real.iterdir())
         assert streams == sorted(f"ops.{rank}" for rank in range(ranks))
-        for name in streams:
-            content = (real / name).read_bytes()
-            assert content and content == (simulated / name).read_bytes(), (settings, name)
+        for stream in streams:
+            content = (real / stream).read_bytes()
+            assert content and content == (simulated / stream).read_bytes(), (settings, stream)

@@ -22,7 +22,7 @@ TEST(MdWorkbench, StreamOfOneRankByHand)
 {
   // N = 3, D = 1, P = 2, I = 1, O = 1: rank 0 reads from (0 - 1) mod 3 = 2 and writes to 1 (Figure 3 of the paper).
   const auto pattern = open_workload("md-workbench", {"datasets=1", "objects=2", "iterations=1", "object_size=5B"}).make({3, 3});
-  const std::vector<Op> expected{{OpKind::phase, 0, 0, 0},  {OpKind::mkdir, 0, 0, 0},  {OpKind::create, 0, 0, 5}, {OpKind::create, 0, 1, 5},
+  const std::vector<Op> expected{{OpKind::phase, 0, 0},  {OpKind::mkdir, 0, 0, 0},  {OpKind::create, 0, 0, 5}, {OpKind::create, 0, 1, 5},
                                  {OpKind::phase, 0, 1, 0},  {OpKind::stat, 2, 0, 0},   {OpKind::read, 2, 0, 5},   {OpKind::unlink, 2, 0, 0},
                                  {OpKind::create, 1, 2, 5}, {OpKind::phase, 0, 2, 0},  {OpKind::unlink, 0, 1, 0}, {OpKind::unlink, 0, 2, 0},
                                  {OpKind::rmdir, 0, 0, 0}};

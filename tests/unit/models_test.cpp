@@ -59,22 +59,43 @@ TEST(Laws, QuantileAndCumulativeAreInverse)
     EXPECT_NEAR(mixture->cumulative(mixture->quantile(p)), p, 1e-6);
 }
 
-TEST(Calendar, ReturnsEventsInOrderOfTime)
+/// Against the standard library's ordered multimap, which keeps insertion order among equals too.
+void compare_calendar_with_multimap(uint32_t different_times)
 {
   Calendar calendar;
   std::multimap<double, uint32_t> reference;
-  for (uint32_t i = 0; i < 20'000; ++i) {
-    if (random_below(3, 2 * i) && !reference.empty()) {
-      EXPECT_EQ(calendar.pop().time, reference.begin()->first);
-      reference.erase(reference.begin());
-    }
+  const auto pop_both = [&] {
+    const auto event = calendar.pop();
+    EXPECT_EQ(event.time, reference.begin()->first);
+    EXPECT_EQ(event.kind, reference.begin()->second % Calendar::kinds);
+    EXPECT_EQ(event.who, reference.begin()->second);
+    reference.erase(reference.begin());
+  };
+  for (uint32_t i = 0; i < 40'000; ++i) {
+    if (random_below(3, 2 * i) && !reference.empty())
+      pop_both();
     for (uint32_t k = 0; k < 2; ++k) {
-      const double time = random_below(1'000'000'000, 4 * i + k + 100'000'000);
-      calendar.push(time, 0, i);
-      reference.emplace(time, i);
+      const double time = random_below(different_times, 4 * i + k + 100'000'000);
+      calendar.push(time, (2 * i + k) % Calendar::kinds, 2 * i + k);
+      reference.emplace(time, 2 * i + k);
     }
+    ASSERT_EQ(calendar.next_time(), reference.begin()->first);
   }
   EXPECT_EQ(calendar.size(), reference.size());
+  while (!reference.empty())
+    pop_both();
+  EXPECT_TRUE(calendar.empty());
+}
+
+TEST(Calendar, ReturnsEventsInOrderOfTime)
+{
+  compare_calendar_with_multimap(1'000'000'000);
+}
+
+TEST(Calendar, ReturnsEventsOfOneTimeInTheOrderTheyWentIn)
+{
+  for (const uint32_t different_times : {1, 2, 50, 3000})
+    compare_calendar_with_multimap(different_times);
 }
 
 TEST(Locks, GrantInOrderAndForgetWhatIsFree)

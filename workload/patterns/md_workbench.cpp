@@ -46,7 +46,7 @@ public:
   {
     while (cursor.phase < kinds_.size()) {
       if (cursor.step == before_phase) {
-        op          = {OpKind::phase, 0, cursor.phase, 0};
+        op          = {OpKind::phase, 0, cursor.phase};
         cursor.i    = 0;
         cursor.j    = 0;
         cursor.step = kinds_[cursor.phase] == Kind::precreate ? make_datasets : work;
@@ -322,6 +322,8 @@ const bool registered = register_pattern(
       {"start_index", Unit::count, "0", "number of the first object of the working set", 0, 1e15},
       {"read_only", Unit::flag, "false", "only stat and read; the working set stays as it is"},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
+     {"datasets=3 objects=7 iterations=5 repeats=2 offset=1", "datasets=2 objects=4 iterations=4 start_index=9 waiting_factor=0.5 node_offset=1",
+      "datasets=1 objects=6 iterations=3 read_only=true"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<MdWorkbench>(given, placement); }});
 
 } // namespace
