@@ -2,6 +2,7 @@
 #include "models/law.hpp"
 
 #include "input/error.hpp"
+#include "models/quantile_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,28 +12,9 @@
 
 namespace iocast {
 
-namespace {
-constexpr int normal_cells     = 1 << 14;
-constexpr double normal_margin = 64.0 / normal_cells; ///< beyond it the curve bends too much for straight lines
-
-std::array<double, normal_cells + 1> make_normal_table()
-{
-  std::array<double, normal_cells + 1> values{};
-  const boost::math::normal_distribution<double> normal;
-  for (int i = 1; i < normal_cells; ++i)
-    values[i] = boost::math::quantile(normal, static_cast<double>(i) / normal_cells);
-  return values;
-}
-const std::array<double, normal_cells + 1> normal_table = make_normal_table();
-} // namespace
-
 double normal_quantile(double u)
 {
-  if (u < normal_margin || u > 1 - normal_margin)
-    return boost::math::quantile(boost::math::normal_distribution<double>(), u);
-  const double place = u * normal_cells;
-  const int cell     = static_cast<int>(place);
-  return normal_table[cell] + (place - cell) * (normal_table[cell + 1] - normal_table[cell]);
+  return boost::math::quantile(boost::math::normal_distribution<double>(), u);
 }
 
 double Law::cumulative(double x) const
@@ -63,28 +45,55 @@ private:
 
 class Exponential final : public Law {
 public:
-  explicit Exponential(double mean) : mean_(mean) {}
-  double at(double u) const override { return -mean_ * std::log1p(-u); }
+  explicit Exponential(double mean)
+      : mean_(mean), table_([mean](double v, bool upper) { return -mean * (upper ? std::log(v) : std::log1p(-v)); })
+  {
+  }
+  double at(double u) const override { return QuantileTable::covers(u) ? table_.at(u) : quantile(u); }
   double mean() const override { return mean_; }
   double variance() const override { return mean_ * mean_; }
   std::string kind() const override { return "exponential"; }
+  double quantile(double p) const override { return -mean_ * std::log1p(-p); }
 
 private:
   double mean_;
+  QuantileTable table_;
 };
 
 class Lognormal final : public Law {
 public:
-  Lognormal(double mean, double sigma) : mean_(mean), sigma_(sigma), mu_(std::log(mean) - sigma * sigma / 2) {}
-  double at(double u) const override { return std::exp(mu_ + sigma_ * normal_quantile(u)); }
+  Lognormal(double mean, double sigma)
+      : mean_(mean)
+      , sigma_(sigma)
+      , mu_(std::log(mean) - sigma * sigma / 2)
+      , table_([this, next = normals().begin()](double, bool) mutable { return std::exp(mu_ + sigma_ * *next++); })
+  {
+  }
+  double at(double u) const override { return QuantileTable::covers(u) ? table_.at(u) : quantile(u); }
   double mean() const override { return mean_; }
   double variance() const override { return mean_ * mean_ * std::expm1(sigma_ * sigma_); }
   std::string kind() const override { return "lognormal"; }
+  double quantile(double p) const override { return std::exp(mu_ + sigma_ * normal_quantile(p)); }
 
 private:
+  /// Standard normal quantiles in the order in which a table asks; once, as there may be many lognormals.
+  static const std::vector<double>& normals()
+  {
+    static const std::vector<double> values = [] {
+      std::vector<double> collected;
+      QuantileTable([&collected](double v, bool upper) {
+        collected.push_back(upper ? -normal_quantile(v) : normal_quantile(v));
+        return 0.0;
+      });
+      return collected;
+    }();
+    return values;
+  }
+
   double mean_;
   double sigma_;
   double mu_;
+  QuantileTable table_;
 };
 
 class Empirical final : public Law {

@@ -14,13 +14,13 @@ namespace iocast {
 class Law {
 public:
   virtual ~Law() = default;
-  /// The value at probability u, 0 < u < 1. For a mixture, u first chooses the part; the result still has the right
-  /// distribution for uniform u.
+  /// The value at probability u, 0 < u < 1, in the least time: it may come from a table. For a mixture, u first chooses the part;
+  /// the result still has the right distribution for uniform u.
   virtual double at(double u) const = 0;
   virtual double mean() const       = 0;
   virtual double variance() const   = 0;
   virtual std::string kind() const  = 0;
-  /// Smallest x with P(value <= x) >= p; the same as at(p) unless the law is a mixture.
+  /// Smallest x with P(value <= x) >= p, exactly.
   virtual double quantile(double p) const { return at(p); }
   /// P(value <= x), to within the law's table.
   virtual double cumulative(double x) const;
@@ -44,7 +44,7 @@ LawPointer read_law(const YamlNode& yaml);
 /// {"law", "mean", "variance", "quantiles"}: 1001 values at (i + 0.5) / 1001; without them when `quantiles` is false.
 nlohmann::ordered_json law_to_json(const Law& law, bool quantiles);
 
-/// Standard normal quantile: a table with straight lines (absolute error below 2e-4 at its worst, near 0.4 % and 99.6 %), exact beyond.
+/// Standard normal quantile.
 double normal_quantile(double u);
 
 /// The kinds of law, with one line each, for `describe`.

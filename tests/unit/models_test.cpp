@@ -52,6 +52,16 @@ TEST(Laws, HaveTheMomentsTheySay)
   expect_moments(*mixture_law({{3, constant_law(1)}, {1, exponential_law(4)}}), 1e-4);
 }
 
+TEST(Laws, DrawWhatTheirQuantilesSay)
+{
+  for (const auto& law : {exponential_law(3e-4), lognormal_law(1e-3, 0.2), lognormal_law(1e-3, 1)})
+    for (uint64_t i = 0; i < 100'000; ++i)
+      for (const uint32_t word : {random_below(UINT32_MAX, i), static_cast<uint32_t>(i), UINT32_MAX - static_cast<uint32_t>(i)}) {
+        const double u = to_uniform(word);
+        ASSERT_NEAR(law->at(u) / law->quantile(u), 1, 1e-4) << law->kind() << " at " << u;
+      }
+}
+
 TEST(Laws, QuantileAndCumulativeAreInverse)
 {
   const auto mixture = mixture_law({{3, exponential_law(1)}, {1, lognormal_law(4, 0.5)}});
