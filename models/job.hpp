@@ -15,7 +15,7 @@ constexpr JobId nobody   = UINT32_MAX;
 /// One request on its way through the platform: what its present visit needs, in one cache line. A client has one job, which it
 /// uses again for each of its operations; work of others has jobs numbered after the clients'.
 struct alignas(64) Job {
-  uint32_t instance  = 0;      ///< of the station being visited
+  uint32_t instance  = 0;      ///< of the station being visited; of a striped visit, how many stripes are still to end
   uint16_t at        = 0;      ///< step of the route
   OpKind kind        = OpKind::phase;
   uint8_t parts_done = 0;
@@ -23,7 +23,7 @@ struct alignas(64) Job {
   bool locked        = false;
   bool in_timeslice  = false; ///< a visit to a timeslice station is going on
   std::array<uint32_t, 4> words{};
-  uint32_t node = 0; ///< of the client
+  uint32_t owner = nobody; ///< of a client's job its node; of a stripe's job the job that it is a part of; of others' work nobody
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...
   double asked  = 0; ///< start of the visit
   double work   = 0; ///< service that the visit asked for, seconds at speed 1

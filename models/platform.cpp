@@ -313,6 +313,15 @@ private:
             lock->fail("only a first-come-first-served station can take a lock");
         }
         visit["bandwidth"] = step.bandwidth;
+        if (const auto stripes = item.find("stripes")) {
+          const auto& spec = platform_.stations[step.target];
+          step.stripes     = static_cast<uint32_t>(stripes->quantity(Unit::count, 1, 255));
+          if (spec.per != Per::system || spec.discipline == Discipline::timeslice || step.lock >= 0)
+            stripes->fail("stripes go to a station of the system that serves fcfs or ps, and take no lock");
+          if (step.stripes > spec.count)
+            stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes, spec.name, spec.count));
+          visit["stripes"] = step.stripes;
+        }
         out.push_back(step);
         json.push_back(visit);
       }
@@ -487,6 +496,15 @@ const std::vector<PrimitiveEntry>& primitives()
         {"coherency", "kappa of the same law"},
         {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
+      {"visit",
+       "a step that asks a station for service",
+       {{"station", "where"},
+        {"demand", "a law or the name of a demand"},
+        {"bandwidth", "plus the operation's bytes at this rate"},
+        {"lock", "held for the visit's lock_share"},
+        {"lock_share", "share of the service that needs the lock, 0 to 1 (default)"},
+        {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
+                    "time; the visit ends with the last (fork-join)"}}},
       {"limit", "how many requests may be on their way at once; a step 'limit' holds a slot while its steps run",
        {{"slots", "requests at once"}, {"per", "node (default) or system"}}},
       {"lock", "an exclusive lock that a visit holds for its lock_share, keeping its server while it waits",

@@ -75,6 +75,7 @@ struct Step {
   int32_t lock      = -1;
   double lock_share = 0;
   double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
+  uint32_t stripes  = 1; ///< parts of a visit, each at an instance of its own at the same time; it ends with the last of them
   bool to_server    = true;
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one

@@ -90,7 +90,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     wake_slowdown_ = platform.wake_slowdown;
   for (uint32_t rank = 0; rank < placement.ranks; ++rank) {
     clients_[rank].cursor.rank = rank;
-    jobs_[rank].node           = placement.node_of(rank);
+    jobs_[rank].owner          = placement.node_of(rank);
   }
 }
 
@@ -274,7 +274,7 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
         ++job.at;
-        new_transfers_.push_back({id, jobs_[id].node, step.target, instance_for(id, platform_.stations[step.target]),
+        new_transfers_.push_back({id, jobs_[id].owner, step.target, instance_for(id, platform_.stations[step.target]),
                                   static_cast<double>(clients_[id].op.size), step.to_server});
         return;
       case Step::Kind::end: {
@@ -361,20 +361,62 @@ double System::work_of(JobId id, const Step& step)
   double work = draw(id, step) / stations_[step.target].spec.rating;
   if (is_client(id)) {
     if (step.bandwidth > 0)
-      work += static_cast<double>(clients_[id].op.size) / step.bandwidth;
+      work += static_cast<double>(clients_[id].op.size) / step.stripes / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
-      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].node]) * wake_slowdown_;
+      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * wake_slowdown_;
   }
   return work;
 }
 
 void System::begin_visit(JobId id, const Step& step)
 {
-  Station& station = stations_[step.target];
-  double work      = work_of(id, step);
+  if (step.stripes > 1) {
+    split_visit(id, step);
+    return;
+  }
   if (is_client(id))
-    jobs_[id].instance = instance_for(id, station.spec);
-  Job& job = jobs_[id];
+    jobs_[id].instance = instance_for(id, stations_[step.target].spec);
+  arrive(id, step, work_of(id, step));
+}
+
+/// Fork: the parts go to neighbouring instances. They join in end_visit().
+void System::split_visit(JobId id, const Step& step)
+{
+  const StationSpec& spec = stations_[step.target].spec;
+  const uint32_t first    = instance_for(id, spec);
+  jobs_[id].instance      = step.stripes;
+  for (uint32_t stripe = 0; stripe < step.stripes; ++stripe) {
+    const double work = work_of(id, step);
+    const JobId part  = new_job();
+    jobs_[part].kind     = jobs_[id].kind;
+    jobs_[part].at       = jobs_[id].at;
+    jobs_[part].owner    = id;
+    jobs_[part].instance = (first + stripe) % spec.count;
+    arrive(part, step, work);
+  }
+}
+
+/// A job that is nobody's client, for the time of one visit.
+JobId System::new_job()
+{
+  if (free_jobs_.empty()) {
+    free_jobs_.push_back(static_cast<JobId>(jobs_.size()));
+    jobs_.emplace_back();
+    links_.push_back(nobody);
+    if (!slices_.empty())
+      slices_.emplace_back();
+  }
+  const JobId id = free_jobs_.back();
+  free_jobs_.pop_back();
+  jobs_[id] = {};
+  return id;
+}
+
+/// The job has come to its instance of the station and asks for so much work, seconds at speed 1.
+void System::arrive(JobId id, const Step& step, double work)
+{
+  Station& station = stations_[step.target];
+  Job& job         = jobs_[id];
   if (station.spec.crowding > 0)
     work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
   job.work   = work;
@@ -487,12 +529,14 @@ void System::end_visit(JobId id)
   } else {
     sums.wait += std::max(0.0, now_ - job.since - job.work);
   }
-  if (!is_client(id)) {
+  const JobId whole = is_client(id) ? id : job.owner;
+  if (whole != id) {
     free_jobs_.push_back(id);
-    return;
+    if (whole == nobody || --jobs_[whole].instance > 0)
+      return;
   }
-  ++job.at;
-  advance(id);
+  ++jobs_[whole].at;
+  advance(whole);
 }
 
 void System::schedule_departure(Station& station, uint32_t instance)
@@ -684,17 +728,8 @@ void System::schedule_background(uint32_t which)
 void System::background_arrival(uint32_t which)
 {
   const Step& step = background_steps_[which];
-  if (free_jobs_.empty()) {
-    free_jobs_.push_back(static_cast<JobId>(jobs_.size()));
-    jobs_.emplace_back();
-    links_.push_back(nobody);
-    if (!slices_.empty())
-      slices_.emplace_back();
-  }
-  const JobId id = free_jobs_.back();
-  free_jobs_.pop_back();
-  Job& job  = jobs_[id];
-  job       = {};
+  const JobId id = new_job();
+  Job& job       = jobs_[id];
   job.at    = static_cast<uint16_t>(which);
   job.words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
   job.draws = 1;
@@ -724,13 +759,13 @@ void System::prefetch(JobId id) const
 
 Limit& System::limit_for(JobId id, const Step& step)
 {
-  return limits_[step.target][platform_.limits[step.target].per == Per::node ? jobs_[id].node : 0];
+  return limits_[step.target][platform_.limits[step.target].per == Per::node ? jobs_[id].owner : 0];
 }
 
 const Step& System::step_of(JobId id) const
 {
   const Job& job = jobs_[id];
-  return is_client(id) ? platform_.routes[static_cast<size_t>(job.kind)].steps[job.at] : background_steps_[job.at];
+  return job.owner != nobody ? platform_.routes[static_cast<size_t>(job.kind)].steps[job.at] : background_steps_[job.at];
 }
 
 double System::draw(JobId id, const Step& step)
@@ -749,7 +784,7 @@ double System::draw(JobId id, const Step& step)
 uint32_t System::instance_for(JobId id, const StationSpec& spec) const
 {
   if (spec.per == Per::node)
-    return jobs_[id].node;
+    return jobs_[id].owner;
   if (spec.count == 1)
     return 0;
   const Op& op = clients_[id].op;
@@ -763,7 +798,7 @@ uint64_t System::lock_key(JobId id, int32_t lock) const
     case Per::system:
       return which;
     case Per::node:
-      return which | jobs_[id].node;
+      return which | jobs_[id].owner;
     default:
       return which | clients_[id].op.dataset;
   }

@@ -110,6 +110,9 @@ private:
   // a visit to a station
   double work_of(JobId id, const Step& step);
   void begin_visit(JobId id, const Step& step);
+  void split_visit(JobId id, const Step& step);
+  JobId new_job();
+  void arrive(JobId id, const Step& step, double work);
   void begin_service(JobId id);
   void take_lock(JobId id);
   void serve(JobId id);

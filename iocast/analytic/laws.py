@@ -51,6 +51,15 @@ class Law:
         """Squared coefficient of variation."""
         return self.variance / self.mean**2 if self.mean > 0 else 0.0
 
+    def mean_of_largest(self, number: int) -> float:
+        """Mean of the largest of so many independent draws."""
+        if number == 1:
+            return self.mean
+        if self.kind == "exponential" and self.extra == 0:
+            return self.mean * sum(1 / k for k in range(1, number + 1))
+        u = (np.arange(2**13) + 0.5) / 2**13
+        return float(self.quantile(u ** (1 / number)).mean())
+
     def quantile(self, u: Array) -> Array:
         """Values at probabilities u: by the table, and beyond its upper end by the tail that the law's kind has."""
         size = len(self.table)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Served:
     found_at_lock: Array = field(default_factory=lambda: np.zeros((1, 0)))
     background: Background | None = None
     waits: bool = True  # False: a server for everyone, so that it is a delay
+    forks: bool = False  # some visits have stripes
 
     @property
     def demand(self) -> float:
@@ -160,6 +161,12 @@ def _station(
     per_node = spec["per"] == "node"
     instances, count = (nodes if per_node else int(spec["count"])), int(spec["servers"])
     total = sum(w for w, _ in visits)
+    stripes = max(v.stripes for _, v in visits)
+    if stripes > 1:  # so many instances act as one, which a visit with fewer stripes keeps busy in part
+        instances = max(1, instances // stripes)
+        largest = sum(w * v.demand.mean_of_largest(v.stripes) for w, v in visits)
+        largest /= sum(w * v.demand.mean for w, v in visits)
+        visits = [(w, replace(v, demand=v.demand.times(v.stripes / stripes))) for w, v in visits]
     service = sum(w * v.demand.mean for w, v in visits) / total
     second = sum(w * (v.demand.variance + v.demand.mean**2) for w, v in visits) / total
     background = _background(platform, name, instances)
@@ -184,7 +191,7 @@ def _station(
 
     most = ranks_per_node if per_node and nodes > 1 else nodes * ranks_per_node
     contention, coherency, crowding = (float(spec.get(k, 0)) for k in ("contention", "coherency", "crowding"))
-    endless = count >= most and not (contention or coherency or locks or background)
+    endless = count >= most and not (contention or coherency or locks or background or stripes > 1)
     extra = 0 if background is None else round(4 * background.rate * background.demand + 100)
     kept = 1 if endless else min(count, most + extra)
     if background is not None:
@@ -194,6 +201,8 @@ def _station(
         waiting = np.arange(1.0, (most if background is None else min(most, LONGEST_HEAD)) - count + 1.0)
         speed = np.concatenate((speed, speed[-1] / (1 + crowding * np.log1p(waiting / count))))
     full, found = law_of.with_locks(speed, service, locks)
+    if stripes > 1:
+        full = law_of.forked(full, largest, most if background is None else min(most, LONGEST_HEAD))
     if background is not None:
         if (load := background.load(full)) >= 1:
             raise InputError(
@@ -203,6 +212,7 @@ def _station(
     return Served(
         name, per_node, str(spec["discipline"]), float(spec.get("quantum", 0)), instances, count, service,
         max(second / service**2 - 1, 0.0), total, speed, full, locks, list(uses), found, background, not endless,
+        stripes > 1,
     )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ class Crowd:
             total = np.maximum(others + strangers, 1)
             mean_service = (others * served.service + strangers * work.demand * (1 + work.variation) / 2) / total
             ahead = others + strangers
-        with_locks = served.rates if work is None else served.speed
+        with_locks = served.rates if work is None and not served.forks else served.speed
         per_completion = mean_service / with_locks[np.minimum(np.maximum(others, c), len(with_locks)) - 1]
         waiting = np.maximum(ahead - c + 1, 0.0)
         gamma = _gamma(waiting / variation, u[:, 2]) * variation
@@ -170,12 +170,15 @@ def _visit(step: Visit, crowd: Crowd | None, continuous: bool, speed_sigma: floa
     if crowd is None:
         return [_law(step.demand)]
     served = crowd.served
-    if served.per_node and speed_sigma > 0:
+    if step.stripes > 1:
+        longest: Part = lambda u: step.demand.quantile(u[:, 0] ** (1 / step.stripes)) * crowd.stretch  # noqa: E731
+        work: tuple[int, Part] = (1, longest)
+    elif served.per_node and speed_sigma > 0:
 
         def service(u: Array) -> Array:
             return np.asarray(step.demand.quantile(u[:, 0]) * np.exp(speed_sigma * ndtri(u[:, 1])) * crowd.stretch)
 
-        work: tuple[int, Part] = (2, service)
+        work = (2, service)
     else:
         work = _law(step.demand, crowd.stretch)
     if not served.waits:

@@ -23,6 +23,7 @@ class Visit:
     lock: str = ""
     lock_share: float = 0.0
     limits: tuple[str, ...] = ()
+    stripes: int = 1  # parts at instances of their own, `demand` each
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,8 @@ def _read_steps(
             route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
         else:
             demand, bandwidth = read_law(step["demand"]), float(step.get("bandwidth", 0))
+            stripes = int(step.get("stripes", 1))
             if bandwidth > 0:
-                demand = demand.plus(size / bandwidth)
+                demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))
-            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits))
+            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits, stripes))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
-from scipy.special import gammaln, logsumexp, ndtri
+from scipy.special import gammaln, logsumexp, ndtr, ndtri
 from scipy.stats import expon, gamma
 
 Law = tuple[
@@ -40,6 +40,15 @@ def moments(law: Law) -> tuple[float, float]:
     if kind == "lognormal":
         return x[0], x[0] ** 2 * math.exp(x[1] ** 2)
     return x[0] * x[1] + (1 - x[0]) * x[2], 2 * (x[0] * x[1] ** 2 + (1 - x[0]) * x[2] ** 2)
+
+
+def cumulative(law: Law, x: float) -> float:
+    """P(value <= x) of an exponential or lognormal law."""
+    kind, mean, *rest = law
+    if kind == "exponential":
+        return -math.expm1(-x / mean)
+    assert kind == "lognormal"
+    return float(ndtr((math.log(x / mean) + rest[0] ** 2 / 2) / rest[0]))
 
 
 def resolved_law(law: Law) -> dict[str, Any]:

@@ -181,6 +181,55 @@ def test_equal_instances(simulate: Simulate) -> None:
     contains(responses(phases), 12 / ClosedNetwork([Station("s", 1e-3, servers(1), 4)], 2e-3, 12).throughput)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 5, 20])
+def test_fork_join_of_two(simulate: Simulate, ranks: int) -> None:
+    """Every rank always has a request with a part at each of two servers: the rate is 2N/(2N+1) of one server's.
+
+    The longer queue has all N requests. The shorter one is behind by d = 0 ... N; the walk of d goes up and down at the
+    service rate, from 0 up at twice that, so P(d = 0) = 1/(2N+1), and only where d > 0 does a departure end a request.
+    """
+    visit = {"station": "s", "demand": ("exponential", 1e-3), "stripes": 2}
+    phases = simulate(yaml({"s": station(1, count=2)}, [visit]), ranks, 80_000 // ranks, SEEDS)
+    contains(responses(phases), 1e-3 * (2 * ranks + 1) / 2)
+
+
+@pytest.mark.parametrize("law", [("exponential", 1e-3), ("lognormal", 1e-3, 0.8)], ids=lambda law: law[0])
+def test_a_lone_rank_waits_for_the_last_stripe(simulate: Simulate, law: tuple) -> None:
+    """The mean and the distribution of the longest of 8 parts: F^8."""
+    visit = {"station": "s", "demand": law, "stripes": 8}
+    phases = simulate(yaml({"s": station(1, count=8)}, [visit]), 1, 20_000, SEEDS)
+    for name, q in (("q50", 0.5), ("q95", 0.95)):
+        contains([systems.cumulative(law, t) ** 8 for t in responses(phases, name)], q, slack=RESOLUTION)
+    if law[0] == "exponential":
+        contains(responses(phases), 1e-3 * sum(1 / k for k in range(1, 9)))
+
+
+# ---- bulk transfers
+# -------------------------------------------------------------------------------------------------------
+
+LATENCY = 1e-5
+
+
+@pytest.mark.parametrize(
+    ("links", "servers", "shared"),
+    [
+        ({"node_bandwidth": "8GB/s", "server_bandwidth": "500MB/s"}, 1, 0.5e9),
+        ({"node_bandwidth": "1GB/s", "server_bandwidth": "8GB/s"}, 3, 1e9),
+        ({"node_bandwidth": "9GB/s", "server_bandwidth": "8GB/s", "backbone_bandwidth": "2GB/s"}, 3, 2e9),
+    ],
+    ids=["server", "node", "backbone"],
+)
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_flows_share_the_tightest_link(simulate: Simulate, ranks: int, servers: int, links: dict[str, str], shared: float) -> None:
+    """Ranks of one node fetch 100 MB each at the same time, over and over: each takes N S/B and the latency."""
+    platform = yaml({"s": station(1, count=servers)}, []).replace("  read: {}", "  read: {read: [{transfer: read, station: s}]}")
+    platform += f"network: {{latency: 10us, {', '.join(f'{k}: {v}' for k, v in links.items())}}}\n"
+    phase = simulate(platform, ranks, 20, object_size="100MB")[0]
+    assert phase["latency"]["read"]["min"] == pytest.approx(ranks * 1e8 / shared + LATENCY, rel=RESOLUTION)
+    assert phase["latency"]["read"]["max"] == pytest.approx(ranks * 1e8 / shared + LATENCY, rel=RESOLUTION)
+    assert phase["seconds"] == pytest.approx(20 * (ranks * 1e8 / shared + LATENCY), rel=1e-6)
+
+
 # ---- stalls: a law that holds within a stated accuracy, not exactly
 # ---------------------------------------------------------
 

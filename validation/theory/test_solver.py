@@ -259,7 +259,7 @@ def test_fork_join_of_two() -> None:
     """R2 = (12 - rho)/8 R1 (Flatto & Hahn 1984; Nelson & Tantawi 1988, eq. 6) against the two-queue Markov chain.
 
     A job is in the system while either task is, and both queues serve in order, so jobs in the system = max of the
-    queues. Neither the solver nor the simulator has a fork-join station: this checks the formula alone.
+    queues. The open system, which checks the formula alone; below is the closed one, which the solver has.
     """
     from scipy.sparse import coo_matrix, identity
     from scipy.sparse.linalg import spsolve
@@ -279,6 +279,22 @@ def test_fork_join_of_two() -> None:
         system[0, :] = 1.0
         p = spsolve(system.tocsc(), np.eye(1, size * size)[0])
         assert float(np.dot(p, np.maximum(a, b))) / load == pytest.approx((12 - load) / 8 / (1 - load), rel=EXACT)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 7, 100, 4000])
+def test_closed_fork_join_of_two(ranks: int) -> None:
+    """Against the Markov chain of how far the shorter queue is behind: up and down at rate 1, from 0 up at rate 2."""
+    up, down = np.ones(ranks), np.ones(ranks)
+    up[0] = 2.0
+    logs = np.concatenate(([0.0], np.cumsum(np.log(up / down))))
+    behind = np.exp(logs) / np.exp(logs).sum()
+    platform = resolved({"s": station(1, count=2)}, [{**VISIT, "stripes": 2}])
+    assert solve(platform, ONE, 1, ranks, 0.0, 1).rate == pytest.approx(1e3 * behind[1:].sum(), rel=EXACT)
+
+
+def test_a_lone_fork_waits_for_its_last_part() -> None:
+    platform = resolved({"s": station(1, count=8)}, [{**VISIT, "stripes": 8}])
+    assert response(platform, 1) == pytest.approx(1e-3 * sum(1 / k for k in range(1, 9)), rel=EXACT)
 
 
 def test_same_question_same_answer() -> None:
