@@ -104,6 +104,8 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
     for name, measured in largest.operations.items():
         count = float(measured.get("count", 1)) * ranks / largest.ranks
         for key in NAMES:
+            if measured.get(key) is None:
+                continue
             p, q = _probability(key, float(measured.get("count", 1))), _probability(key, count)
             result[f"{name}.{key}"] = float(measured[key]) * response(q) / before(p)
     return result
@@ -182,7 +184,8 @@ def _checked(points: Sequence[Point]) -> list[Point]:
 
 
 def _latencies(point: Point) -> dict[str, float]:
-    return {f"{name}.{key}": float(values[key]) for name, values in point.operations.items() for key in NAMES}
+    """Those that are known: imported measurements may lack some."""
+    return {f"{name}.{key}": float(values[key]) for name, values in point.operations.items() for key in NAMES if values.get(key) is not None}
 
 
 def _with_scaled_latencies(largest: Point, rate: float, ranks: int, waiting_factor: float) -> Forecast:

@@ -257,9 +257,37 @@ def report(
     print(json.dumps({"report": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
 
 
+@app.command("import", epilog="Example: iocast import fio.json --out runs/fio; iocast import mdw.txt lat-*.csv --nodes 10 --out runs/mistral")
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="Files of one call of one tool, or a result directory (see: iocast list formats).")],
+    out: Annotated[Path, typer.Option(help="Run directory to write; with several runs in the files, a directory of run directories.")],
+    format_: Annotated[Optional[str], typer.Option("--format", help="The tool; by default recognised by content.")] = None,
+    ranks: Annotated[Optional[int], typer.Option(help="Ranks, when the files don't say.")] = None,
+    nodes: Annotated[Optional[int], typer.Option(help="Client nodes, when the files don't say.")] = None,
+    label: Annotated[Optional[str], typer.Option(help="What to call the run in a report.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Turns another tool's results into a run directory; what they don't say is null and named as missing."""
+    from iocast.importers import import_files
+
+    del seed  # nothing is drawn at random; every verb takes it
+    written = import_files(files, out, format_, {"ranks": ranks, "nodes": nodes, "label": label})
+    documents = [read_json(directory / "run.json", "run") for directory in written]
+    if json_:
+        print(json.dumps({"runs": [{"path": str(path), "imported": d["imported"], "warnings": d["warnings"]} for path, d in zip(written, documents, strict=True)]}))
+        return
+    for path, document in zip(written, documents, strict=True):
+        print(f"{path}: {len(document['phases'])} phases of {document['tool']['name']}, {document['placement']['ranks']} ranks.")
+    for warning in dict.fromkeys(w for d in documents for w in d["warnings"]):
+        print(f"  {warning}")
+    for key, why in {k: v for d in documents for k, v in d["imported"]["missing"].items()}.items():
+        print(f"  missing: {key}. {why}")
+
+
 @app.command("list", epilog="Example: iocast list platforms")
 def list_(
-    what: Annotated[str, typer.Argument(help="workloads, patterns, backends, platforms, primitives or campaigns.")],
+    what: Annotated[str, typer.Argument(help="workloads, patterns, backends, platforms, primitives, campaigns or formats.")],
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -273,6 +301,12 @@ def list_(
         for entry in entries:
             read_plan(entry["name"])
         print(json.dumps({"campaigns": entries}) if json_ else "\n".join(f"{e['name']}  {e['summary']}" for e in entries))
+        return
+    if what == "formats":
+        from iocast.importers import all_importers
+
+        formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
+        print(json.dumps({"formats": formats}) if json_ else "\n".join(f"{f['name']}  {f['summary']}; name {f['takes']}" for f in formats))
         return
     program = "iocast-bench" if what == "backends" else "iocast-sim"
     _pass_through([binaries.find(program), "--list", what, *(["--json"] if json_ else [])])

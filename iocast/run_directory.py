@@ -73,7 +73,14 @@ class Run:
     @property
     def placement(self) -> tuple[int, int]:
         """Nodes, ranks per node."""
-        return int(self.json["placement"]["nodes"]), int(self.json["placement"]["ranks_per_node"])
+        where = self.json["placement"]
+        if where["nodes"] is None:
+            raise InputError(f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes.")
+        return int(where["nodes"]), int(where["ranks_per_node"])
+
+    @property
+    def imported(self) -> bool:
+        return bool(self.json.get("source") == "imported")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -90,21 +97,44 @@ class Run:
     @property
     def rate(self) -> float:
         """Operations a second over all repeats of the phase."""
-        return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
+        if all(p["operations"] is not None and p["seconds"] for p in self.phases):
+            return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
+        rates = [p["rate"] for p in self.phases if p["rate"] is not None]
+        if not rates:
+            raise InputError(f"The imported run '{self.path}' has no rate of operations in the phase '{self.phase}'.")
+        return float(sum(rates) / len(rates))
 
     @property
     def errors(self) -> int:
-        return sum(p["errors"] for p in self.phases)
+        """Failed operations; those that a tool did not count are none."""
+        return sum(p["errors"] or 0 for p in self.phases)
 
     def mean(self, tag: str) -> float:
-        counts = [p["latency"][tag]["count"] for p in self.phases]
-        return sum(n * p["latency"][tag]["mean"] for n, p in zip(counts, self.phases, strict=True)) / sum(counts)
+        value = self.quantity(tag, "mean")
+        if value is None:
+            raise InputError(f"The run '{self.path}' has no mean latency of '{tag}' in the phase '{self.phase}'.")
+        return value
 
-    @cached_property
-    def think_overshoot(self) -> float:
-        """Seconds that a think time lasted longer than asked, a mean over all."""
-        thinks = sum(p["operations"] for p in self.phases)
-        return sum(p["think_actual_seconds"] - p["think_asked_seconds"] for p in self.phases) / max(thinks, 1)
+    def quantity(self, tag: str, which: str) -> float | None:
+        """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an imported run that has
+        none from the summaries of its repeats. None when neither says it."""
+        if which != "mean" and f"{self.phase}.{tag}" in self._histograms:
+            found = self.latencies(tag)
+            return found.minimum if which == "min" else found.quantity(which) if which in QUANTITIES else found.quantile(float(f"0.{which[1:]}"))
+        known = [p["latency"].get(tag, {}) for p in self.phases]
+        values = [k.get(which) for k in known]
+        if not values or any(v is None for v in values):
+            return None
+        if which in ("min", "max"):
+            return float(min(values) if which == "min" else max(values))
+        if which == "mean":
+            counts = [k["count"] or 1 for k in known]
+            return float(sum(n * v for n, v in zip(counts, values, strict=True)) / sum(counts))
+        return math.exp(sum(math.log(max(v, NS)) for v in values) / len(values))
+
+    def count(self, tag: str) -> int:
+        """Operations whose latencies are known, or that were counted."""
+        return sum(p["latency"].get(tag, {}).get("count") or 0 for p in self.phases)
 
     def latencies(self, tag: str, phase: str | None = None) -> Latencies:
         """The pooled distribution of an operation ("create") or part ("create.open")."""
@@ -181,7 +211,10 @@ class Point:
         if quantity == "rate":
             return [run.rate for run in self.runs]
         tag, _, which = quantity.rpartition(".")
-        return [run.mean(tag) if which == "mean" else run.latencies(tag).quantity(which) for run in self.runs]
+        values = [run.quantity(tag, which) for run in self.runs]
+        if any(v is None for v in values):
+            raise InputError(f"The runs of {self.name} do not all tell {quantity}.")
+        return [v for v in values if v is not None]
 
     def value(self, quantity: str) -> float:
         """Geometric mean over the runs; for a maximum the largest."""
@@ -190,8 +223,13 @@ class Point:
             return max(seen)
         return math.exp(sum(math.log(max(x, 1e-9)) for x in seen) / len(seen))
 
+    def has(self, quantity: str) -> bool:
+        """Whether every run tells this quantity; imported ones may not."""
+        tag, _, which = quantity.rpartition(".")
+        return quantity == "rate" or all(run.quantity(tag, which) is not None for run in self.runs)
+
     def quantities(self) -> list[str]:
-        return ["rate", *(f"{op}.{which}" for op in self.first.operations for which in QUANTITIES)]
+        return ["rate", *(name for op in self.first.operations for which in QUANTITIES if self.has(name := f"{op}.{which}"))]
 
 
 def group(runs: list[Run]) -> list[Point]:
@@ -205,7 +243,7 @@ def group(runs: list[Run]) -> list[Point]:
     kinds = {run.json["workload"]["pattern"] for run in runs}
     if len(kinds) > 1:
         raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
-    systems = {str(run.json.get("environment", {}).get("filesystem", {}).get("type", "")) for run in runs}
+    systems = {str(((run.json.get("environment") or {}).get("filesystem") or {}).get("type", "")) for run in runs}
     if len(systems) > 1:
         raise InputError(f"These runs come from different file systems ({', '.join(sorted(systems))}); calibrate each by itself.")
     return [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]

@@ -84,6 +84,8 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
     nodes, ranks_per_node = point.first.placement
     rows = []
     for quantity, said in forecast["quantities"].items():
+        if not point.has(quantity):
+            continue
         seen = point.observations(quantity)
         measured = point.value(quantity)
         row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}

@@ -81,7 +81,7 @@ class _Search:
     def build(self, options: list[Option], values: dict[str, float]) -> Document:
         """The platform document of a candidate."""
         document: Document = {"schema_version": 1, "extends": self._extends(), "demands": copy.deepcopy(self.laws)}
-        environment = self.points[0].first.json.get("environment", {})
+        environment = self.points[0].first.json.get("environment") or {}
         for path, fact in self.recipe.measured.items():
             if fact in environment:
                 set_path(document, path, environment[fact])
@@ -221,7 +221,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "ranks": sorted({point.ranks for point in search.points}),
             "waiting_factors": sorted({point.waiting_factor for point in search.points}),
             "workload": search.points[0].first.json["workload"],
-            "environment": search.points[0].first.json.get("environment", {}),
+            "environment": search.points[0].first.json.get("environment") or {},
             "points": [_measured(point) for point in search.points],
         },
         "family": search.recipe.family,
@@ -261,7 +261,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
 def _measured(point: Point) -> Document:
     """What baselines need of a point."""
     latency = {
-        op: {"mean": point.value(f"{op}.mean"), "count": point.first.latencies(op).count} | {q: point.value(f"{op}.{q}") for q in QUANTITIES}
+        op: {"count": point.first.count(op)} | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
     return {"name": point.name, "ranks": point.ranks, "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}

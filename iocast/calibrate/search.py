@@ -71,12 +71,9 @@ class Target:
         names, logs, sigmas = ["rate"], [math.log(point.value("rate"))], [math.hypot(RATE_FLOOR, noise["rate"])]
         for op in point.first.operations:
             for which, floor in SUMMARIES.items():
-                if which == "q25":
-                    values = [run.latencies(op).quantile(0.25) for run in point.runs]
-                elif which == "max":
-                    values = [run.latencies(op).maximum for run in point.runs]
-                else:
-                    values = point.observations(f"{op}.{which}")
+                if not point.has(f"{op}.{which}"):
+                    continue
+                values = point.observations(f"{op}.{which}")
                 names.append(f"{op}.{which}")
                 logs.append(float(np.mean(np.log(values))))
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))

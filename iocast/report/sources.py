@@ -72,7 +72,7 @@ class Run:
 
     @property
     def nodes(self) -> int:
-        return int(self.document["placement"].get("nodes", 1))
+        return int(self.document["placement"].get("nodes") or 1)
 
     @property
     def placement(self) -> tuple[int, int]:
@@ -99,7 +99,7 @@ class Run:
         """All repeats of a phase; without a name of "benchmark", or else of the phase with most operations."""
         wanted = name or "benchmark"
         if name is None and self.phases and not any(p["name"] == wanted for p in self.phases):
-            wanted = max(self.phases, key=lambda p: p.get("operations", 0))["name"]
+            wanted = max(self.phases, key=lambda p: p.get("operations") or 0)["name"]
         return [p for p in self.phases if p["name"] == wanted]
 
     def phase(self, name: str | None = None) -> dict[str, Any] | None:

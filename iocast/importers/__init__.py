@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of other tools as run directories. One file a format: a module here that defines IMPORTER is found by itself.
+
+An importer is two functions: `recognises` looks at one source and says whether it is of this format, by content and never by name; `read`
+turns all sources of a call into records (record.py), one for each run directory. What a format does not say stays None and is named
+in the record's `missing`; nothing is guessed. What it says wrongly or not at all where it must is refused with file and line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iocast.errors import InputError
+from iocast.importers.record import Record, write_record
+from iocast.importers.source import Source
+from iocast.strict_yaml import allowed_sentence
+
+
+@dataclass(frozen=True)
+class Importer:
+    name: str
+    summary: str  # one line: which output of which tool
+    takes: str  # what to name on the command line
+    recognises: Callable[[Source], bool]
+    read: Callable[[Sequence[Source]], list[Record]]
+
+
+def all_importers() -> dict[str, Importer]:
+    """Every IMPORTER of this package's modules, by name."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        importer = getattr(importlib.import_module(f"{__name__}.{module.name}"), "IMPORTER", None)
+        if importer is not None:
+            found[importer.name] = importer
+    return found
+
+
+def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, told: dict[str, Any] | None = None) -> list[Path]:
+    """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold several runs.
+
+    `told` is what the user knows and the files don't say: `ranks`, `nodes`, `label`.
+
+    @return the run directories
+    @raises InputError with file and line for what can't be understood; nothing is written then"""
+    if out.exists():
+        raise InputError(f"The output directory '{out}' exists already; name a new one, nothing is overwritten.")
+    importers = all_importers()
+    if format_ is not None and format_ not in importers:
+        raise InputError(f"There is no format '{format_}'. {allowed_sentence(format_, sorted(importers))}")
+    sources = [Source(path) for path in paths]
+    chosen = importers[format_] if format_ is not None else _recognise(sources, importers)
+    records = _read(chosen, sources)
+    if not records:
+        raise InputError(f"{sources[0].path}:1: there is no result in it; {chosen.name} may have ended before its first one.")
+    for record in records:
+        record.complete(chosen.name, sources, told or {})
+    directories = [out] if len(records) == 1 else [out / record.name for record in records]
+    if len(set(directories)) < len(directories):
+        directories = [out / f"{number}-{record.name}" for number, record in enumerate(records, start=1)]
+    for record, directory in zip(records, directories, strict=True):
+        write_record(record, directory)
+    return directories
+
+
+def _read(importer: Importer, sources: Sequence[Source]) -> list[Record]:
+    try:
+        return importer.read(sources)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        if isinstance(error, InputError):
+            raise
+        # Other people's JSON can be built in any way; what is not where the tool writes it is bad input, not a fault here.
+        raise InputError(f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error}).") from error
+
+
+def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> Importer:
+    """The one format of all sources."""
+    said = {}
+    for source in sources:
+        matching = [importer for importer in importers.values() if importer.recognises(source)]
+        if not matching:
+            known = ", ".join(sorted(importers))
+            where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
+            raise InputError(f"{where}: this is no output of a tool that can be imported, or its beginning is missing. Known: {known}; --format overrides.")
+        if len(matching) > 1:
+            raise InputError(f"{source.path}:1: this could be {' or '.join(m.name for m in matching)}; say which with --format.")
+        said[matching[0].name] = source
+    if len(said) > 1:
+        raise InputError(f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in said.items())}); import each by itself.")
+    return importers[next(iter(said))]

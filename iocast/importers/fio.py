@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fio's JSON and JSON+ (--output-format=json+): rates, and with the plus whole latency distributions.
+
+Jobs of one group run at the same time and are one phase; a new group begins after `stonewall` or `new_group`. Latencies are total latencies
+(lat_ns) where fio kept their bins (lat_percentiles=1), else completion latencies (clat_ns). A bin is named by its middle; fio's bins are
+at most 1.6 % wide (stat.h, FIO_IO_U_PLAT_BITS).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from iocast.importers import Importer
+from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
+from iocast.importers.source import Source
+
+OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim", "sync": "fsync"}
+ENGINES = {"filecreate": {"read": "create", "write": "create"}, "filestat": {"read": "stat"}, "filedelete": {"read": "unlink"}}
+PERCENTILES = {"q25": "25.000000", "q50": "50.000000", "q75": "75.000000", "q90": "90.000000", "q95": "95.000000", "q99": "99.000000", "q999": "99.900000"}
+
+
+def recognises(source: Source) -> bool:
+    return '"fio version"' in source.head
+
+
+def read(sources: Sequence[Source]) -> list[Record]:
+    return [_read_one(source) for source in sources]
+
+
+def _read_one(source: Source) -> Record:
+    values = source.json_values()
+    line, document = next(((n, v) for n, v in values if "fio version" in v), (1, {}))
+    jobs = document.get("jobs") or [job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"]
+    if not jobs:
+        raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
+    shared = document.get("global options") or {}
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for job in jobs:
+        groups.setdefault(int(job.get("groupid", 0)), []).append(job)
+    phases = [_phase(source, line, group, shared) for _, group in sorted(groups.items())]
+    record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"))
+    record.ranks = max(_processes(group, shared) for group in groups.values())
+    hosts = {job.get("hostname") for job in jobs if job.get("hostname")}
+    record.nodes = len(hosts) or 1
+    if record.ranks % record.nodes:
+        record.nodes = None
+    options = {**shared, **(jobs[0].get("job options") or {})}
+    record.parameters = {str(k): v for k, v in options.items()}
+    if "timestamp_ms" in document:
+        record.started = None
+        record.missing["started"] = "fio prints the time of its end only."
+        ended = datetime.fromtimestamp(document["timestamp_ms"] / 1000, timezone.utc)
+        record.environment = {"hosts": sorted(hosts), "ended": ended.isoformat().replace("+00:00", "Z")}
+    depth = int(str(options.get("iodepth", "1")) or 1)
+    if depth > 1:
+        record.warnings.append(f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks.")
+    if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(phase.more["latency_of"] == "total" for phase in phases):
+        record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
+    if not any(latency.counts for phase in phases for latency in phase.latency.values()):
+        record.missing["latency.hlog"] = "fio writes its latency bins with --output-format=json+ only; there are percentiles."
+    record.missing |= {
+        "command": "fio prints its options, not its command line.",
+        "seed": "fio's output does not name it.",
+        "phases[].timeline": "fio's JSON has no time line.",
+        "phases[].slowest": "fio's JSON has no single operations.",
+        "phases[].start_seconds": "fio prints no start of a group; groups are placed one after the other.",
+    }
+    place_one_after_the_other(phases)
+    return record
+
+
+def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int:
+    """Jobs of a group; with group_reporting fio prints one entry for all of them."""
+    first = {**shared, **(group[0].get("job options") or {})}
+    if len(group) == 1 and str(first.get("group_reporting", "0")) != "0":
+        return int(first.get("numjobs", 1))
+    return len(group)
+
+
+def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase:
+    title = "+".join(dict.fromkeys(str(job.get("jobname", "job")) for job in group))
+    # Tags and file names are made of it.
+    name = "".join(c if c.isalnum() or c in "-_+" else "-" for c in title)
+    engine = str({**shared, **(group[0].get("job options") or {})}.get("ioengine", ""))
+    phase = Phase(name, errors=0)
+    data, seconds, bytes_moved = {}, 0.0, 0.0
+    for theirs, op in OPERATIONS.items():
+        op = ENGINES.get(engine, {}).get(theirs, op)
+        parts = [job[theirs] for job in group if isinstance(job.get(theirs), dict) and job[theirs].get("total_ios")]
+        if not parts:
+            continue
+        count = sum(int(part["total_ios"]) for part in parts)
+        seconds = max(seconds, *(float(part.get("runtime", 0)) / 1000 for part in parts))
+        bytes_moved += sum(float(part.get("io_bytes", 0)) for part in parts)
+        if theirs != "sync":
+            data[op] = count
+        phase.counts[op] = count
+        latency, kind = _latency(source, line, parts, count)
+        if latency is not None:
+            phase.latency[op] = latency
+            phase.more.setdefault("latency_of", kind)
+    phase.more.setdefault("latency_of", None)
+    if not phase.counts:
+        raise source.refuse(line, f"the jobs '{title}' did no operation")
+    # fio's runtimes are whole milliseconds; a job's own rates say no more.
+    phase.seconds = seconds or None
+    phase.operations = sum(phase.counts.values())
+    phase.rate = phase.operations / seconds if seconds else sum(float(j[t].get("iops", 0)) for j in group for t in ("read", "write", "trim")) or None
+    phase.more["bytes_per_second"] = bytes_moved / seconds if seconds else None
+    phase.errors = sum(int(job.get("total_err", 0) or (1 if job.get("error") else 0)) for job in group)
+    ends = [float(job["job_runtime"]) / 1000 for job in group if job.get("job_runtime")]
+    if len(ends) == len(group) and _processes(group, shared) == len(group):
+        phase.rank_seconds = ends
+        phase.balance = min(ends) / max(ends)
+    return phase
+
+
+def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int) -> tuple[Latency | None, str | None]:
+    """The pooled distribution of some jobs, from bins if all have them; else percentiles of a single job, or only mean and extremes."""
+    for key, kind in (("lat_ns", "total"), ("clat_ns", "completion")):
+        known = [part[key] for part in parts if isinstance(part.get(key), dict) and part[key].get("max", 0) > 0]
+        if len(known) != len(parts):
+            continue
+        if key == "lat_ns" and not all("bins" in one or "percentile" in one for one in known):
+            binned = [part.get("clat_ns", {}) for part in parts]
+            if all("bins" in one or "percentile" in one for one in binned):
+                continue
+        weights = [int(one.get("N", part["total_ios"])) for one, part in zip(known, parts, strict=True)]
+        exact = {
+            "mean": sum(n * float(one["mean"]) for n, one in zip(weights, known, strict=True)) / max(sum(weights), 1) * 1e-9,
+            "min": min(float(one["min"]) for one in known) * 1e-9,
+            "max": max(float(one["max"]) for one in known) * 1e-9,
+        }
+        if all(one.get("bins") for one in known):
+            counts: Counter[int] = Counter()
+            for one in known:
+                for value, n in one["bins"].items():
+                    counts[int(source.number(str(value), line, "a latency bin"))] += int(source.number(str(n), line, "a latency bin's count"))
+            return Latency.of_counts(counts, **exact), kind
+        if len(known) == 1 and "percentile" in known[0]:
+            table = known[0]["percentile"]
+            exact |= {ours: float(table[theirs]) * 1e-9 for ours, theirs in PERCENTILES.items() if theirs in table}
+        return Latency(count, exact), kind
+    return None, None
+
+
+IMPORTER = Importer("fio", "JSON and JSON+ output of fio", "the file of --output with --output-format=json+", recognises, read)

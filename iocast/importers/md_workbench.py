@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""md-workbench (standalone and in IOR): its text output, with its latency files if there are any.
+
+Every version since 2016 prints one line a phase, "<phase> <values>", and with --process-reports one more a rank, "<rank>: <phase> ...".
+Values are written "25.5s 100000 obj 3919.7 obj/s" by the early versions and "max:25.50s objects:100000 rate:3919.7 obj/s" by the later
+ones (src/md-workbench.c, print_p_stat). "obj/s" of the benchmark phase counts iterations, each of which is a stat, a read, a delete and a
+create (read-only: a stat and a read). Latency files are "<prefix>-<waiting factor>-<iteration>-<operation>[-all].csv".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from iocast.importers import Importer
+from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
+from iocast.importers.source import Source
+
+PHASE_LINE = re.compile(r"^(?:(?P<rank>\d+): )?(?P<phase>precreate|benchmark|cleanup) (?=process max:|\d)(?P<rest>.*)$")
+ERRORS = re.compile(r"\((\d+) errs(!!!)?\)")
+QUANTILES = re.compile(r"(read|stat|create|delete)\(([^)]*)\)")
+QUANTILE_NAMES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
+HEADER = re.compile(r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ \S+)")
+OPTION = re.compile(r"^[ \t]+([a-z][a-z-]*?)(?:=(.*))?$")
+LATENCY_FILE = re.compile(
+    r"^(?P<prefix>.*?)(?:-(?P<factor>\d+\.\d+))?(?:-(?P<iteration>\d+))?-(?P<op>precreate|cleanup|create|read|stat|delete)(?P<all>-all)?(?:-(?P<rank>\d+))?\.csv$"
+)
+
+NAMES = {  # the tool's options and iocast's parameters of the same pattern
+    "data-sets": "datasets", "precreate-per-set": "objects", "obj-per-proc": "iterations", "object-size": "object_size",
+    "offset": "offset", "iterations": "repeats", "waiting-time": "waiting_factor", "start-item": "start_index", "start-index": "start_index",
+}  # fmt: skip
+SHORT = {"D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time"}
+OPERATIONS = {"create": "create", "read": "read", "stat": "stat", "delete": "unlink", "precreate": "create", "cleanup": "unlink"}
+NOT_TOLD = {
+    "seed": "md-workbench draws nothing at random.",
+    "environment": "md-workbench does not say where it ran.",
+    "phases[].think_asked_seconds": "md-workbench does not record its think times.",
+    "phases[].think_actual_seconds": "md-workbench does not record its think times.",
+    "phases[].errors_by_operation": "md-workbench adds up all errors.",
+}
+
+
+def recognises(source: Source) -> bool:
+    if _is_latency_file(source):
+        return True
+    return any(PHASE_LINE.match(line) or HEADER.match(line) for line in source.head.splitlines())
+
+
+def _is_latency_file(source: Source) -> bool:
+    return not source.is_directory and source.head.split("\n", 1)[0].strip() == "time,runtime"
+
+
+def read(sources: Sequence[Source]) -> list[Record]:
+    traces = [source for source in sources if _is_latency_file(source)]
+    texts = [source for source in sources if source not in traces]
+    if len(texts) > 1:
+        raise texts[1].refuse(1, f"one import takes one output of md-workbench, and '{texts[0].path}' is one already; import each by itself")
+    record = _read_text(texts[0]) if texts else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
+    record.missing |= NOT_TOLD
+    if not texts:
+        record.missing["workload.parameters"] = "Latency files do not say with which options md-workbench ran; name its text output as well."
+    if traces:
+        _add_traces(record, traces, whole=bool(texts))
+    else:
+        record.missing["phases[].timeline"] = "md-workbench writes single operations only with --latency; name its latency files as well."
+        record.missing["phases[].slowest"] = record.missing["phases[].timeline"]
+    place_one_after_the_other(record.phases)
+    return _by_waiting_factor(record)
+
+
+def _by_waiting_factor(record: Record) -> list[Record]:
+    """One record for each waiting factor: --adaptive-waiting runs the benchmark phase with eight of them, printed with two digits."""
+    exact = {0.06: 0.0625, 0.12: 0.125, 0.13: 0.125}
+    benchmarks = [phase for phase in record.phases if phase.name == "benchmark"]
+    for phase in benchmarks:
+        factor = phase.more.pop("waiting_factor", 0.0)
+        phase.more["waiting_factor"] = exact.get(factor, factor)
+    factors = list(dict.fromkeys(phase.more["waiting_factor"] for phase in benchmarks))
+    if len(factors) == 1 and factors[0] > 0:
+        record.parameters["waiting_factor"] = record.parameters.get("waiting_factor") or factors[0]
+    if len(factors) < 2:
+        return [record]
+    made = []
+    for factor in factors:
+        own = [p for p in record.phases if p.more.get("waiting_factor", factors[0]) == factor]
+        for repeat, phase in enumerate((p for p in own if p.name == "benchmark"), start=1):
+            phase.repeat = repeat
+        made.append(replace(record, name=f"t{factor:g}", phases=own, parameters=record.parameters | {"waiting_factor": factor}, missing=dict(record.missing)))
+    return made
+
+
+def _read_text(source: Source) -> Record:
+    record = Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
+    options = _options(source, record)
+    read_only = "read-only" in options
+    reports: dict[int, dict[int, float]] = {}  # phase number -> rank -> seconds
+    for number, line in enumerate(source.lines, start=1):
+        found = PHASE_LINE.match(line)
+        if found is None:
+            continue
+        values = _values(source, number, found["rest"])
+        if found["rank"] is None:
+            phase = _phase(source, number, found["phase"], found["rest"], values, read_only, options)
+            if phase.name == "benchmark":
+                phase.repeat = 1 + sum(p.name == "benchmark" for p in record.phases)
+            record.phases.append(phase)
+        elif record.phases:
+            reports.setdefault(len(record.phases) - 1, {})[int(found["rank"])] = _seconds(values)
+    if not record.phases:
+        raise source.refuse_cut("the first phase's result")
+    if "version" in options and not any(line.startswith("Total runtime:") for line in source.lines):
+        raise source.refuse_cut("'Total runtime'")
+    source.require_last_line()
+    for number, ranks in reports.items():
+        if sorted(ranks) != list(range(len(ranks))):
+            absent = next(r for r in range(len(ranks) + 1) if r not in ranks)
+            raise source.refuse(len(source.lines), f"the report of rank {absent} is missing, though there are reports of other ranks")
+        record.phases[number].rank_seconds = [ranks[r] for r in range(len(ranks))]
+        first, last = min(ranks.values()), max(ranks.values())
+        record.phases[number].balance = first / last if last else None
+    if not reports:
+        record.missing["phases[].rank_seconds"] = "md-workbench prints the end of each rank only with --process-reports."
+    record.parameters = _parameters(options)
+    record.ranks = _ranks(record, options)
+    if not any(phase.latency for phase in record.phases):
+        record.missing["phases[].latency"] = "This version of md-workbench prints no latencies."
+    else:
+        record.missing["phases[].latency.*.mean"] = "md-workbench prints quantiles (minimum, 25, 50, 75, 90, 99 %, maximum), no mean."
+    if any((phase.errors or 0) > 0 for phase in record.phases):
+        record.warnings.append(
+            "Operations failed. md-workbench counts only iterations whose read succeeded in its rate, and its latency quantiles may hold values that were never measured."
+        )
+    if int(options.get("stonewall-timer") or 0) > 0:
+        record.warnings.append("A stonewall timer ended the benchmark phase: ranks may have done different amounts of work.")
+    return record
+
+
+def _options(source: Source, record: Record) -> dict[str, str]:
+    """The options as the header prints them, or as the command line has them."""
+    options: dict[str, str] = {}
+    for line in source.lines:
+        if PHASE_LINE.match(line):
+            break
+        if line.startswith("Args: "):
+            record.command = Source.words(line[6:])
+            options |= _from_command(record.command)
+        elif header := HEADER.match(line):
+            record.version = header["version"]
+            record.started = header["time"].replace(" ", "T")
+            record.missing["started (zone)"] = "md-workbench prints the local time without its zone."
+            options |= {"version": header["version"], "total objects": header["objects"]}
+        elif option := OPTION.match(line):
+            options[option[1]] = option[2] or ""
+    return options
+
+
+def _from_command(command: list[str]) -> dict[str, str]:
+    found = {}
+    for one in command[1:]:
+        if long := re.match(r"^--([a-z-]+)(?:=(.*))?$", one):
+            found[long[1]] = long[2] or ""
+        elif (short := re.match(r"^-([A-Za-z])=?(.*)$", one)) and short[1] in SHORT:
+            found[SHORT[short[1]]] = short[2]
+    return found
+
+
+def _parameters(options: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for theirs, ours in NAMES.items():
+        try:
+            found[ours] = float(options[theirs]) if ours == "waiting_factor" else int(options[theirs])
+        except (KeyError, ValueError):
+            continue
+    if found:
+        found["read_only"] = "read-only" in options
+        found.setdefault("waiting_factor", 0.0)
+        found["phases"] = ",".join(p for p in ("precreate", "benchmark", "cleanup") if f"run-{p}" in options) or "precreate,benchmark,cleanup"
+    return found
+
+
+def _ranks(record: Record, options: dict[str, str]) -> int | None:
+    """From the reports of ranks, or from counts that are a known multiple of the ranks."""
+    reported = [len(p.rank_seconds) for p in record.phases if p.rank_seconds]
+    if reported:
+        return reported[0]
+    told = record.parameters
+    datasets = told.get("datasets")
+    if not datasets:
+        return None
+    if "total objects" in options and "iterations" in told and "objects" in told:
+        each = datasets * (told["iterations"] * told.get("repeats", 3) + told["objects"])
+        if each and int(options["total objects"]) % each == 0:
+            return int(options["total objects"]) // each
+    for phase in record.phases:
+        made = phase.counts.get("mkdir") or phase.counts.get("rmdir")
+        if made and made % datasets == 0 and not phase.errors:
+            return made // datasets
+    return None
+
+
+def _values(source: Source, line: int, rest: str) -> dict[str, float]:
+    """Every value of a phase line by its name or unit, whatever the version's way of writing."""
+    found: dict[str, float] = {}
+    ways = [
+        ("seconds", r"^(?:process max:)?([\d.]+)s\b"), ("first", r"\bmin: ?([\d.]+)s"), ("dsets", r"(?:dsets: ?(\d+)|(\d+) dsets?\b(?!/s))"),
+        ("objects", r"(?:objects: ?(\d+)|(\d+) obj\b(?!/s))"), ("iops", r"([\d.]+) iops/s"), ("objects per second", r"([\d.]+) obj/s"),
+        ("MiB/s", r"([\d.]+) M[iI]?[Bb]/s"), ("factor", r"waiting_factor:([\d.]+)"), ("op-max", r"op-max:([\d.e+-]+)s"),
+    ]  # fmt: skip
+    for name, pattern in ways:
+        if match := re.search(pattern, rest):
+            found[name] = source.number(next(g for g in match.groups() if g is not None), line, name)
+    for name in ("seconds", "objects", "objects per second"):
+        if name not in found:
+            raise source.refuse(line, f"this result has no {name}; the line was cut off")
+    return found
+
+
+def _seconds(values: dict[str, float]) -> float:
+    """Early versions print seconds with one digit; the rate says them better."""
+    printed = values["seconds"]
+    return values["objects"] / values["objects per second"] if printed < 100 and values["objects per second"] > 0 else printed
+
+
+def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, float], read_only: bool, options: dict[str, str]) -> Phase:
+    seconds, objects = _seconds(values), int(values["objects"])
+    errors = ERRORS.search(rest)
+    if errors is None and "quiet" not in options and "q" not in options:
+        raise source.refuse(line, "this result has no number of errors; the line was cut off")
+    phase = Phase(name, seconds=seconds, errors=int(errors[1]) if errors else 0)
+    if name == "benchmark":
+        operations = ("stat", "read") if read_only else ("stat", "read", "unlink", "create")
+        phase.counts = {op: objects for op in operations}
+        if read_only:
+            phase.more["read_only"] = True
+    elif name == "precreate":
+        phase.counts = {"mkdir": int(values.get("dsets", 0)), "create": objects}
+    else:
+        phase.counts = {"unlink": objects, "rmdir": int(values.get("dsets", 0))}
+    phase.counts = {op: count for op, count in phase.counts.items() if count}
+    phase.operations = sum(phase.counts.values())
+    phase.rate = phase.operations / seconds if seconds else None
+    if "first" in values and values["first"] > 0 and values["seconds"] > 0:
+        balance = re.search(r"balance: ?([\d.]+)", rest)
+        phase.balance = float(balance[1]) / 100 if balance else values["first"] / values["seconds"]
+    if "MiB/s" in values:
+        phase.more["bytes_per_second"] = values["MiB/s"] * 2**20
+    if "factor" in values:
+        phase.more["waiting_factor"] = values["factor"]
+    for op, inside in QUANTILES.findall(rest):
+        texts = [text.strip().removesuffix("s") for text in inside.split(",")]
+        if len(texts) != len(QUANTILE_NAMES):
+            raise source.refuse(line, f"the latencies of {op} are {len(texts)} values instead of {len(QUANTILE_NAMES)}; the line was cut off")
+        known = {name: source.number(text, line, f"{name} of {op}") for name, text in zip(QUANTILE_NAMES, texts, strict=True)}
+        phase.latency[OPERATIONS[op]] = Latency(phase.counts.get(OPERATIONS[op]), known)
+    return phase
+
+
+@dataclass
+class _Traces:
+    """The latency files of one operation in one phase: one file of all ranks, or files of single ranks."""
+
+    of_all: Source | None = None
+    of_rank: dict[int, Source] = field(default_factory=dict)
+
+    def add(self, source: Source, of_all: bool, rank: int) -> None:
+        before = self.of_all or (self.of_rank.get(rank) if not of_all else next(iter(self.of_rank.values()), None))
+        if before is not None:
+            raise source.refuse(1, f"'{before.path}' holds the latencies of the same operation and phase")
+        if of_all:
+            self.of_all = source
+        else:
+            self.of_rank[rank] = source
+
+    def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Starts, latencies and ranks; files of all ranks do not name them."""
+        if self.of_all is not None:
+            return *_read_trace(self.of_all), None
+        parts = [(rank, *_read_trace(source)) for rank, source in sorted(self.of_rank.items())]
+        return (
+            np.concatenate([start for _, start, _ in parts]),
+            np.concatenate([seconds for _, _, seconds in parts]),
+            np.concatenate([np.full(len(start), rank) for rank, start, _ in parts]),
+        )
+
+
+def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
+    """Latency files into the phases that they belong to; phases of their own when there is no text output."""
+    grouped: dict[tuple[str, int, float], dict[str, _Traces]] = {}
+    for source in sources:
+        name = LATENCY_FILE.match(source.path.name)
+        if name is None:
+            raise source.refuse(1, "the name of a latency file says which operation it holds ('PREFIX-0.00-0-create-all.csv'), and this one does not")
+        kind = name["op"] if name["op"] in ("precreate", "cleanup") else "benchmark"
+        key = (kind, int(name["iteration"] or 0) if kind == "benchmark" else 0, float(name["factor"] or 0) if kind == "benchmark" else 0.0)
+        grouped.setdefault(key, {}).setdefault(OPERATIONS[name["op"]], _Traces()).add(source, name["all"] is not None, int(name["rank"] or 0))
+    order = ["precreate", "benchmark", "cleanup"]
+    for (kind, iteration, factor), files in sorted(grouped.items(), key=lambda g: (order.index(g[0][0]), g[0][1:])):
+        traces = {op: trace.read() for op, trace in files.items()}
+        if whole:
+            phase = _phase_of(record, kind, iteration, factor)
+            if phase is None:
+                any_file = next(iter(files.values()))
+                source = any_file.of_all or next(iter(any_file.of_rank.values()))
+                raise source.refuse(1, f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to")
+        else:
+            phase = Phase(kind, repeat=iteration + 1 if kind == "benchmark" else 0, more={"waiting_factor": factor} if factor else {})
+            phase.seconds = max(float((start + seconds).max()) for start, seconds, _ in traces.values())
+            phase.operations = sum(len(seconds) for _, seconds, _ in traces.values())
+            phase.rate = phase.operations / phase.seconds
+            record.phases.append(phase)
+            record.missing["phases[].errors"] = "Latency files do not say which operations failed."
+        phase.add_trace({op: (start, seconds) for op, (start, seconds, _) in traces.items()}, {op: ranks for op, (_, _, ranks) in traces.items() if ranks is not None})
+        ranks = sorted({rank for trace in files.values() for rank in trace.of_rank})
+        if ranks and len(ranks) < (record.ranks or len(ranks) + 1):
+            phase.more["latency_of_ranks"] = ranks
+            said = "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time lines and slowest operations are theirs."
+            if said not in record.warnings:
+                record.warnings.append(said)
+
+
+def _phase_of(record: Record, kind: str, iteration: int, factor: float) -> Phase | None:
+    """File names have two digits of the factor."""
+    same = [p for p in record.phases if p.name == kind]
+    if kind == "benchmark":
+        default = record.parameters.get("waiting_factor", 0.0)
+        same = [p for p in same if abs(float(p.more.get("waiting_factor", default)) - factor) < 0.006]
+    return same[iteration] if iteration < len(same) else None
+
+
+def _read_trace(source: Source) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and latencies in seconds; md-workbench writes latencies with five digits."""
+    try:
+        rows = np.loadtxt(source.lines[1:], delimiter=",", ndmin=2)
+        if rows.shape[1:] == (2,) and len(rows) and np.isfinite(rows).all() and (rows >= 0).all() and source.text.endswith("\n"):
+            return rows[:, 0], rows[:, 1]
+    except ValueError:
+        pass
+    for number, line in enumerate(source.lines[1:], start=2):
+        cells = line.split(",")
+        if len(cells) != 2:
+            raise source.refuse(number, f"this line has {len(cells)} values instead of a time and a runtime; the file may have been cut off")
+        if min(source.number(cell, number, "a time") for cell in cells) < 0:
+            raise source.refuse(number, "a time is negative")
+    raise source.refuse_cut("the end of a line" if len(source.lines) > 1 else "the first operation")
+
+
+IMPORTER = Importer(
+    "md-workbench",
+    "text output and latency files of md-workbench, standalone since 2016 and in IOR",
+    "the standard output, and the files written with --latency",
+    recognises,
+    read,
+)

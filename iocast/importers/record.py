@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an importer hands over, and how it becomes a run directory (docs/run-directory.md, "Imported runs")."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from iocast.errors import InputError, RunError
+from iocast.files import SCHEMA_VERSION
+from iocast.importers.source import Source
+
+HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
+QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
+SUMMARY = ("mean", "min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
+MOST_BINS = 512
+MOST_SLOW = 200
+
+
+@dataclass
+class Latency:
+    """What is known of an operation's latencies: in seconds; `counts` by nanoseconds when the whole distribution is known."""
+
+    count: int | None = None
+    known: dict[str, float] = field(default_factory=dict)  # of SUMMARY and q90
+    counts: Counter[int] = field(default_factory=Counter)
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[int, int], **exact: float | None) -> Latency:
+        """From a histogram; `exact` are mean, min and max when they are known better than its bins are wide."""
+        made = cls(sum(counts.values()), counts=Counter(counts))
+        values = sorted(counts)
+        sums = list(accumulate(counts[v] for v in values))
+        for name, q in QUANTILES.items():
+            made.known[name] = values[min(int(np.searchsorted(sums, q * sums[-1] - 1e-9)), len(values) - 1)] * 1e-9
+        made.known["mean"] = sum(v * n for v, n in counts.items()) / sums[-1] * 1e-9
+        made.known["min"], made.known["max"] = values[0] * 1e-9, values[-1] * 1e-9
+        made.known.update({k: v for k, v in exact.items() if v is not None})
+        return made
+
+    @classmethod
+    def of_values(cls, seconds: Iterable[float]) -> Latency:
+        return cls.of_counts(Counter(np.maximum(np.rint(np.asarray(list(seconds)) * 1e9), 1).astype(np.int64).tolist()))
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"count": self.count}
+        shown |= {name: self.known.get(name) for name in SUMMARY}
+        if "q90" in self.known:
+            shown["q90"] = self.known["q90"]
+        return shown
+
+    def encoded(self) -> tuple[float, str]:
+        """Largest value in milliseconds and the HdrHistogram as the log has it."""
+        histogram = HdrHistogram(1, HIGHEST_NS, 3)
+        for value, count in self.counts.items():
+            histogram.record_value(min(max(int(value), 1), HIGHEST_NS), int(count))
+        return max(self.counts) * 1e-6, histogram.encode().decode()
+
+
+@dataclass
+class Phase:
+    """A phase of a run. Everything that the source does not say stays None."""
+
+    name: str
+    repeat: int = 0
+    start_seconds: float | None = None
+    seconds: float | None = None
+    operations: int | None = None
+    errors: int | None = None
+    rate: float | None = None  # operations a second
+    latency: dict[str, Latency] = field(default_factory=dict)  # by operation or operation.part
+    counts: dict[str, int] = field(default_factory=dict)  # operations that have no latencies, by name
+    rank_seconds: list[float] | None = None
+    balance: float | None = None
+    timeline: dict[str, Any] | None = None
+    slowest: list[dict[str, Any]] | None = None
+    more: dict[str, Any] = field(default_factory=dict)  # further keys of the phase
+
+    def add_trace(self, traces: Mapping[str, tuple[np.ndarray, np.ndarray]], ranks: Mapping[str, np.ndarray] | None = None) -> None:
+        """Whole distributions, time line and slowest operations from single operations: by operation their starts and latencies, in
+        seconds since the phase began."""
+        ends = max(float((start + seconds).max()) for start, seconds in traces.values())
+        width = 2.0**-6
+        while ends >= MOST_BINS * width:
+            width *= 2
+        self.timeline = {"bin_seconds": width}
+        slow = []
+        for op, (start, seconds) in traces.items():
+            self.latency[op] = Latency.of_values(seconds)
+            bins = ((start + seconds) / width).astype(int)
+            count = np.bincount(bins)
+            sums = np.bincount(bins, weights=seconds)
+            most = np.zeros(len(count))
+            np.maximum.at(most, bins, seconds)
+            mean = np.divide(sums, count, out=np.zeros(len(count)), where=count > 0)
+            self.timeline[op] = {"count": count.tolist(), "mean": mean.tolist(), "max": most.tolist()}
+            longest = np.argsort(seconds)[::-1][:MOST_SLOW]
+            rank = ranks[op] if ranks and op in ranks else None
+            slow += [
+                {
+                    "op": op, "rank": int(rank[i]) if rank is not None else None, "start": float(start[i]), "seconds": float(seconds[i]),
+                    "dataset": None, "object": None,
+                }
+                for i in longest
+            ]  # fmt: skip
+        self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MOST_SLOW]
+
+    def as_json(self) -> dict[str, Any]:
+        latency = {op: known.as_json() for op, known in self.latency.items()}
+        for op, count in self.counts.items():
+            latency.setdefault(op, Latency(count).as_json())
+        # The sum of all response times is known only when every operation has a count and a mean.
+        terms = [(v["count"], v["mean"]) for op, v in latency.items() if "." not in op]
+        whole = bool(terms) and all(n is not None and m is not None for n, m in terms) and sum(n for n, _ in terms) == self.operations
+        return {
+            "name": self.name,
+            "repeat": self.repeat,
+            "start_seconds": self.start_seconds,
+            "seconds": self.seconds,
+            "operations": self.operations,
+            "errors": self.errors,
+            "rate": self.rate,
+            "balance": self.balance,
+            "responding_seconds": sum(n * m for n, m in terms) if whole else None,
+            "think_asked_seconds": None,
+            "think_actual_seconds": None,
+            "latency": latency,
+            "errors_by_operation": None,
+            "timeline": self.timeline,
+            "slowest": self.slowest,
+            "rank_seconds": self.rank_seconds,
+            **self.more,
+        }
+
+
+@dataclass
+class Record:
+    """One run as its tool tells it."""
+
+    name: str  # for the directory, when there are several
+    tool: str
+    phases: list[Phase]
+    pattern: str = ""  # iocast's name of the workload when there is one of its kind, else the tool's name
+    version: str | None = None
+    command: list[str] | None = None
+    started: str | None = None  # ISO 8601, with a zone if that is known
+    parameters: dict[str, Any] = field(default_factory=dict)
+    ranks: int | None = None
+    nodes: int | None = None
+    environment: dict[str, Any] | None = None
+    missing: dict[str, str] = field(default_factory=dict)  # key of run.json -> why it is null, a finished sentence
+    warnings: list[str] = field(default_factory=list)
+    label: str = ""
+    imported: dict[str, Any] = field(default_factory=dict)
+
+    def complete(self, format_: str, sources: Sequence[Source], told: Mapping[str, Any]) -> None:
+        """Adds what the user told; refuses what can't be without."""
+        for key in ("ranks", "nodes"):
+            given, own = told.get(key), getattr(self, key)
+            if given is None:
+                continue
+            if own is not None and own != given:
+                raise InputError(f"{sources[0].path}:1: the file says {own} {key}, --{key} says {given}; leave the option out.")
+            setattr(self, key, given)
+        if self.ranks is None:
+            raise InputError(f"{sources[0].path}:1: the file does not say on how many ranks {self.tool} ran; say so with --ranks.")
+        if self.ranks < 1 or (self.nodes is not None and (self.nodes < 1 or self.ranks % self.nodes)):
+            raise InputError(f"{sources[0].path}:1: {self.ranks} ranks can't be spread evenly over {self.nodes} nodes; correct --ranks or --nodes.")
+        if self.nodes is None:
+            self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; --nodes tells."
+        self.label = str(told.get("label") or self.label or self.name)
+        files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
+        self.imported = {"format": format_, "files": files, "missing": self.missing}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "run",
+            "source": "imported",
+            "tool": {"name": self.tool, "version": self.version},
+            "command": self.command,
+            "label": self.label,
+            "started": self.started,
+            "seed": None,
+            "workload": {"name": self.pattern or self.tool, "pattern": self.pattern or self.tool, "parameters": self.parameters},
+            "placement": {
+                "ranks": self.ranks, "nodes": self.nodes,
+                "ranks_per_node": self.ranks // self.nodes if self.ranks and self.nodes else None,
+            },
+            "environment": self.environment,
+            "imported": self.imported,
+            "warnings": self.warnings,
+            "status": "complete",
+            "phases": [phase.as_json() for phase in self.phases],
+        }  # fmt: skip
+
+
+def place_one_after_the_other(phases: Sequence[Phase]) -> None:
+    """Start times of phases that ran in this order without a stated pause: each begins where the one before ended."""
+    at: float | None = 0.0
+    for phase in phases:
+        if phase.start_seconds is None:
+            phase.start_seconds = at
+        at = phase.start_seconds + phase.seconds if phase.start_seconds is not None and phase.seconds is not None else None
+
+
+def write_record(record: Record, out: Path) -> None:
+    """The run directory, whole or not at all."""
+    log = [
+        "#[HdrHistogram log, format version 1.3; values in nanoseconds; tag = phase.operation[.part]]",
+        "#[StartTime: 0.000 (seconds since the start of the run)]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    for phase in record.phases:
+        for op, latency in phase.latency.items():
+            if latency.counts:
+                largest, encoded = latency.encoded()
+                log.append(f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},{largest:.3f},{encoded}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+        try:
+            (fresh / "latency.hlog").write_text("\n".join(log) + "\n")
+            (fresh / "run.json").write_text(json.dumps(record.as_json(), indent=1, allow_nan=False) + "\n")
+            fresh.chmod(0o755)
+            os.rename(fresh, out)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise RunError(f"The run directory '{out}' can't be written: {error.strerror}.") from error

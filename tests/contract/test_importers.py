@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every importer must do with every sample of its format; a new importer needs a folder in tests/samples."""
+
+import itertools
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iocast.errors import InputError
+from iocast.importers import all_importers, import_files
+from iocast.importers.source import Source
+from iocast.report.sources import read_sources
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+IMPORTERS = all_importers()
+LISTED = [(name, path) for name in IMPORTERS for path in sorted((SAMPLES / name).iterdir()) if not path.name.startswith("lat-")]
+TOLD = {"ranks": None, "nodes": None, "label": None}
+PHASE_KEYS = {
+    "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds", "think_asked_seconds",
+    "think_actual_seconds", "latency", "errors_by_operation", "timeline", "slowest", "rank_seconds",
+}  # fmt: skip
+
+
+def numbers(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        return [n for v in value.values() for n in numbers(v)]
+    if isinstance(value, list):
+        return [n for v in value for n in numbers(v)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def runs(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(p.read_text()) for p in sorted(out.rglob("run.json"))]
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_every_importer_has_a_sample(name: str) -> None:
+    assert any((SAMPLES / name).iterdir())
+    assert IMPORTERS[name].summary and IMPORTERS[name].takes
+
+
+@pytest.mark.parametrize(("name", "sample"), LISTED, ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_samples_are_recognised_as_theirs_alone(name: str, sample: Path) -> None:
+    assert [i.name for i in IMPORTERS.values() if i.recognises(Source(sample))] == [name]
+
+
+@pytest.mark.parametrize(("name", "sample"), LISTED, ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path) -> None:
+    written = import_files([sample], tmp_path / "run", None, TOLD)
+    assert written and all((path / "latency.hlog").is_file() for path in written)
+    for run in runs(tmp_path / "run"):
+        assert run["kind"] == "run" and run["source"] == "imported" and run["status"] == "complete" and run["imported"]["format"] == name
+        assert run["placement"]["ranks"] >= 1 and run["phases"]
+        assert all(math.isfinite(n) for n in numbers(run)) and all(n >= 0 for phase in run["phases"] for n in numbers(phase))
+        missing = run["imported"]["missing"]
+        assert all(why.endswith(".") for why in missing.values()) and all(w.endswith(".") for w in run["warnings"])
+        for phase in run["phases"]:
+            assert set(phase) >= PHASE_KEYS
+            assert phase["rate"] is not None or phase.get("bytes_per_second") is not None
+            if phase["rate"] is not None and phase["operations"] and phase["seconds"]:
+                assert phase["rate"] == pytest.approx(phase["operations"] / phase["seconds"], rel=0.02, abs=1)
+            # What is null is said to be missing.
+            for key in ("timeline", "slowest", "errors", "operations"):
+                if phase[key] is None and not (key == "operations" and phase["name"].startswith("tree")):
+                    assert any(f"phases[].{key}" in m for m in missing), (key, missing)
+    # The report's reader takes it, and the histograms say what the summaries say.
+    for run in read_sources(written).runs:
+        for (phase_name, op), distribution in run.distributions.items():
+            stated = [p["latency"][op] for p in run.phases if p["name"] == phase_name]
+            assert distribution.total == sum(s["count"] for s in stated)
+            if len(stated) == 1:
+                assert distribution.quantiles([0.5])[0] == pytest.approx(stated[0]["q50"], rel=2e-3)
+
+
+@pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in LISTED if s.is_file()], ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_path: Path) -> None:
+    """Cut anywhere, a file is refused with its line, or what remains says the same."""
+    import_files([sample], tmp_path / "whole", name, TOLD)
+    whole = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / "whole")]
+    content = sample.read_bytes()
+    places = random.Random(1).sample(range(len(content)), min(60, len(content)))
+    for number, place in enumerate([*places, *range(len(content) - 12, len(content))]):
+        cut = tmp_path / sample.name
+        cut.write_bytes(content[:place])
+        try:
+            import_files([cut], tmp_path / str(number), name, TOLD)
+        except InputError as error:
+            assert str(cut) in str(error) and ":" in str(error) and str(error).endswith("."), error
+            assert not (tmp_path / str(number)).exists()
+            continue
+        said = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
+        complete_phases = [[phase for phase in run["phases"]] for run in whole]
+        if name == "elbencho":  # each phase is appended by itself: earlier ones are whole
+            assert all(any(phase in phases for phases in complete_phases) for run in said for phase in run["phases"])
+        else:
+            assert said == whole, place
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_rubbish_is_refused(name: str, tmp_path: Path) -> None:
+    rubbish = {"empty": b"", "binary": bytes(range(256)) * 20, "words": b"hello\nworld\n", "json": b'{"a": 1}\n', "brace": b"{\n"}
+    for title, content in rubbish.items():
+        file = tmp_path / title
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=str(file)):
+            import_files([file], tmp_path / "out", name, TOLD)
+        with pytest.raises(InputError, match=str(file)):
+            import_files([file], tmp_path / "out", None, TOLD)
+    assert not (tmp_path / "out").exists()
+
+
+def test_formats_are_not_mixed_up(tmp_path: Path) -> None:
+    """Every sample read as every other format is refused."""
+    for (name, sample), other in itertools.product(LISTED, IMPORTERS):
+        if other != name:
+            with pytest.raises(InputError):
+                import_files([sample], tmp_path / "out", other, TOLD)
+
+
+def test_directories_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    sample = SAMPLES / "fs_mark" / "verbose.txt"
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        import_files([sample], tmp_path / "there", None, TOLD)
+    copy = tmp_path / "copy.txt"
+    shutil.copy(sample, copy)
+    import_files([copy], tmp_path / "run", None, TOLD)
+    assert {p.name for p in tmp_path.iterdir()} == {"there", "copy.txt", "run"}
