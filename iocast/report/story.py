@@ -291,7 +291,7 @@ def warnings(sources: Sources) -> list[str]:
     for run in sources.runs:
         if run.document.get("status") != "complete":
             found.append(f"The run {run.name} is {run.document.get('status', 'of unknown status')} and not complete.")
-        errors = sum(p.get("errors", 0) for p in run.phases)
+        errors = sum(p.get("errors") or 0 for p in run.phases)
         if errors:
             found.append(f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here.")
     found += _of_runs(sources.runs)

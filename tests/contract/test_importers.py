@@ -14,6 +14,7 @@ import pytest
 from iocast.errors import InputError
 from iocast.importers import all_importers, import_files
 from iocast.importers.source import Source
+from iocast.report.page import write_numbers
 from iocast.report.sources import read_sources
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
@@ -68,7 +69,8 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
             for key in ("timeline", "slowest", "errors", "operations"):
                 if phase[key] is None and not (key == "operations" and phase["name"].startswith("tree")):
                     assert any(f"phases[].{key}" in m for m in missing), (key, missing)
-    # The report's reader takes it, and the histograms say what the summaries say.
+    write_numbers(written, tmp_path / "report.json")
+    # The histograms say what the summaries say.
     for run in read_sources(written).runs:
         for (phase_name, op), distribution in run.distributions.items():
             stated = [p["latency"][op] for p in run.phases if p["name"] == phase_name]
