@@ -123,7 +123,7 @@ def _runs(sources: Sources, simulated: bool) -> str:
     known = [] if simulated else file_systems(sources)
     where = f" on {', '.join(known)}" if known else ""
     scale = units.ranks(ranks[0]) if len(ranks) == 1 else f"{ranks[0]:,} to {units.ranks(ranks[-1])}"
-    operations = sum(p.get("operations", 0) for r in runs for p in r.phases)
+    operations = sum(p.get("operations") or 0 for r in runs for p in r.phases)
     workload = ", ".join(dict.fromkeys(r.workload for r in runs))
     number = "one run" if len(runs) == 1 else f"{len(runs)} runs"
     return f"{workload}{where} in {number} of {scale}, {units.count(operations)} operations in all."
@@ -317,7 +317,7 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
     return {
         "runs": len(sources.runs),
         "ranks": sorted({r.ranks for r in sources.runs}),
-        "operations": sum(p.get("operations", 0) for p in phases),
+        "operations": sum(p.get("operations") or 0 for p in phases),
         "rates": [p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")],
         "largest_fitted_ranks": _largest_fitted(sources),
         "compared_ranks": best.ranks if best else None,

@@ -11,23 +11,24 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
+from iocast.errors import InputError
+from iocast.importers import import_files
+
 Iocast = Callable[..., CompletedProcess[str]]
 SAMPLES = REPOSITORY / "tests" / "samples"
 
 
-def imported(iocast: Iocast, out: Path, *arguments: str | Path) -> dict[str, Any]:
-    done = iocast("import", *arguments, "--out", out, "--json")
-    assert done.returncode == 0, done.stderr
-    (run,) = json.loads(done.stdout)["runs"]
-    return json.loads((Path(run["path"]) / "run.json").read_text())
+def imported(out: Path, *files: Path, ranks: int | None = None, nodes: int | None = None) -> dict[str, Any]:
+    (path,) = import_files(files, out, None, {"ranks": ranks, "nodes": nodes})
+    return json.loads((path / "run.json").read_text())
 
 
 def phases(run: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [p for p in run["phases"] if p["name"] == name]
 
 
-def test_md_workbench_of_2017(iocast: Iocast, tmp_path: Path) -> None:
-    run = imported(iocast, tmp_path / "run", SAMPLES / "md-workbench" / "mistral-2017.txt", "--nodes", "5")
+def test_md_workbench_of_2017(tmp_path: Path) -> None:
+    run = imported(tmp_path / "run", SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=5)
     assert run["placement"] == {"ranks": 50, "nodes": 5, "ranks_per_node": 10}  # the file tells 50 by its counts
     assert run["workload"]["pattern"] == "md-workbench"
     assert run["workload"]["parameters"] | {"phases": ""} == {
@@ -44,8 +45,8 @@ def test_md_workbench_of_2017(iocast: Iocast, tmp_path: Path) -> None:
     assert run["started"].startswith("2017-07-")
 
 
-def test_md_workbench_reports_of_ranks(iocast: Iocast, tmp_path: Path) -> None:
-    run = imported(iocast, tmp_path / "run", SAMPLES / "md-workbench" / "sandy9-2016.txt")
+def test_md_workbench_reports_of_ranks(tmp_path: Path) -> None:
+    run = imported(tmp_path / "run", SAMPLES / "md-workbench" / "sandy9-2016.txt")
     assert run["placement"]["ranks"] == 2 and run["placement"]["nodes"] is None and "placement.nodes" in run["imported"]["missing"]
     first = phases(run, "benchmark")[0]
     # 10000 objects at 618.0 and 576.8 a second
@@ -53,9 +54,9 @@ def test_md_workbench_reports_of_ranks(iocast: Iocast, tmp_path: Path) -> None:
     assert first["balance"] == pytest.approx(576.8 / 618.0)
 
 
-def test_md_workbench_with_latency_files(iocast: Iocast, tmp_path: Path) -> None:
+def test_md_workbench_with_latency_files(tmp_path: Path) -> None:
     files = sorted((SAMPLES / "md-workbench").glob("lat-*.csv"))
-    run = imported(iocast, tmp_path / "run", SAMPLES / "md-workbench" / "mistral-current.txt", *files)
+    run = imported(tmp_path / "run", SAMPLES / "md-workbench" / "mistral-current.txt", *files)
     (benchmark,) = phases(run, "benchmark")
     assert set(benchmark["latency"]) == {"stat", "read", "unlink", "create"}
     lines = (SAMPLES / "md-workbench" / "lat-0.00-0-create.csv").read_text().splitlines()[1:]
@@ -68,7 +69,7 @@ def test_md_workbench_with_latency_files(iocast: Iocast, tmp_path: Path) -> None
     assert sum(benchmark["timeline"]["create"]["count"]) == 100
     assert benchmark["latency_of_ranks"] == [0] and any("some ranks only" in w for w in run["warnings"])
     # Without the files, the quantiles that the text has; what it has not is null.
-    run = imported(iocast, tmp_path / "text", SAMPLES / "md-workbench" / "mistral-current.txt")
+    run = imported(tmp_path / "text", SAMPLES / "md-workbench" / "mistral-current.txt")
     (benchmark,) = phases(run, "benchmark")
     create = benchmark["latency"]["create"]
     assert create["q25"] < create["q50"] < create["q75"] < create["q90"] < create["q99"] < create["max"]
@@ -76,37 +77,36 @@ def test_md_workbench_with_latency_files(iocast: Iocast, tmp_path: Path) -> None
     assert benchmark["balance"] == pytest.approx(0.995, abs=0.001)
 
 
-def test_md_workbench_adaptive_waiting_gives_a_run_a_factor(iocast: Iocast, tmp_path: Path) -> None:
+def test_md_workbench_adaptive_waiting_gives_a_run_a_factor(tmp_path: Path) -> None:
     lines = (SAMPLES / "md-workbench" / "mistral-current.txt").read_text().splitlines()
     (number,) = [i for i, line in enumerate(lines) if line.startswith("benchmark")]
     waited = [lines[number].replace(" (0 errs)", f" waiting_factor:{factor} (0 errs)") for factor in ("0.06", "0.12", "4.00")]
     (tmp_path / "out.txt").write_text("\n".join([*lines[: number + 1], *waited, *lines[number + 1 :]]) + "\n")
-    done = iocast("import", tmp_path / "out.txt", "--out", tmp_path / "runs")
-    assert done.returncode == 0, done.stderr
+    import_files([tmp_path / "out.txt"], tmp_path / "runs")
     factors = {p.name: json.loads((p / "run.json").read_text())["workload"]["parameters"]["waiting_factor"] for p in (tmp_path / "runs").iterdir()}
     assert factors == {"t0": 0.0, "t0.0625": 0.0625, "t0.125": 0.125, "t4": 4.0}
 
 
-def test_mdtest(iocast: Iocast, tmp_path: Path) -> None:
-    run = imported(iocast, tmp_path / "run", SAMPLES / "mdtest" / "archer-own-directories.log")
+def test_mdtest(tmp_path: Path) -> None:
+    run = imported(tmp_path / "run", SAMPLES / "mdtest" / "archer-own-directories.log")
     assert run["placement"] == {"ranks": 24, "nodes": 1, "ranks_per_node": 24} and run["tool"] == {"name": "mdtest", "version": "1.9.3"}
     assert {p["name"]: p["rate"] for p in run["phases"]} == {
         "file-creation": 1032.005, "file-stat": 4725.497, "file-removal": 563.824, "tree-creation": 122.957, "tree-removal": 5.527,
     }  # fmt: skip
     assert run["phases"][0]["operations"] == 1048560 and run["phases"][0]["seconds"] == pytest.approx(1048560 / 1032.005)
     assert run["workload"]["parameters"] == {"items": 43690, "own_directory": True, "files_only": True, "stride": 24}
-    shared = imported(iocast, tmp_path / "shared", SAMPLES / "mdtest" / "archer-shared-file.log")
+    shared = imported(tmp_path / "shared", SAMPLES / "mdtest" / "archer-shared-file.log")
     assert shared["phases"][0]["rate"] == 579.067 and shared["phases"][0]["operations"] is None
-    verbose = imported(iocast, tmp_path / "verbose", SAMPLES / "mdtest" / "verbose.log")
+    verbose = imported(tmp_path / "verbose", SAMPLES / "mdtest" / "verbose.log")
     assert [(p["repeat"], p["rate"]) for p in phases(verbose, "file-creation")] == [(1, 4000.0), (2, 3200.0)]
     (removal,) = phases(verbose, "file-removal")  # told by the summary only
     assert removal["rate"] == 8000 and removal["rate_over_repeats"] == {"repeats": 2, "mean": 8000, "min": 7000, "max": 9000, "standard_deviation": 1414.214}
     assert not phases(verbose, "file-read")
 
 
-def test_ior(iocast: Iocast, tmp_path: Path) -> None:
-    text = imported(iocast, tmp_path / "text", SAMPLES / "ior" / "beegfs.txt")
-    document = imported(iocast, tmp_path / "json", SAMPLES / "ior" / "beegfs.json")
+def test_ior(tmp_path: Path) -> None:
+    text = imported(tmp_path / "text", SAMPLES / "ior" / "beegfs.txt")
+    document = imported(tmp_path / "json", SAMPLES / "ior" / "beegfs.json")
     for run in (text, document):
         assert run["placement"] == {"ranks": 48, "nodes": 2, "ranks_per_node": 24}
         write, read = run["phases"]
@@ -117,40 +117,40 @@ def test_ior(iocast: Iocast, tmp_path: Path) -> None:
     assert {k: text[k] for k in ("phases", "placement")} == {k: document[k] for k in ("phases", "placement")}
 
 
-def test_io500(iocast: Iocast, tmp_path: Path) -> None:
-    run = imported(iocast, tmp_path / "run", SAMPLES / "io500" / "tianhe")
+def test_io500(tmp_path: Path) -> None:
+    run = imported(tmp_path / "run", SAMPLES / "io500" / "tianhe")
     assert run["placement"] == {"ranks": 5280, "nodes": 480, "ranks_per_node": 11}  # from the output of a phase beside the results
     (easy,), (find,), (ior,) = phases(run, "mdtest-easy-write"), phases(run, "find"), phases(run, "ior-hard-write")
     assert easy["rate"] == pytest.approx(1_099_180) and find["rate"] == pytest.approx(1_603_000)
     assert ior["bytes_per_second"] == pytest.approx(31.87 * 2**30) and ior["rate"] == pytest.approx(31.87 * 2**30 / 47008)
     assert easy["start_seconds"] == 333.0
     summary = SAMPLES / "io500" / "tianhe" / "result_summary.txt"
-    refused = iocast("import", summary, "--out", tmp_path / "file")
-    assert refused.returncode == 2 and "--ranks" in refused.stderr
-    assert imported(iocast, tmp_path / "file", summary, "--ranks", "5280", "--nodes", "480")["placement"]["ranks_per_node"] == 11
+    with pytest.raises(InputError, match="--ranks"):
+        imported(tmp_path / "file", summary)
+    assert imported(tmp_path / "file", summary, ranks=5280, nodes=480)["placement"]["ranks_per_node"] == 11
 
 
-def test_elbencho(iocast: Iocast, tmp_path: Path) -> None:
-    run = imported(iocast, tmp_path / "run", SAMPLES / "elbencho" / "cori-gpu.csv")
+def test_elbencho(tmp_path: Path) -> None:
+    run = imported(tmp_path / "run", SAMPLES / "elbencho" / "cori-gpu.csv")
     assert run["placement"] == {"ranks": 4, "nodes": 4, "ranks_per_node": 1}
     mkdirs, write = run["phases"]
     assert mkdirs["rate"] == 5547 and mkdirs["latency"]["mkdir"] | {"count": 0} == pytest.approx(
         dict.fromkeys(("q25", "q50", "q75", "q95", "q99", "q999")) | {"count": 0, "min": 192e-6, "mean": 203e-6, "max": 214e-6}
     )
     assert write["rate"] == 2788 and write["operations"] == 306992 and write["balance"] == pytest.approx(84135 / 110109)
-    document = imported(iocast, tmp_path / "json", SAMPLES / "elbencho" / "cori-gpu.json")
+    document = imported(tmp_path / "json", SAMPLES / "elbencho" / "cori-gpu.json")
     latency = document["phases"][0]["latency"]["pwrite"]
     assert latency["mean"] == 588e-6 and latency["max"] == 4958e-6 and latency["q50"] == pytest.approx((512 * 608) ** 0.5 * 1e-6, rel=1e-3)
 
 
-def test_fio(iocast: Iocast, tmp_path: Path) -> None:
+def test_fio(tmp_path: Path) -> None:
     """What is here now: two jobs at a time, then one."""
     (tmp_path / "files").mkdir()
     command = ["fio", f"--directory={tmp_path}/files", "--size=1m", "--output-format=json+", f"--output={tmp_path}/fio.json", "--lat_percentiles=1",
                "--name=mixed", "--rw=randrw", "--bs=4k", "--numjobs=2", "--name=later", "--stonewall", "--rw=write", "--bs=64k", "--fsync=4"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     fio = json.loads((tmp_path / "fio.json").read_text())
-    run = imported(iocast, tmp_path / "run", tmp_path / "fio.json")
+    run = imported(tmp_path / "run", tmp_path / "fio.json")
     mixed, later = run["phases"]
     assert run["placement"]["ranks"] == 2 and (mixed["name"], later["name"]) == ("mixed", "later")
     told = [job["read"] for job in fio["jobs"] if job["jobname"] == "mixed"]
@@ -161,44 +161,51 @@ def test_fio(iocast: Iocast, tmp_path: Path) -> None:
     # fio's own percentiles are those of its bins.
     own = fio["jobs"][2]["write"]["lat_ns"]["percentile"]["95.000000"] * 1e-9
     assert later["latency"]["pwrite"]["q95"] == pytest.approx(own, rel=0.02)
-    page = iocast("report", tmp_path / "run", "--out", tmp_path / "page.html")
-    assert page.returncode == 0, page.stderr
 
 
-def test_fs_mark_and_postmark(iocast: Iocast, tmp_path: Path) -> None:
+def test_fs_mark_and_postmark(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     # It has no room for a long directory's name.
     command = ["fs_mark", "-d", "files", "-n", "50", "-s", "3900", "-t", "2", "-S", "1", "-L", "2", "-v"]
     mark = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     (tmp_path / "mark.txt").write_text(mark.stdout)
-    run = imported(iocast, tmp_path / "mark", tmp_path / "mark.txt")
+    run = imported(tmp_path / "mark", tmp_path / "mark.txt")
     assert [p["operations"] for p in run["phases"]] == [100, 100] and run["placement"]["ranks"] == 2
     assert {"create.open", "create.write", "create.close", "fsync"} <= set(run["phases"][0]["latency"])
     commands = f"set location {tmp_path}/files\nset number 200\nset transactions 500\nrun\nquit\n"
     postmark = subprocess.run(["postmark"], input=commands, check=True, capture_output=True, text=True)
     (tmp_path / "postmark.txt").write_text(postmark.stdout)
-    run = imported(iocast, tmp_path / "postmark", tmp_path / "postmark.txt")
+    run = imported(tmp_path / "postmark", tmp_path / "postmark.txt")
     (transactions,) = phases(run, "transactions")
     counts = {op: v["count"] for op, v in transactions["latency"].items()}
     # Each of 500 transactions reads or appends, and creates or deletes; one on a file that is gone does nothing of the first.
     assert transactions["operations"] == sum(counts.values()) and 480 <= counts["create"] + counts["unlink"] <= 500 and 480 <= counts["read"] + counts["append"] <= 500
     (create,), (delete,) = phases(run, "create"), phases(run, "delete")
     assert create["operations"] == 200 and delete["operations"] == 200 + counts["create"] - counts["unlink"]
-    page = iocast("report", tmp_path / "mark", tmp_path / "postmark", "--out", tmp_path / "page.html")
-    assert page.returncode == 0, page.stderr
 
 
-def test_refusals_of_the_command_line(iocast: Iocast, tmp_path: Path) -> None:
+def test_the_command_line(iocast: Iocast, tmp_path: Path) -> None:
+    done = iocast("import", SAMPLES / "fio" / "two-groups.json", "--out", tmp_path / "run", "--label", "mine", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["runs"][0]["imported"]["format"] == "fio"
+    page = iocast("report", tmp_path / "run", "--out", tmp_path / "page.html")
+    assert page.returncode == 0 and "mine" in (tmp_path / "page.html").read_text(), page.stderr
+    assert {f["name"] for f in json.loads(iocast("list", "formats", "--json").stdout)["formats"]} >= {"fio", "mdtest", "io500"}
+
+
+def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     sample = SAMPLES / "fs_mark" / "verbose.txt"
 
-    def refused(*arguments: str | Path) -> str:
-        done = iocast("import", *arguments, "--out", tmp_path / "out")
-        assert done.returncode == 2 and "Traceback" not in done.stderr and not (tmp_path / "out").exists(), done.stderr
-        return done.stderr
+    def refused(*files: Path, format_: str | None = None, **told: int) -> str:
+        with pytest.raises(InputError) as error:
+            import_files(files, tmp_path / "out", format_, told)
+        assert not (tmp_path / "out").exists()
+        return str(error.value)
 
-    assert "Did you mean 'fs_mark'" in refused(sample, "--format", "fsmark")
-    assert "says 2 ranks, --ranks says 3" in refused(sample, "--ranks", "3")
+    assert "Did you mean 'fs_mark'" in refused(sample, format_="fsmark")
+    assert "says 2 ranks, --ranks says 3" in refused(sample, ranks=3)
     assert "different tools" in refused(sample, SAMPLES / "postmark" / "report.txt")
-    assert "evenly" in refused(SAMPLES / "md-workbench" / "mistral-2017.txt", "--nodes", "7")
+    assert "evenly" in refused(SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=7)
     (tmp_path / "cut.txt").write_text((SAMPLES / "md-workbench" / "mistral-current.txt").read_text()[:900])
-    assert "cut.txt:" in refused(tmp_path / "cut.txt")
+    done = iocast("import", tmp_path / "cut.txt", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "cut.txt:" in done.stderr and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
