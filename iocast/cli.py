@@ -285,6 +285,22 @@ def import_(
         print(f"  missing: {key}. {why}")
 
 
+@app.command(epilog="Example: iocast export runs/a runs/b --format parquet --out runs.parquet")
+def export(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories.")],
+    format_: Annotated[str, typer.Option("--format", help="csv, parquet, openmetrics, or md-workbench (the text that its scripts parse).")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Writes every number of runs, histograms and time lines included, for other programs."""
+    from iocast.export import export as write
+
+    del seed  # nothing is drawn at random; every verb takes it
+    write(runs, format_, out)
+    print(json.dumps({"export": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
+
+
 @app.command("list", epilog="Example: iocast list platforms")
 def list_(
     what: Annotated[str, typer.Argument(help="workloads, patterns, backends, platforms, primitives, campaigns or formats.")],

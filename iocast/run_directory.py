@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -149,25 +150,32 @@ class Run:
 
     @cached_property
     def _histograms(self) -> dict[str, HdrHistogram]:
-        path = self.path / "latency.hlog"
         pooled: dict[str, HdrHistogram] = {}
-        try:
-            lines = path.read_text().splitlines()
-        except OSError as error:
-            raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
-        for number, line in enumerate(lines, start=1):
-            if not line.startswith("Tag="):
-                continue
-            try:
-                tag, _start, _length, _max, encoded = line[4:].split(",")
-                histogram = HdrHistogram.decode(encoded)
-            except Exception as error:
-                raise InputError(f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off.") from error
+        for tag, _, histogram in read_log(self.path / "latency.hlog"):
             if tag in pooled:
                 pooled[tag].add(histogram)
             else:
                 pooled[tag] = histogram
         return pooled
+
+
+def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
+    """Every interval of a latency.hlog in order: tag ("phase.operation[.part]"), start in seconds, histogram in nanoseconds.
+
+    @raises InputError with the line that can't be read"""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.startswith("Tag="):
+            continue
+        try:
+            tag, start, _length, _max, encoded = line[4:].split(",")
+            histogram = HdrHistogram.decode(encoded)
+        except Exception as error:
+            raise InputError(f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off.") from error
+        yield tag, float(start), histogram
 
 
 def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:

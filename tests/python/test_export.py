@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports hold all of a run: what other programs' readers read back is equal."""
+
+import csv
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import astuple
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from programs import REPOSITORY
+
+from iocast.errors import InputError
+from iocast.export import COLUMNS, Row, export, rows_of
+from iocast.importers import import_files
+from iocast.run_directory import Run, read_log
+
+Iocast = Callable[..., CompletedProcess[str]]
+SAMPLES = REPOSITORY / "tests" / "samples"
+
+
+@pytest.fixture(scope="module")
+def run(simulate: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run with three benchmark phases."""
+    out = tmp_path_factory.mktemp("export") / "run"
+    settings = [a for s in ("datasets=2", "objects=60", "iterations=60", "repeats=3") for a in ("--set", s)]
+    simulate("local", "--ppn", "3", "--out", out, "--label", 'a "quoted", \\ label', *settings)
+    return out
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An imported run, in which much is missing."""
+    (path,) = import_files([SAMPLES / "fio" / "two-groups.json"], tmp_path_factory.mktemp("export") / "fio")
+    return path
+
+
+def test_the_table_holds_the_whole_run(run: Path) -> None:
+    rows = list(rows_of(run))
+    document = json.loads((run / "run.json").read_text())
+    by = {(r.phase, r.repeat, r.operation, r.quantity): r.value for r in rows if r.at is None and r.rank is None}
+    for phase in document["phases"]:
+        assert by[phase["name"], phase["repeat"], "", "rate"] == phase["rate"]
+        for op, latency in phase["latency"].items():
+            assert by[phase["name"], phase["repeat"], op, "latency_q99"] == latency["q99"]
+            counts = [r for r in rows if (r.phase, r.repeat, r.operation, r.quantity) == (phase["name"], phase["repeat"], op, "latency_count")]
+            assert sum(r.value for r in counts) == latency["count"]
+    ends = [r.value for r in rows if r.quantity == "rank_seconds"]
+    assert ends == [s for phase in document["phases"] for s in phase["rank_seconds"]]
+    assert sum(r.value for r in rows if r.quantity == "latency_count" and "." not in r.operation) == sum(p["operations"] for p in document["phases"])
+
+
+def test_csv_and_parquet_read_back_equal(run: Path, foreign: Path, tmp_path: Path) -> None:
+    rows = [*rows_of(run), *rows_of(foreign)]
+    types = [str, str, str, int, int, str, int, str, str, int, float, float]
+    export([run, foreign], "csv", tmp_path / "runs.csv")
+    with (tmp_path / "runs.csv").open(newline="") as file:
+        header, *lines = csv.reader(file)
+    assert tuple(header) == COLUMNS
+    empty = {i for i, name in enumerate(COLUMNS) if name in ("nodes", "rank", "at")}
+    assert [Row(*(None if cell == "" and i in empty else types[i](cell) for i, cell in enumerate(line))) for line in lines] == rows
+    export([run, foreign], "parquet", tmp_path / "runs.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "runs.parquet")
+    assert tuple(table.column_names) == COLUMNS
+    assert [Row(**line) for line in table.to_pylist()] == rows
+
+
+def test_openmetrics_reads_back_equal(run: Path, foreign: Path, tmp_path: Path) -> None:
+    """By the format's own reader: every row, and every histogram bucket."""
+    rows = [*rows_of(run), *rows_of(foreign)]
+    export([run, foreign], "openmetrics", tmp_path / "runs.txt")
+    seen, buckets = set(), defaultdict(list)
+    for family in text_string_to_metric_families((tmp_path / "runs.txt").read_text()):
+        for sample in family.samples:
+            labels = dict(sample.labels)
+            if family.type == "histogram":
+                if sample.name.endswith("_bucket") and labels["le"] != "+Inf":
+                    le = labels.pop("le")
+                    buckets[tuple(sorted(labels.items()))].append((float(le), sample.value))
+                continue
+            seen.add((family.name, tuple(sorted(labels.items())), sample.value))
+    expected, counts = set(), defaultdict(list)
+    for row in rows:
+        labels = {n: str(v) for n, v in zip(COLUMNS, astuple(row), strict=True) if v not in (None, "") and n not in ("quantity", "value")}
+        if row.quantity == "latency_count":
+            counts[tuple(sorted((n, v) for n, v in labels.items() if n != "at"))].append((row.at, row.value))
+        else:
+            expected.add(("iocast_" + row.quantity, tuple(sorted(labels.items())), row.value))
+    assert seen == expected
+    differences = {k: [(le, n - before) for (le, n), before in zip(v, [0, *(n for _, n in v)], strict=False)] for k, v in buckets.items()}
+    assert differences == counts
+
+
+def test_md_workbench_text_is_what_its_script_takes_apart(run: Path, tmp_path: Path) -> None:
+    export([run], "md-workbench", tmp_path / "out.txt")
+    text = (tmp_path / "out.txt").read_text()
+    document = json.loads((run / "run.json").read_text())
+    # As results-in-db.py does: a header of "\tkey=value" lines up to the second empty line, then one match a result.
+    header = text.split("\n\n")[0].splitlines()[1:]
+    told = dict(line.strip().split("=") for line in header if "=" in line)
+    assert told["obj-per-proc"] == "60" and told["data-sets"] == "2"
+    result = re.compile(r"^(?:(\d+): )?([a-z]+).* ([0-9.]+) obj/s.*?(?: ([0-9.]+) Mib/s)? \((\d+) errs")
+    found = [m.groups() for line in text.splitlines() if (m := result.match(line))]
+    benchmarks = [p for p in document["phases"] if p["name"] == "benchmark"]
+    whole = [float(f[2]) for f in found if f[0] is None and f[1] == "benchmark"]
+    assert whole == pytest.approx([p["latency"]["read"]["count"] / p["seconds"] for p in benchmarks], abs=0.06)
+    assert len([f for f in found if f[0] is not None]) == 3 * len(document["phases"]) and {f[4] for f in found} == {"0"}
+
+
+def test_md_workbench_text_comes_back(run: Path, tmp_path: Path) -> None:
+    """Exported and imported, the run says the same as far as the text can."""
+    export([run], "md-workbench", tmp_path / "out.txt")
+    (path,) = import_files([tmp_path / "out.txt"], tmp_path / "back", None, {"nodes": 1})
+    before, after = json.loads((run / "run.json").read_text()), json.loads((path / "run.json").read_text())
+    assert after["placement"] == before["placement"]
+    for name in ("datasets", "objects", "iterations", "object_size", "offset", "repeats", "waiting_factor", "read_only"):
+        assert after["workload"]["parameters"][name] == before["workload"]["parameters"][name]
+    assert [p["name"] for p in after["phases"]] == [p["name"] for p in before["phases"]]
+    for a, b in zip(after["phases"], before["phases"], strict=True):
+        assert a["operations"] == b["operations"] and a["rate"] == pytest.approx(b["rate"], rel=1e-4) and a["balance"] == pytest.approx(b["balance"], rel=1e-2)
+        for op, latency in b["latency"].items():
+            if op in ("stat", "read", "create", "unlink"):
+                assert {q: a["latency"][op][q] for q in ("min", "q25", "q50", "q75", "q99", "max")} == pytest.approx(
+                    {q: latency[q] for q in ("min", "q25", "q50", "q75", "q99", "max")}, rel=1e-4
+                )
+
+
+def test_log_and_reader_agree(run: Path) -> None:
+    pooled = Run(run)
+    total = sum(h.get_total_count() for tag, _, h in read_log(run / "latency.hlog") if tag == "benchmark.create")
+    assert pooled.latencies("create").count == total
+
+
+def test_refusals(iocast: Iocast, run: Path, foreign: Path, tmp_path: Path) -> None:
+    done = iocast("export", run, "--format", "parqet", "--out", tmp_path / "x")
+    assert done.returncode == 2 and "Did you mean 'parquet'" in done.stderr
+    done = iocast("export", run, "--format", "csv", "--out", tmp_path / "x.csv", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["bytes"] == (tmp_path / "x.csv").stat().st_size
+    for runs, format_, words in (([run], "csv", "exists already"), ([tmp_path], "parquet", "no run.json"), ([foreign], "md-workbench", "workload fio")):
+        with pytest.raises(InputError, match=words):
+            export(runs, format_, tmp_path / ("x.csv" if words == "exists already" else "y"))
+    assert not (tmp_path / "y").exists()
