@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short.",
+    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short, or compared and worse.",
 )
 stderr = Console(stderr=True, highlight=False)
 FELL_SHORT = 4
@@ -299,6 +299,36 @@ def export(
     del seed  # nothing is drawn at random; every verb takes it
     write(runs, format_, out)
     print(json.dumps({"export": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
+
+
+@app.command(epilog="Example: iocast compare runs/before runs/after --fail-on 10% --fail-on create.q99=25%")
+def compare(
+    a: Annotated[Path, typer.Argument(help="Run directory or campaign: before.")],
+    b: Annotated[Path, typer.Argument(help="Run directory or campaign: after.")],
+    phase: Annotated[Optional[str], typer.Option(help="Phase to compare; by default the benchmark.")] = None,
+    fail_on: Annotated[Optional[list[str]], typer.Option(help="Exit with 4 when something is worse by more than this beyond noise: 10% or QUANTITY=10%; may be repeated.")] = None,
+    alpha: Annotated[float, typer.Option(help="Chance of one false alarm or more among all quantities.")] = 0.05,
+    out: Annotated[Optional[Path], typer.Option(help="File for the whole comparison as JSON.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Says what changed from one measurement to another beyond their noise, with test and effect size."""
+    from iocast.compare import Threshold, is_measurement
+    from iocast.compare import compare as judge
+
+    for path in (a, b):
+        if not is_measurement(path):
+            raise InputError(f"'{path}' is no run directory and no campaign (it has no run.json and no campaign.json).")
+    if out is not None:
+        _refuse_existing(out)
+    answer = judge(a, b, phase=phase, alpha=alpha, seed=seed, fail_on=[Threshold.parse(text) for text in fail_on or []])
+    if out is not None:
+        write_json(out, answer)
+    from iocast.text import comparison_text
+
+    print(json.dumps(answer) if json_ else comparison_text(answer))
+    if answer["failed"]:
+        raise typer.Exit(FELL_SHORT)
 
 
 @app.command("list", epilog="Example: iocast list platforms")

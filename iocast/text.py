@@ -87,5 +87,31 @@ def validation_text(validation: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def comparison_text(comparison: dict[str, Any]) -> str:
+    lines = []
+    for point in comparison["points"]:
+        repeats = " and ".join(str(n) for n in point["repeats"])
+        lines.append(f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {repeats} repeats")
+        rows = []
+        for row in point["rows"]:
+            name = row["quantity"]
+            span = "-" if row["low"] is None else f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
+            p = "-" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
+            delta = [] if point["method"] != "repeats" else [f"{row['cliffs_delta']:+.2f}"]
+            change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
+            verdict = row["verdict"].upper() if row["verdict"] == "worse" else row["verdict"]
+            rows.append([name, quantity(name, row["a"]), quantity(name, row["b"]), change, span, p, *delta, verdict])
+        header = ["", "before", "after", "change", f"{100 * (1 - comparison['alpha']):.0f} % interval", "adjusted p", *(["delta"] if point["method"] == "repeats" else []), ""]
+        lines += [table(header, rows), point["how"], *point["warnings"]]
+        unknown = {row["why_not"]: [] for row in point["rows"] if row["why_not"]}
+        for row in point["rows"]:
+            if row["why_not"]:
+                unknown[row["why_not"]].append(row["quantity"])
+        lines += [f"Not tested: {', '.join(names)}: {why}." for why, names in unknown.items()]
+        lines += [f"WORSE beyond the threshold: {', '.join(point['failed'])}." if point["failed"] else "Nothing is worse beyond the threshold."] if comparison["fail_on"] else []
+        lines.append("")
+    return "\n".join([*lines, *comparison["warnings"]]).rstrip()
+
+
 def _error(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"

@@ -74,8 +74,25 @@ class _Search:
             law = reading.single_rank_law(single, tag)
             if law is not None:
                 laws[demand] = law
+        laws |= self._laws_of_parts(single, laws)
         if not laws:
             raise InputError(f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service times from.")
+        return laws
+
+    def _laws_of_parts(self, single: Point, known: Document) -> Document:
+        """Laws of parts ("create.open") that an imported run tells only together ("create"), split as the family's own means are."""
+        together: dict[str, dict[str, str]] = {}
+        for demand, tag in self.recipe.laws.items():
+            op, _, part = tag.rpartition(".")
+            if demand not in known and part and op in single.first.operations:
+                together.setdefault(op, {})[demand] = tag
+        family = family_document(self.recipe.family).get("demands", {})
+        laws: Document = {}
+        for op, demands in together.items():
+            whole = reading.single_rank_law(single, op)
+            if whole is not None:
+                laws |= reading.split_law(whole, {demand: family.get(demand) for demand in demands})
+                self.notes.append(f"The measurements tell {op} as a whole only; its parts are split as in '{self.recipe.family}', so which station serves them is a guess.")
         return laws
 
     def build(self, options: list[Option], values: dict[str, float]) -> Document:

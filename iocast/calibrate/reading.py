@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,26 @@ def quantile_law(run: Run, tag: str) -> dict[str, Any] | None:
         return None
     values = np.maximum.accumulate([max(value, NS) for _, value in points])
     return {"law": "empirical", "probabilities": [q for q, _ in points], "values": [f"{v:.9g}s" for v in values]}
+
+
+def split_law(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """An `empirical` law of a compound operation as laws of its parts, which add up to it: the part with the largest mean varies as the whole
+    does, the others are constant, at their share of the shortest time. `parts` are a platform's own demands."""
+    means = {name: mean_seconds(law) for name, law in parts.items()}
+    total = sum(means.values()) or 1.0
+    largest = max(means, key=lambda name: means[name])
+    values = [float(value.removesuffix("s")) for value in whole["values"]]
+    constant = {name: max(values[0] * mean / total, NS) for name, mean in means.items() if name != largest}
+    laws = {name: {"law": "empirical", "probabilities": [0.0, 1.0], "values": [f"{v:.9g}s"] * 2} for name, v in constant.items()}
+    rest = [f"{max(value - sum(constant.values()), NS):.9g}s" for value in values]
+    return laws | {largest: {"law": "empirical", "probabilities": whole["probabilities"], "values": rest}}
+
+
+def mean_seconds(law: Any) -> float:
+    """The stated mean of a demand, "8us" or {law, mean: 8us}; 1 us where it has another form."""
+    text = law.get("mean") if isinstance(law, dict) else law
+    found = re.fullmatch(r"\s*([\d.]+)\s*(ns|us|ms|s)\s*", str(text))
+    return float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]] if found else 1e-6
 
 
 def single_rank_law(point: Point, tag: str) -> dict[str, Any] | None:

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed from one measurement to another beyond their noise (docs/compare.md).
+
+With at least four repeats on both sides the repeats are compared: a permutation test over all their arrangements, on Welch's t of the
+logarithms, with Westfall and Young's step-down maximum over all quantities (P. Westfall, S. Young, Resampling-Based Multiple Testing, 1993,
+algorithm 4.1), so that the chance of one false alarm among all of them is alpha. With fewer, the intervals of the time lines are: a block
+bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order statistics with as many independent operations as the
+bootstrap's spread says for quantiles, and Holm's correction. Effect sizes are the ratio, and with repeats Cliff's delta.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION, read_json
+from iocast.run_directory import Run
+from iocast.strict_yaml import allowed_sentence
+
+LEAST_REPEATS = 4
+"""On a side: with three, even the clearest change has a permutation p-value of 0.1."""
+MOST_ARRANGEMENTS = 12_870  # of 8 and 8 repeats; beyond, that many are drawn
+LEAST_INTERVALS = 20
+RESAMPLES = 4000
+QUANTITIES = ("mean", "q50", "q75", "q95", "q99")
+LEAST_BEYOND = 10
+"""Independent operations beyond a quantile, below which nothing is said of it."""
+RESOLUTION = 5e-4  # log standard deviation that the histogram's buckets deserve
+
+
+@dataclass
+class Side:
+    """Repeats of a phase in one or several runs of the same placement and parameters."""
+
+    name: str
+    runs: list[Run]
+
+    @property
+    def phases(self) -> list[dict[str, Any]]:
+        return [phase for run in self.runs for phase in run.phases]
+
+    def values(self, quantity: str) -> np.ndarray | None:
+        """The quantity in every repeat; None when one does not tell it."""
+        found = [_told(phase, quantity) for phase in self.phases]
+        return None if any(v is None or v <= 0 for v in found) else np.array(found, float)
+
+    def pooled(self, quantity: str) -> float | None:
+        values = self.values(quantity)
+        return None if values is None else float(np.exp(np.mean(np.log(values))))
+
+
+def _told(phase: dict[str, Any], quantity: str) -> float | None:
+    op, _, which = quantity.rpartition(".")
+    value = phase.get("rate") if not op else phase["latency"].get(op, {}).get(which)
+    return None if value is None else float(value)
+
+
+@dataclass
+class Change:
+    quantity: str
+    a: float | None
+    b: float | None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    adjusted: float | None = None
+    cliffs_delta: float | None = None
+    why_not: str = ""
+
+    @property
+    def worse(self) -> bool:
+        return self.ratio is not None and (self.ratio < 1) == (self.quantity == "rate") and self.ratio != 1
+
+    @property
+    def loss(self) -> float:
+        """By how much worse, as a share: of the rate lost, or of the latency gained; negative when better."""
+        if self.ratio is None:
+            return 0.0
+        return 1 - self.ratio if self.quantity == "rate" else self.ratio - 1
+
+    def as_json(self, alpha: float) -> dict[str, Any]:
+        changed = self.adjusted is not None and self.adjusted < alpha
+        verdict = "unknown" if self.adjusted is None else "same" if not changed else "worse" if self.worse else "better"
+        return {
+            "quantity": self.quantity, "a": self.a, "b": self.b, "ratio": self.ratio, "low": self.low, "high": self.high, "p": self.p,
+            "p_adjusted": self.adjusted, "cliffs_delta": self.cliffs_delta, "verdict": verdict, "why_not": self.why_not or None,
+        }  # fmt: skip
+
+
+@dataclass
+class Threshold:
+    """`--fail-on 10%` or `--fail-on create.q99=20%`."""
+
+    loss: float
+    quantity: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Threshold:
+        quantity, _, number = text.rpartition("=")
+        try:
+            value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < math.inf:
+            raise InputError(f"'{text}' is no threshold; write --fail-on 10% for every quantity, or --fail-on create.q99=20% for one.")
+        return cls(value, quantity.strip())
+
+    def applies(self, quantity: str) -> bool:
+        return self.quantity in ("", quantity, quantity.rpartition(".")[2])
+
+
+@dataclass
+class Method:
+    name: str  # "repeats", "intervals" or "none"
+    sentence: str
+    changes: list[Change] = field(default_factory=list)
+
+
+def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, seed: int = 0, fail_on: Sequence[Threshold] = ()) -> dict[str, Any]:
+    """@return the comparison (docs/compare.md, `kind: comparison`)
+    @raises InputError when the two can't be compared"""
+    if not 0 < alpha < 1:
+        raise InputError(f"The false-alarm rate {alpha:g} is no probability between 0 and 1.")
+    pairs, warnings = _pairs(_read(a, phase), _read(b, phase), a, b)
+    points = []
+    for left, right, notes in pairs:
+        method = _choose(left, right, alpha, seed)
+        rows = [change.as_json(alpha) for change in method.changes]
+        for threshold in fail_on:
+            if threshold.quantity and not any(threshold.applies(change.quantity) for change in method.changes):
+                known = [change.quantity for change in method.changes]
+                raise InputError(f"There is no quantity '{threshold.quantity}' to fail on. {allowed_sentence(threshold.quantity, known)}")
+        failed = [
+            change.quantity
+            for change, row in zip(method.changes, rows, strict=True)
+            if row["verdict"] == "worse" and any(threshold.applies(change.quantity) and change.loss > threshold.loss for threshold in fail_on)
+        ]
+        first = left.runs[0]
+        points.append(
+            {
+                "name": left.name, "phase": first.phase, "ranks": first.ranks, "waiting_factor": first.waiting_factor,
+                "repeats": [len(left.phases), len(right.phases)], "method": method.name, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
+                "rows": rows, "failed": failed, "warnings": notes,
+            }
+        )  # fmt: skip
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "comparison",
+        "a": str(a),
+        "b": str(b),
+        "alpha": alpha,
+        "fail_on": [{"quantity": threshold.quantity or None, "loss": threshold.loss} for threshold in fail_on],
+        "points": points,
+        "failed": any(point["failed"] for point in points),
+        "warnings": warnings,
+    }
+
+
+def is_measurement(path: Path) -> bool:
+    """Whether `compare` can take it: a run directory or a campaign."""
+    return (path / "run.json").is_file() or (path / "campaign.json").is_file()
+
+
+def _read(path: Path, phase: str | None) -> list[Run]:
+    if (path / "campaign.json").is_file():
+        points = read_json(path / "campaign.json", "campaign")["points"]
+        paths = [path / "runs" / p["name"] for p in points if p["status"] == "complete"]
+    else:
+        paths = [path]
+    found = []
+    for one in paths:
+        name = phase or (_main_phase(one) if len(paths) == 1 else "benchmark")
+        if len(paths) > 1 and name not in {p["name"] for p in read_json(one / "run.json", "run")["phases"]}:
+            continue  # a step of a protocol that has no such phase
+        found.append(Run(one, name))
+    if not found:
+        raise InputError(f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.")
+    return found
+
+
+def _main_phase(path: Path) -> str:
+    """The benchmark, or else the phase with most operations, as in reports."""
+    if not (path / "run.json").is_file():
+        return "benchmark"  # Run has the sentence for it
+    phases = read_json(path / "run.json", "run")["phases"]
+    names = [p["name"] for p in phases]
+    return "benchmark" if "benchmark" in names or not names else str(max(phases, key=lambda p: p["operations"] or 0)["name"])
+
+
+def _key(run: Run) -> tuple[Any, ...]:
+    """What two runs must share to be the same measurement; a repeat count does not matter."""
+    parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases")}
+    where = run.json["placement"]
+    return (run.ranks, where["nodes"], run.waiting_factor, run.json["workload"]["pattern"], *sorted((k, str(v)) for k, v in parameters.items()))
+
+
+def _pairs(left: list[Run], right: list[Run], a: Path, b: Path) -> tuple[list[tuple[Side, Side, list[str]]], list[str]]:
+    if len(left) == 1 and len(right) == 1:
+        return [(Side(left[0].path.name, left), Side(right[0].path.name, right), _differences(left[0], right[0]))], []
+    grouped: dict[tuple[Any, ...], tuple[list[Run], list[Run]]] = {}
+    for runs, side in ((left, 0), (right, 1)):
+        for run in runs:
+            grouped.setdefault(_key(run), ([], []))[side].append(run)
+    pairs, alone = [], 0
+    for mine, theirs in grouped.values():
+        if mine and theirs:
+            name = f"N={mine[0].ranks} T={mine[0].waiting_factor:g}"
+            pairs.append((Side(name, mine), Side(name, theirs), _differences(mine[0], theirs[0])))
+        else:
+            alone += 1
+    if not pairs:
+        raise InputError(f"'{a}' and '{b}' have no measurement of the same ranks, nodes and parameters in common.")
+    return pairs, [f"{alone} measurement{'s' if alone > 1 else ''} of only one side {'are' if alone > 1 else 'is'} left out."] if alone else []
+
+
+def _differences(a: Run, b: Run) -> list[str]:
+    """What is not the same about two runs; another workload can't be compared at all."""
+    if a.json["workload"]["pattern"] != b.json["workload"]["pattern"] or a.phase != b.phase:
+        raise InputError(
+            f"'{a.path}' is of the workload {a.json['workload']['pattern']} (phase {a.phase}), '{b.path}' of {b.json['workload']['pattern']} (phase {b.phase}); "
+            "these are no measurements of the same thing."
+        )
+    notes = []
+    ours, theirs = a.parameters, b.parameters
+    for name in sorted({*ours, *theirs} - {"repeats", "start_index", "phases", "score"}):
+        if str(ours.get(name)) != str(theirs.get(name)):
+            notes.append(f"The parameter {name} differs: {ours.get(name)} and {theirs.get(name)}.")
+    for key in ("ranks", "nodes"):
+        one, other = a.json["placement"][key], b.json["placement"][key]
+        if one != other:
+            notes.append(f"The number of {key} differs: {one} and {other}.")
+    if a.errors or b.errors:
+        notes.append(f"Operations failed ({a.errors} and {b.errors}); failed ones are in no figure.")
+    return notes
+
+
+def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:
+    known = _quantities(a, b)
+    if min(len(a.phases), len(b.phases)) >= LEAST_REPEATS:
+        return _by_repeats(a, b, known, alpha, seed)
+    if all(len(_intervals(side)) >= LEAST_INTERVALS for side in (a, b)):
+        return _by_intervals(a, b, known, alpha, seed)
+    why = f"fewer than {LEAST_REPEATS} repeats and no time line of {LEAST_INTERVALS} intervals"
+    changes = []
+    for quantity in known:
+        one, other = a.pooled(quantity), b.pooled(quantity)
+        changes.append(Change(quantity, one, other, ratio=other / one if one and other else None, why_not=why))
+    sentence = f"No test: a side has {why}. Ratios alone can't be told from noise."
+    return Method("none", sentence, changes)
+
+
+def _quantities(a: Side, b: Side) -> list[str]:
+    operations = [tag for tag in a.phases[0]["latency"] if "." not in tag and all(tag in phase["latency"] for phase in (*a.phases, *b.phases))]
+    names = ["rate", *(f"{op}.{which}" for op in operations for which in QUANTITIES)]
+    return [n for n in names if a.values(n) is not None and b.values(n) is not None]
+
+
+# Repeats
+
+
+def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
+    n, m = len(a.phases), len(b.phases)
+    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # type: ignore[list-item]  # quantity x repeat
+    arrangements, drawn = _arrangements(n, m, seed)
+    statistics = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
+    single = (statistics >= statistics[:, :1] * (1 - 1e-9)).mean(axis=1)
+    adjusted = _step_down(statistics)
+    changes = []
+    for i, quantity in enumerate(known):
+        x, y = logs[i, :n], logs[i, n:]
+        difference = float(y.mean() - x.mean())
+        half = _welch_half_width(x, y, alpha)
+        greater = float(np.sign(y[:, None] - x[None, :]).mean())
+        changes.append(
+            Change(
+                quantity, math.exp(x.mean()), math.exp(y.mean()), math.exp(difference), math.exp(difference - half), math.exp(difference + half),
+                float(single[i]), float(adjusted[i]), greater,
+            )
+        )  # fmt: skip
+    how = f"{len(arrangements)} random arrangements" if drawn else f"all {len(arrangements)} arrangements"
+    sentence = f"Repeats are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} quantities; intervals by Welch's t on logarithms."
+    return Method("repeats", sentence, changes)
+
+
+def _arrangements(n: int, m: int, seed: int) -> tuple[np.ndarray, bool]:
+    """Rows of indices whose first n are side a; the observed one first. All of them, or a sample."""
+    total = math.comb(n + m, n)
+    if total <= MOST_ARRANGEMENTS:
+        rows = []
+        for chosen in itertools.combinations(range(n + m), n):
+            rest = [i for i in range(n + m) if i not in chosen]
+            rows.append([*chosen, *rest])
+        return np.array(rows), False
+    generator = np.random.default_rng(seed)
+    return np.array([np.arange(n + m), *(generator.permutation(n + m) for _ in range(MOST_ARRANGEMENTS - 1))]), True
+
+
+def _welch(logs: np.ndarray, arrangements: np.ndarray, n: int) -> np.ndarray:
+    """Welch's t of every row of `logs` in every arrangement, whose first n are side a."""
+    result = np.empty((len(logs), len(arrangements)))
+    for i, row in enumerate(logs):
+        shuffled = row[arrangements]
+        x, y = shuffled[:, :n], shuffled[:, n:]
+        spread = x.var(axis=1, ddof=1) / n + y.var(axis=1, ddof=1) / y.shape[1]
+        # Repeats that are equal to the last digit would divide by zero; the histogram's resolution is a floor.
+        result[i] = (y.mean(axis=1) - x.mean(axis=1)) / np.sqrt(spread + RESOLUTION**2 * (1 / n + 1 / y.shape[1]))
+    return result
+
+
+def _step_down(statistics: np.ndarray) -> np.ndarray:
+    """Westfall-Young adjusted p-values: the share of arrangements whose largest statistic, among quantities that are not clearer, is at least as
+    large as observed."""
+    order = np.argsort(-statistics[:, 0], kind="stable")
+    largest = np.maximum.accumulate(statistics[order[::-1]], axis=0)[::-1]
+    p = (largest >= statistics[order, :1] * (1 - 1e-9)).mean(axis=1)
+    result = np.empty(len(order))
+    result[order] = np.maximum.accumulate(p)
+    return result
+
+
+def _welch_half_width(x: np.ndarray, y: np.ndarray, alpha: float) -> float:
+    vx, vy = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
+    if vx + vy == 0:
+        return RESOLUTION
+    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
+    return float(t.ppf(1 - alpha / 2, freedom) * math.sqrt(vx + vy))
+
+
+# Intervals
+
+
+def _intervals(side: Side) -> list[tuple[dict[str, Any], int]]:
+    """(phase, number of interval) of all intervals before the first rank ended; later ones see fewer ranks."""
+    found = []
+    for phase in side.phases:
+        timeline = phase.get("timeline")
+        if not timeline or phase["seconds"] is None:
+            continue
+        until = phase["seconds"] * (phase["balance"] if phase["balance"] is not None else 1.0)
+        found += [(phase, i) for i in range(int(until / timeline["bin_seconds"]))]
+    return found
+
+
+def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
+    samples = {}
+    for number, side in enumerate((a, b)):
+        samples[number] = _Series(side, np.random.default_rng((seed, number)))
+    changes = []
+    for quantity in known:
+        op, _, which = quantity.rpartition(".")
+        told = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
+        one, other = (math.exp(value) for value, _ in told)
+        change = Change(quantity, one, other, ratio=other / one)
+        deviations = [deviation for _, deviation in told]
+        if None in deviations:
+            change.why_not = f"fewer than {LEAST_BEYOND} independent operations lie beyond it"
+        else:
+            spread = math.hypot(*deviations, RESOLUTION)  # type: ignore[arg-type]
+            difference = math.log(change.ratio or 1.0)
+            freedom = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
+            change.p = float(2 * t.sf(abs(difference) / spread, freedom))
+            half = float(t.ppf(1 - alpha / 2, freedom)) * spread
+            change.low, change.high = math.exp(difference - half), math.exp(difference + half)
+        changes.append(change)
+    _holm([change for change in changes if change.p is not None])
+    sentence = (
+        f"Intervals within the runs are compared (blocks of {samples[0].block} and {samples[1].block} intervals): block bootstrap for rates and means, order statistics for quantiles, "
+        "Holm's correction. Whether two runs of an unchanged system differ as much can't be told from one run each; repeat the run at least four times to know."
+    )
+    return Method("intervals", sentence, changes)
+
+
+def _holm(changes: list[Change]) -> None:
+    ordered = sorted(changes, key=lambda change: change.p or 0.0)
+    largest = 0.0
+    for i, change in enumerate(ordered):
+        largest = max(largest, min(1.0, (len(ordered) - i) * (change.p or 0.0)))
+        change.adjusted = largest
+
+
+class _Series:
+    """The intervals of a side, and how much their means would vary if it ran again."""
+
+    def __init__(self, side: Side, generator: np.random.Generator) -> None:
+        intervals = _intervals(side)
+        self.operations = [op for op in side.phases[0]["timeline"] if op != "bin_seconds"]
+        self.counts = {op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations}
+        self.sums = {op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals]) for op in self.operations}
+        self.widths = np.array([phase["timeline"]["bin_seconds"] for phase, _ in intervals])
+        all_counts = np.sum([self.counts[op] for op in self.operations], axis=0) / self.widths
+        self.block = _block_length(all_counts)
+        self.blocks = len(intervals) // self.block
+        starts = generator.integers(0, len(intervals), (RESAMPLES, -(-len(intervals) // self.block)))
+        # Circular blocks: every interval is drawn equally often.
+        self.drawn = ((starts[:, :, None] + np.arange(self.block)) % len(intervals)).reshape(RESAMPLES, -1)[:, : len(intervals)]
+        self.rates = np.log(np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1) / self.widths[self.drawn].sum(axis=1))
+        self.histograms: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None]:
+        """Logarithm of the quantity and its standard deviation; None when too few operations carry it."""
+        if not op:
+            total = sum(self.counts[o].sum() for o in self.operations) / self.widths.sum()
+            return math.log(total), float(self.rates.std(ddof=1))
+        counts, sums = self.counts[op], self.sums[op]
+        means = sums[self.drawn].sum(axis=1) / np.maximum(counts[self.drawn].sum(axis=1), 1)
+        mean, deviation = sums.sum() / max(counts.sum(), 1), float(means.std(ddof=1))
+        if which == "mean":
+            return math.log(mean), deviation / mean
+        values, weights = self._histogram(op, side)
+        total = weights.sum()
+        variance = float(np.sum(weights * (values - np.sum(weights * values) / total) ** 2) / total)
+        # As many independent operations as would have left the mean as uncertain as it is.
+        effective = min(total, variance / deviation**2) if deviation > 0 else total
+        return _log_quantile(values, weights, float(f"0.{which[1:]}"), effective)
+
+    def _histogram(self, op: str, side: Side) -> tuple[np.ndarray, np.ndarray]:
+        if op not in self.histograms:
+            pooled: dict[float, int] = {}
+            for run in side.runs:
+                histogram = run.latencies(op).histogram
+                counts = np.ctypeslib.as_array(histogram.counts)
+                for i in np.flatnonzero(counts):
+                    lowest = histogram.get_value_from_index(int(i))
+                    value = (lowest + histogram.get_highest_equivalent_value(lowest)) / 2
+                    pooled[value] = pooled.get(value, 0) + int(counts[i])
+            self.histograms[op] = np.array(sorted(pooled)) * 1e-9, np.array([pooled[v] for v in sorted(pooled)], float)
+        return self.histograms[op]
+
+
+def _at(phase: dict[str, Any], op: str, key: str, i: int) -> float:
+    series = phase["timeline"].get(op, {}).get(key, [])
+    return float(series[i]) if i < len(series) else 0.0
+
+
+def _block_length(series: np.ndarray) -> int:
+    """Long enough that neighbouring blocks are nearly independent: twice the lag at which the autocorrelation has died away, at least the cube root of
+    the length; and at most a tenth, so that there are ten blocks."""
+    n = len(series)
+    centred = series - series.mean()
+    power = float(np.sum(centred**2))
+    lag = 0
+    if power > 0:
+        while lag < n // 4 and float(np.sum(centred[: n - lag - 1] * centred[lag + 1 :])) / power > 2 / math.sqrt(n):
+            lag += 1
+    return int(min(max(2 * lag, round(n ** (1 / 3)), 1), max(1, n // 10)))
+
+
+def _log_quantile(values: np.ndarray, weights: np.ndarray, probability: float, effective: float) -> tuple[float, float | None]:
+    """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and above."""
+    cumulative = np.cumsum(weights) / weights.sum()
+
+    def at(q: float) -> float:
+        return math.log(values[min(int(np.searchsorted(cumulative, q - 1e-12)), len(values) - 1)])
+
+    if effective * min(probability, 1 - probability) < LEAST_BEYOND:
+        return at(probability), None
+    step = math.sqrt(probability * (1 - probability) / effective)
+    return at(probability), (at(min(probability + step, 1)) - at(max(probability - step, 0))) / 2

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons: false alarms as rare as stated, real changes found, thresholds and refusals."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import REPOSITORY
+from scipy.stats import binom
+
+from iocast.compare import Threshold, compare
+from iocast.errors import InputError
+from iocast.importers import import_files
+
+Iocast = Callable[..., CompletedProcess[str]]
+ALPHA = 0.05
+FALSE_ALARM = 1e-4  # of a test here, when the code is right
+
+
+def written(directory: Path, repeats: list[dict[str, float]], **changes: Any) -> Path:
+    """A run directory with a benchmark phase of these quantities for each repeat, and nothing else."""
+    phases = []
+    for number, values in enumerate(repeats, start=1):
+        latency: dict[str, dict[str, float]] = {}
+        for name, value in values.items():
+            op, _, which = name.rpartition(".")
+            if op:
+                latency.setdefault(op, {"count": 1000})[which] = value
+        phases.append({"name": "benchmark", "repeat": number, "start_seconds": 0.0, "seconds": 1.0, "operations": 1000, "errors": 0, "rate": values["rate"], "latency": latency})
+    directory.mkdir(parents=True)
+    run = {
+        "schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "placement": {"ranks": 2, "nodes": 1, "ranks_per_node": 2},
+        "workload": {"name": "w", "pattern": "w", "parameters": {"objects": 3}}, "phases": phases, **changes,
+    }  # fmt: skip
+    (directory / "run.json").write_text(json.dumps(run))
+    (directory / "latency.hlog").write_text("")
+    return directory
+
+
+NAMES = ["rate", *(f"{op}.{q}" for op in ("create", "stat", "read", "unlink") for q in ("mean", "q50", "q75", "q95", "q99"))]
+
+
+def noisy(generator: np.random.Generator, repeats: int, **shifts: float) -> list[dict[str, float]]:
+    """Repeats that share a good or a bad moment, as real ones do: correlated log-normal noise, heavier in the tail."""
+    found = []
+    for _ in range(repeats):
+        moment = generator.standard_t(4)
+        found.append({
+            name: math.exp(0.05 * (moment * (-1 if name == "rate" else 1) + (3 if name.endswith("q99") else 1) * generator.standard_normal()) + shifts.get(name, 0.0))
+            for name in NAMES
+        })  # fmt: skip
+    return found
+
+
+def verdicts(answer: dict[str, Any]) -> dict[str, str]:
+    return {row["quantity"]: row["verdict"] for row in answer["points"][0]["rows"]}
+
+
+def test_repeats_that_did_not_change_rarely_raise_an_alarm(tmp_path: Path) -> None:
+    """Over 200 comparisons of 21 quantities each, at most as many alarms as a rate of 5 % explains."""
+    generator, alarms, tries = np.random.default_rng(5), 0, 200
+    for i in range(tries):
+        a, b = written(tmp_path / f"a{i}", noisy(generator, 5)), written(tmp_path / f"b{i}", noisy(generator, 6))
+        alarms += any(v != "same" for v in verdicts(compare(a, b, alpha=ALPHA)).values())
+    assert alarms <= binom.ppf(1 - FALSE_ALARM, tries, ALPHA)
+    assert alarms > 0  # a test that never fires is no test; the chance of none is 0.95^200 = 4e-5
+
+
+def test_repeats_show_what_changed_and_only_that(tmp_path: Path) -> None:
+    generator = np.random.default_rng(6)
+    a = written(tmp_path / "a", noisy(generator, 8))
+    b = written(tmp_path / "b", noisy(generator, 8, rate=-0.8, **{"create.q50": 0.8, "create.q75": -0.8}))
+    answer = compare(a, b, fail_on=[Threshold.parse("30%")])
+    said = verdicts(answer)
+    assert (said["rate"], said["create.q50"], said["create.q75"]) == ("worse", "worse", "better")
+    assert answer["points"][0]["method"] == "repeats" and answer["failed"] and answer["points"][0]["failed"] == ["rate", "create.q50"]
+    assert not compare(a, b, fail_on=[Threshold.parse("70%")])["points"][0]["failed"] == ["rate"]
+    rows = {row["quantity"]: row for row in answer["points"][0]["rows"]}
+    assert rows["rate"]["low"] < math.exp(-0.8) < rows["rate"]["high"] and rows["rate"]["cliffs_delta"] == -1
+    assert sum(v != "same" for v in said.values()) <= 4  # three, and one false alarm at most
+
+
+def test_four_repeats_can_tell_and_three_cannot(tmp_path: Path) -> None:
+    generator = np.random.default_rng(7)
+    shifts = dict.fromkeys(NAMES, 2.0)
+    for repeats, method in ((4, "repeats"), (3, "none")):
+        answer = compare(written(tmp_path / f"a{repeats}", noisy(generator, repeats)), written(tmp_path / f"b{repeats}", noisy(generator, repeats, **shifts)))
+        assert answer["points"][0]["method"] == method
+        assert set(verdicts(answer).values()) == ({"better", "worse"} if repeats == 4 else {"unknown"})
+
+
+MEASURED = ("--set", "datasets=1", "--set", "objects=1500", "--set", "iterations=1500", "--ppn", "4")
+
+
+def test_intervals_of_unchanged_runs_rarely_raise_an_alarm(simulate: Callable[..., Any], tmp_path: Path) -> None:
+    """Ten pairs of simulated runs of one platform, with seeds of their own."""
+    tries = 10
+    for seed in range(2 * tries):
+        simulate("lustre", *MEASURED, "--seed", str(seed), "--out", tmp_path / str(seed))
+    alarms = 0
+    for i in range(tries):
+        answer = compare(tmp_path / str(2 * i), tmp_path / str(2 * i + 1))
+        assert answer["points"][0]["method"] == "intervals"
+        alarms += any(v in ("better", "worse") for v in verdicts(answer).values())
+    assert alarms <= binom.ppf(1 - FALSE_ALARM, tries, ALPHA)
+
+
+def test_intervals_show_a_slower_operation(simulate: Callable[..., Any], iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "slower.yaml").write_text("schema_version: 1\nextends: lustre\ndemands: {remove: {law: lognormal, mean: 195us, sigma: 0.5}}\n")
+    simulate("lustre", *MEASURED, "--seed", "1", "--out", tmp_path / "a")
+    simulate(tmp_path / "slower.yaml", *MEASURED, "--seed", "2", "--out", tmp_path / "b")
+    done = iocast("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "unlink.q50=10%", "--out", tmp_path / "c.json", "--json")
+    assert done.returncode == 4, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer == json.loads((tmp_path / "c.json").read_text()) and answer["kind"] == "comparison"
+    said = verdicts(answer)
+    assert said["unlink.q50"] == "worse" and said["unlink.mean"] == "worse" and said["stat.q50"] == "same"
+    (row,) = [r for r in answer["points"][0]["rows"] if r["quantity"] == "unlink.q50"]
+    assert 1.05 < row["low"] < row["ratio"] < row["high"] < 195 / 150  # the demand grew by 30 %, and is not all of the response
+    assert answer["points"][0]["failed"] == ["unlink.q50"]
+    done = iocast("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "unlink.q50=40%")
+    assert done.returncode == 0 and "WORSE" in done.stdout and "Nothing is worse beyond the threshold" in done.stdout
+    # The other way round it is better, which fails nothing.
+    assert iocast("compare", tmp_path / "b", tmp_path / "a", "--fail-on", "0%").returncode == 0
+
+
+def test_campaigns_are_compared_point_by_point(tmp_path: Path) -> None:
+    generator = np.random.default_rng(8)
+    for side, shift in (("before", 0.0), ("after", -1.0)):
+        points = []
+        for ranks in (1, 2) if side == "before" else (2, 3):
+            for repeat in (1, 2):
+                name = f"n{ranks}-{repeat}"
+                shifts = {"rate": shift}
+                written(tmp_path / side / "runs" / name, noisy(generator, 2, **shifts), placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks})
+                points.append({"name": name, "status": "complete", "role": "fit"})
+        (tmp_path / side / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": points}))
+    answer = compare(tmp_path / "before", tmp_path / "after")
+    assert [p["ranks"] for p in answer["points"]] == [2] and answer["points"][0]["repeats"] == [4, 4]
+    assert verdicts(answer)["rate"] == "worse" and "2 measurements of only one side" in answer["warnings"][0]
+
+
+def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
+    generator = np.random.default_rng(9)
+    a = written(tmp_path / "a", noisy(generator, 4))
+    b = written(tmp_path / "b", noisy(generator, 4), workload={"name": "v", "pattern": "v", "parameters": {}})
+    c = written(tmp_path / "c", noisy(generator, 4), workload={"name": "w", "pattern": "w", "parameters": {"objects": 4}})
+    with pytest.raises(InputError, match="no measurements of the same thing"):
+        compare(a, b)
+    assert compare(a, c)["points"][0]["warnings"] == ["The parameter objects differs: 3 and 4."]
+    with pytest.raises(InputError, match="Did you mean 'create.q99'"):
+        compare(a, a, fail_on=[Threshold.parse("creat.q99=10%")])
+    for text in ("ten", "-5%", "rate=", "nan"):
+        with pytest.raises(InputError, match="no threshold"):
+            Threshold.parse(text)
+    done = iocast("compare", a, tmp_path)
+    assert done.returncode == 2 and "no run directory and no campaign" in done.stderr
+
+
+def test_imported_runs_are_compared_as_far_as_they_tell(tmp_path: Path) -> None:
+    sample = REPOSITORY / "tests" / "samples" / "fio" / "two-groups.json"
+    (run,) = import_files([sample], tmp_path / "run")
+    point = compare(run, run)["points"][0]
+    assert point["method"] == "none" and {row["verdict"] for row in point["rows"]} == {"unknown"} and {row["ratio"] for row in point["rows"]} == {1.0}
