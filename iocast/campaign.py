@@ -10,7 +10,7 @@ import random
 import shutil
 import struct
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ from iocast.strict_yaml import Section
 
 MOST_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
+
+OBSERVE_EVERY = 0.1
+"""Seconds between samples with `--observe`: a run's phases may take less than a second."""
 
 CAMPAIGNS = Path(__file__).resolve().parent.parent / "campaigns"
 
@@ -116,6 +119,18 @@ def bench_environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+@contextlib.contextmanager
+def observed(out: Path, file: Path) -> Iterator[None]:
+    """Observes this machine meanwhile, into `file`, and joins that to the run directory `out` in the end."""
+    from iocast.observe import Observer
+    from iocast.utilisation import join
+
+    file.unlink(missing_ok=True)
+    with Observer(file, OBSERVE_EVERY, ["iocast-bench"]):
+        yield
+    join(out, [file])
+
+
 def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int) -> None:
     """One benchmark run in the directory `root`, which is made and removed again.
 
@@ -166,7 +181,7 @@ def make_own_directory(path: Path) -> None:
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing."""
 
-    def __init__(self, root: Path, plan: Plan, out: Path, seed: int) -> None:
+    def __init__(self, root: Path, plan: Plan, out: Path, seed: int, *, observe: bool = False) -> None:
         if not root.exists():
             raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
         if not root.is_dir():
@@ -175,7 +190,7 @@ class Campaign:
             raise InputError(f"The directory '{root}' can't be written to.")
         for nodes, ranks_per_node, _, _ in plan.points:
             launcher(nodes, ranks_per_node)
-        self.root, self.plan, self.out, self.seed = root.resolve(), plan, out, seed
+        self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
         self.scratch = self.root / "iocast-campaign"
         if (out / "campaign.json").is_file():
             self.json = read_json(out / "campaign.json", "campaign")
@@ -262,7 +277,8 @@ class Campaign:
                 attempts = len(list(out.parent.glob(f"{run.name}.interrupted-*")))
                 out.rename(out.with_name(f"{run.name}.interrupted-{attempts + 1}"))
             try:
-                run_bench(run, self.json["workload"], self._own(run.name), out, self.seed)
+                with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
+                    run_bench(run, self.json["workload"], self._own(run.name), out, self.seed)
                 run.status = "complete"
             except (InputError, RunError):
                 run.status = "failed"

@@ -93,6 +93,7 @@ def measure(
     campaign: Annotated[str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.")] = "quick",
     out: Annotated[Path, typer.Option(help="Campaign directory; when it exists, what is missing in it is measured.")] = Path("campaign"),
     role: Annotated[Optional[str], typer.Option(help="Only the points of this role: fit or check.")] = None,
+    observe: Annotated[bool, typer.Option("--observe", help="Observe this machine during each run, and join that to it.")] = False,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -101,7 +102,7 @@ def measure(
 
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
-    work = Campaign(directory, read_plan(campaign), out, seed)
+    work = Campaign(directory, read_plan(campaign), out, seed, observe=observe)
     work.prepare()
     with Steps() as steps:
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
@@ -329,6 +330,47 @@ def compare(
     print(json.dumps(answer) if json_ else comparison_text(answer))
     if answer["failed"]:
         raise typer.Exit(FELL_SHORT)
+
+
+@app.command(epilog="Example: iocast observe --out obs.jsonl --process iocast-bench -- mpirun -n 8 iocast-bench ... --out runs/a; iocast observe --join runs/a mds.jsonl")
+def observe(
+    words: Annotated[Optional[list[str]], typer.Argument(metavar="[-- COMMAND...] | FILE...", help="Command to run and observe; or with --join, observations.")] = None,
+    out: Annotated[Optional[Path], typer.Option(help="File for the observation, one JSON object a line.")] = None,
+    process: Annotated[Optional[list[str]], typer.Option(help="Also count the CPU time of the processes of this name; may be repeated.")] = None,
+    every: Annotated[str, typer.Option(help="Time between samples, with unit.")] = "1s",
+    join: Annotated[Optional[Path], typer.Option(help="Run directory that observations are joined to.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Samples CPU, processes, memory, block devices and network beside a measurement, and joins them to its run directory."""
+    from iocast.observe import observe as watch
+    from iocast.observe import parse_duration, run_directories_of
+    from iocast.text import utilisation_text
+    from iocast.utilisation import join as join_to
+
+    del seed  # nothing is drawn at random; every verb takes it
+    if join is not None:
+        if not words or out is not None:
+            raise InputError("Say which observations to join: iocast observe --join RUN FILE...")
+        content = join_to(join, [Path(word) for word in words])
+        print(json.dumps(content) if json_ else utilisation_text(content))
+        return
+    if out is None:
+        raise InputError("Name the file for the observation with --out, or join some to a run with --join RUN FILE...")
+    status = watch(out, parse_duration(every), process or [], words or [])
+    joined = []
+    for run in run_directories_of(words or []) if status == 0 else []:
+        content = join_to(run, [out])
+        joined.append(str(run))
+        if not json_:
+            stderr.print(f"Joined to {run}.", markup=False)
+            print(utilisation_text(content))
+    if json_:
+        print(json.dumps({"observation": str(out), "joined": joined, "status": status}))
+    elif not joined:
+        stderr.print(f"Written to {out}.", markup=False)
+    if status:
+        raise typer.Exit(status)
 
 
 @app.command("list", epilog="Example: iocast list platforms")

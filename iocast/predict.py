@@ -131,7 +131,7 @@ def predict(
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
-    answer["warnings"] = _warnings(platform, ranks, largest, factor)
+    answer["warnings"] = _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
 
@@ -292,6 +292,22 @@ def _bottleneck(stations: dict[str, Any]) -> str:
     if used < 0.7:
         return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %."
     return f"The bottleneck is {name}: {100 * used:.0f} % of its servers' time is in use."
+
+
+def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
+    """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation law). A client node's
+    resources come with each node; an edited platform may have others than were observed."""
+    if platform.edits or len(platform.documents) > 1:
+        return []
+    said = []
+    for name, known in platform.fitted.get("observed", {}).items():
+        most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
+        if rate > 1.05 * most:
+            said.append(
+                f"The forecast rate of {rate:.3g}/s is above the {most:.3g}/s that {name} allows: it was {100 * known['utilisation']:.0f} % in use at "
+                f"{known['ranks']} ranks, {known['demand'] * 1e6:.3g} us an operation."
+            )
+    return said
 
 
 def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list[str]:

@@ -113,5 +113,25 @@ def comparison_text(comparison: dict[str, Any]) -> str:
     return "\n".join([*lines, *comparison["warnings"]]).rstrip()
 
 
+def utilisation_text(utilisation: dict[str, Any]) -> str:
+    """By phase, the resources that were used by at least 1 %, or that an operation took something of."""
+    lines = []
+    for phase in utilisation["phases"]:
+        title = f"{phase['name']} {phase['repeat']}" if phase["repeat"] else phase["name"]
+        rows = []
+        for name, r in phase["resources"].items():
+            if r["kind"] == "core" or r["busy"] is None or (r["utilisation"] is not None and r["utilisation"] < 0.01 and r["kind"] != "process") or not r["busy"]:
+                continue
+            used = "-" if r["utilisation"] is None else f"{100 * r['utilisation']:.0f} %"
+            demand = "-" if r["demand"] is None else quantity("", r["demand"]) if r["unit"] == "seconds" else f"{r['demand']:.3g} B"
+            most = "-" if not r["demand"] or r["servers"] is None else quantity("rate", r["servers"] / r["demand"])
+            rows.append([name, used, demand, most])
+        if rows:
+            lines += [f"{title}, {quantity('', phase['seconds'])}", table(["", "used", "an operation takes", "allows at most"], rows), ""]
+        else:
+            lines += [f"{title}: {phase.get('note', 'No resource was used.')}", ""]
+    return "\n".join([*lines, *utilisation["notes"]]).rstrip()
+
+
 def _error(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f} %"

@@ -256,6 +256,9 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "notes": search.notes,
         "draws": search.draws(fits, weights),
     }
+    observed = reading.observed_demands(search.points)
+    if observed:
+        fitted["observed"] = observed
     if search.stall is not None:
         fitted["stall"] = {"every": search.stall.every, "length": search.stall.length, "operations": list(search.stall.operations)}
     for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):

@@ -13,6 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError
 from iocast.run_directory import NS, Latencies, Point, Run
+from iocast.utilisation import bounds
 
 LONGEST_NS = 86_400 * 10**9
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
@@ -167,3 +168,20 @@ def noise(points: list[Point]) -> dict[str, float]:
     kinds = ("rate", "q50", "q75", "q95", "q99", "max")
     assumed = UNREPEATED_IMPORTED if any(point.first.imported for point in points) else UNREPEATED
     return {kind: math.sqrt(float(np.mean(squares[kind]))) if kind in squares else assumed for kind in kinds}
+
+
+def observed_demands(points: list[Point]) -> dict[str, Any]:
+    """What operations took of the resources that were observed beside the measurements, at the largest scale where they were: by resource
+    `servers`, `demand` (seconds an operation), `utilisation` there, `ranks`, `nodes`, and whether the resource is one of the client nodes' (`per_node`)."""
+    found: dict[str, Any] = {}
+    for point in sorted(points, key=lambda p: p.ranks):
+        if point.waiting_factor > 0:
+            continue
+        for run in point.runs:
+            hosts = [str(host) for host in (run.json.get("environment") or {}).get("hosts") or []]
+            for name, known in bounds(run.path, run.phase).items():
+                if known["kind"] == "process":
+                    continue  # a process may use all of a machine's cores: they are the resource
+                found[name] = {k: known[k] for k in ("servers", "demand", "utilisation")}
+                found[name] |= {"ranks": point.ranks, "nodes": run.placement[0], "per_node": name.partition(" ")[0] in hosts}
+    return found

@@ -9,6 +9,7 @@ from typing import Any
 from iocast.report import evidence, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Sources
+from iocast.utilisation import bounds
 
 WRITERS = {
     "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
@@ -74,6 +75,7 @@ def all_tables(sources: Sources) -> list[Table]:
         _forecasts(sources),
         _limits(sources),
         _runs(sources),
+        _demands(sources),
         _beside("refitted", "The fitted model beside the measurements it was fitted to",
                 [c for c in compared if c.role != "check"], folded=True),
         _parameters(sources),
@@ -170,6 +172,27 @@ def _runs(sources: Sources) -> Table:
     columns = [c for c in columns if c.key != "repeat" or any(r["repeat"] for r in rows)]
     note = "One line for each repeat of the phase that the forecast is about. Balance is the first rank's end over the last rank's."
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
+
+
+def _demands(sources: Sources) -> Table:
+    """Observed resources: utilisation and service demand by the utilisation law."""
+    rows = []
+    for run in sources.runs:
+        phase = (run.phase() or {}).get("name")
+        for name, known in bounds(run.path, phase).items() if phase else []:
+            rows.append(
+                {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "resource": name, **known}
+            )
+    columns = [
+        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
+        Column("resource", "resource"), Column("utilisation", "used", "share"), Column("demand", "an operation takes", "seconds"),
+        Column("rate_at_most", "allows at most", "rate"),
+    ]  # fmt: skip
+    note = (
+        "Busy time over completed operations (utilisation law). A machine's processors also count what else ran there; the lines of processes do not. "
+        "No rate above the last column can pass the resource, whatever the number of ranks."
+    )
+    return Table("demands", "What an operation takes of the observed resources", note, columns, rows, folded=len(rows) > 12)
 
 
 def _parameters(sources: Sources) -> Table:
