@@ -17,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+
 def simulator() -> Path:
     """iocast-sim of $IOCAST_BUILD, else of build/."""
     return Path(os.environ.get("IOCAST_BUILD", ROOT / "build")) / "bin" / "iocast-sim"
@@ -26,8 +27,7 @@ def simulator() -> Path:
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
     """Runs a platform (as YAML text) once for each seed and gives the benchmark phases: stat, read, stat, read, ..."""
     binary = simulator()
-    if not binary.exists():
-        pytest.skip(f"The simulator is not built: there is no {binary}. Set IOCAST_BUILD to a build directory.")
+    assert binary.exists(), f"The simulator is not built: there is no {binary}. Run ./check, or set IOCAST_BUILD to a build directory."
     directory = tmp_path_factory.mktemp("platforms")
 
     def run(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ciw
+import line_solver as line
 import numpy as np
 import pytest
 import systems
@@ -18,7 +20,6 @@ REPLICATIONS = 10
 @pytest.mark.parametrize("method", ["MVA", "CTMC"])
 def test_line(method: str) -> None:
     """Exact MVA and the Markov chain of LINE: N = 12 at a queue of 4 servers, one of 1 server, and a delay."""
-    line = pytest.importorskip("line_solver", reason="pip install line-solver")
     line.GlobalConstants.set_verbose(line.VerboseLevel.SILENT)
     model = line.Network("model")
     delay, a, b = (
@@ -39,7 +40,6 @@ def test_line(method: str) -> None:
 
 def test_ciw_machine_repairman() -> None:
     """N = 8, c = 2: rate and mean queue."""
-    ciw = pytest.importorskip("ciw")
     network = ciw.create_network(  # all customers come at time zero and never leave
         arrival_distributions=[ciw.dists.Sequential([0.0] * 8 + [float("inf")]), None],
         service_distributions=[ciw.dists.Exponential(0.5), ciw.dists.Exponential(1.0)],
@@ -62,7 +62,6 @@ def test_ciw_machine_repairman() -> None:
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_ciw_multi_server(load: float) -> None:
     """M/M/3 in Ciw against the solver's lone visitor."""
-    ciw = pytest.importorskip("ciw")
     count = 3
     network = ciw.create_network(
         arrival_distributions=[ciw.dists.Exponential(load * count)],
