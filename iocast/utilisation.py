@@ -158,7 +158,7 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     run.json says when the program started, to the second or better. The log was last written right after the last phase ended, which says it much
     closer, unless the directory was copied since."""
     try:
-        started = datetime.fromisoformat(str(run["started"]).replace("Z", "+00:00"))
+        started = datetime.fromisoformat(str(run.get("started")).replace("Z", "+00:00"))
     except ValueError:
         raise InputError(f"The run '{path}' does not say when it started (started), so nothing can be joined to it.") from None
     if started.tzinfo is None:

@@ -12,11 +12,15 @@ import math
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from iocast.observe import Observer
+from iocast.utilisation import join, run_clock
 
 ROOT = Path(__file__).parents[2]
 QUANTILES = ("q50", "q75", "q95", "q99", "max")
@@ -168,6 +172,26 @@ def _rows(measured: list[dict[str, float]], forecast: dict[str, Any]) -> list[di
     return rows
 
 
+def observe(run: Path, file: Path) -> None:
+    """Joins an observation of this machine, moved into the run's time, to the run."""
+    with Observer(file, 0.02, []):
+        end = time.monotonic() + 0.3  # at work, so that there is something to draw
+        while time.monotonic() < end:
+            pass
+    document = json.loads((run / "run.json").read_text())
+    document["started"] = "2026-01-01T00:00:00Z"  # simulated runs start at no time of ours
+    (run / "run.json").write_text(json.dumps(document))
+    start = run_clock(run, document)["start"]
+    seconds = max(p["start_seconds"] + p["seconds"] for p in document["phases"])
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    samples = [line for line in lines if "monotonic" in line]
+    for i, sample in enumerate(samples):
+        sample["monotonic"] = i * seconds / (len(samples) - 1)
+        sample["wall"] = start + sample["monotonic"]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    join(run, [file])
+
+
 def edited_platform(path: Path, servers: int, speed: float) -> Path:
     """The lustre platform with another number of metadata threads and all work at them `speed` times as fast."""
     import yaml
@@ -201,6 +225,7 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
         json.dumps({"schema_version": 1, "kind": "campaign", "workload": "md-workbench", "root": "scratch/test",
                     "filesystem": {"type": "lustre"}, "points": points})
     )  # fmt: skip
+    observe(campaign / "runs" / f"n{CHECKED}-t0-0", directory / "observation.jsonl")
     typical = {r: {q: median(m[q] for m in measured[r, 0]) for q in measured[r, 0][0]} for r in FITTED}
 
     models = {
