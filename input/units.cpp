@@ -103,6 +103,21 @@ double parse_quantity(std::string_view text, Unit unit)
       fmt::format("'{}' has the unknown unit '{}'; write {}. {}", text, suffix, example_of(unit), allowed_sentence(suffix, names)));
 }
 
+Unit unit_of(std::string_view text)
+{
+  if (text == "true" || text == "false")
+    return Unit::flag;
+  for (const Unit unit : {Unit::count, Unit::factor, Unit::bytes, Unit::seconds, Unit::rate, Unit::bandwidth}) {
+    try {
+      parse_quantity(text, unit);
+      return unit;
+    } catch (const InputError&) {
+      continue;
+    }
+  }
+  return Unit::text;
+}
+
 std::string format_quantity(double value, Unit unit)
 {
   auto scaled = [value](std::initializer_list<std::pair<const char*, double>> table) {

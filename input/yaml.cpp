@@ -143,6 +143,22 @@ double YamlNode::quantity_or(const std::string& key, Unit unit, double fallback,
   return child ? child->quantity(unit, low, high) : fallback;
 }
 
+nlohmann::ordered_json YamlNode::to_json() const
+{
+  auto json = nlohmann::ordered_json::array();
+  if (is_sequence()) {
+    for (const auto& item : items())
+      json.push_back(item.to_json());
+    return json;
+  }
+  if (!is_map())
+    return text();
+  json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : entries())
+    json[key] = value.to_json();
+  return json;
+}
+
 void YamlNode::finish() const
 {
   allow_only({asked_->begin(), asked_->end()});

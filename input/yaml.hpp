@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,6 +46,9 @@ public:
 
   std::string text_or(const std::string& key, const std::string& fallback) const;
   double quantity_or(const std::string& key, Unit unit, double fallback, double low, double high) const;
+
+  /// As it is written: maps, lists and texts.
+  nlohmann::ordered_json to_json() const;
 
   /// Refuses keys of this map that nobody has asked for.
   void finish() const;

@@ -62,10 +62,10 @@ class Steps:
             self._progress.update(self._task, description=what, total=total, completed=done)
 
 
-def _points(paths: list[Path]) -> Any:
+def _points(paths: list[Path], phase: str = "benchmark") -> Any:
     from iocast.run_directory import find_runs, group
 
-    runs, roles = find_runs(paths)
+    runs, roles = find_runs(paths, phase)
     points = group(runs)
     for point in points:
         point.role = roles.get(str(point.first.path), "fit")
@@ -117,6 +117,7 @@ def measure(
 def calibrate(
     sources: Annotated[list[Path], typer.Argument(help="Campaign directories and run directories.")],
     platform: Annotated[str, typer.Option(help="Platform whose numbers are to be fitted (see: iocast list platforms).")] = "local",
+    phase: Annotated[str, typer.Option(help="The phase of the runs that is fitted.")] = "benchmark",
     out: Annotated[Path, typer.Option(help="Platform file to write.")] = Path("fitted.yaml"),
     seed: Seed = 0,
     json_: Json = False,
@@ -127,7 +128,7 @@ def calibrate(
 
     _refuse_existing(out)
     with Steps() as steps:
-        document = fit(_points(sources), platform, seed, steps)
+        document = fit(_points(sources, phase), platform, seed, steps)
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
     fitted = document["fitted"]
     if json_:
@@ -269,10 +270,16 @@ def import_(
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Turns another tool's results into a run directory; what they don't say is null and named as missing."""
+    """Turns another tool's results into a run directory; what they don't say is null and named as missing. A Darshan log becomes
+    a trace for the pattern replay: iocast import darshan LOG --out ops.h5."""
     from iocast.importers import import_files
 
     del seed  # nothing is drawn at random; every verb takes it
+    if str(files[0]) == "darshan" and not files[0].exists():
+        format_, files = "darshan", files[1:]
+    if format_ == "darshan":
+        _import_darshan(files, out, json_)
+        return
     written = import_files(files, out, format_, {"ranks": ranks, "nodes": nodes, "label": label})
     documents = [read_json(directory / "run.json", "run") for directory in written]
     if json_:
@@ -284,6 +291,15 @@ def import_(
         print(f"  {warning}")
     for key, why in {k: v for d in documents for k, v in d["imported"]["missing"].items()}.items():
         print(f"  missing: {key}. {why}")
+
+
+def _import_darshan(files: list[Path], out: Path, json_: bool) -> None:
+    from iocast.importers.darshan_log import import_log
+
+    if len(files) != 1:
+        raise InputError(f"One trace is made of one Darshan log; {len(files)} are named.")
+    made = import_log(files[0], out)
+    print(json.dumps(made | {"trace": str(out)}) if json_ else "\n  ".join([f"{out}: {made['operations']} operations of {made['ranks']} ranks.", *made["notes"]]))
 
 
 @app.command(epilog="Example: iocast export runs/a runs/b --format parquet --out runs.parquet")
@@ -376,11 +392,24 @@ def observe(
 @app.command("list", epilog="Example: iocast list platforms")
 def list_(
     what: Annotated[str, typer.Argument(help="workloads, patterns, backends, platforms, primitives, campaigns or formats.")],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Workloads or patterns as a table in Markdown.")] = False,
+    into: Annotated[Optional[Path], typer.Option(help="With --markdown: put the table into this file, where it was before.")] = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Lists what there is."""
     del seed
+    if markdown:
+        from iocast import listing
+
+        table = listing.table(what)
+        if into:
+            write_text(into, listing.replaced(into, what, table))
+        else:
+            print(table, end="")
+        return
+    if into:
+        raise InputError("--into needs --markdown.")
     if what == "campaigns":
         from iocast.campaign import CAMPAIGNS, read_plan
         from iocast.strict_yaml import Section
@@ -394,6 +423,7 @@ def list_(
         from iocast.importers import all_importers
 
         formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
+        formats.append({"name": "darshan", "summary": "Darshan log, as a trace for the pattern replay", "takes": "darshan and the log"})
         print(json.dumps({"formats": formats}) if json_ else "\n".join(f"{f['name']}  {f['summary']}; name {f['takes']}" for f in formats))
         return
     program = "iocast-bench" if what == "backends" else "iocast-sim"

@@ -76,6 +76,19 @@ def set_path(document: Document, path: str, value: Any) -> None:
         here = here[key]
 
 
+def holds(document: Document, path: str) -> bool:
+    """Whether there is something at the path, which is read as set_path() does."""
+    parts = path.split(".")
+    here: Any = document
+    while parts:
+        taken = next((n for n in range(len(parts), 0, -1) if isinstance(here, dict) and ".".join(parts[:n]) in here), 0)
+        if taken == 0:
+            return False
+        here = here[".".join(parts[:taken])]
+        parts = parts[taken:]
+    return True
+
+
 def parse_edit(text: str) -> tuple[str, Any]:
     """ "stations.cpu.servers=4" as path and value."""
     path, equals, value = text.partition("=")

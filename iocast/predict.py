@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm, t
 
-from iocast import analytic, baselines, binaries
+from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import Simulations, units_of
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
@@ -107,6 +107,8 @@ def predict(
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
     pattern, full = _workload(platform, workload, settings)
+    if solver == "analytic":
+        arrivals.refuse_in_analytic(full)
     with Simulations() as simulations:
         if solver == "simulate":
             samples, shown = _simulated(simulations, platform, pattern, full, nodes, ranks_per_node, seed)
@@ -126,7 +128,8 @@ def predict(
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     answer["quantities"] = _intervals(platform.fitted, samples, ranks, level)
-    answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted else {}
+    closed = not arrivals.is_open(full)  # the baselines know nothing else
+    answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
     answer |= shown
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
@@ -178,7 +181,7 @@ def _simulated(
     jobs = [(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)]
     jobs += [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
     runs = simulations.run(jobs)
-    names = ["rate", *(f"{op}.{q}" for op in first["phases"][-1]["latency"] if "." not in op for q in QUANTITIES)]
+    names = ["rate", *(f"{op}.{q}" for op in first["phases"][-1]["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
     centre = [first, *runs[: seeds - 1]]
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n), 1e-9)) for r in centre])) for n in names}
     ensemble = {n: [pooled_quantity(r, n) for r in runs[seeds - 1 :]] for n in names}

@@ -257,7 +257,7 @@ def group(runs: list[Run]) -> list[Point]:
     return [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
 
 
-def find_runs(paths: list[Path]) -> tuple[list[Run], dict[str, str]]:
+def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], dict[str, str]]:
     """Runs of run directories and campaigns, and the role ("fit" or "check") of those that a campaign names."""
     runs: list[Run] = []
     roles: dict[str, str] = {}
@@ -266,10 +266,10 @@ def find_runs(paths: list[Path]) -> tuple[list[Run], dict[str, str]]:
             campaign = read_json(path / "campaign.json", "campaign")
             for point in campaign["points"]:
                 if point["status"] == "complete":
-                    runs.append(Run(path / "runs" / point["name"]))
+                    runs.append(Run(path / "runs" / point["name"], phase))
                     roles[str(path / "runs" / point["name"])] = point["role"]
         else:
-            runs.append(Run(path))
+            runs.append(Run(path, phase))
     if not runs:
         raise InputError(f"There is no complete run in {', '.join(str(p) for p in paths)}; measure first.")
     return runs, roles

@@ -22,6 +22,7 @@ struct alignas(64) Job {
   uint8_t draws      = 0; ///< random words used by this operation
   bool locked        = false;
   bool in_timeslice  = false; ///< a visit to a timeslice station is going on
+  bool joined        = false; ///< all ranks of the group have done what they do together
   std::array<uint32_t, 4> words{};
   uint32_t owner = nobody; ///< of a client's job its node; of a stripe's job the job that it is a part of; of others' work nobody
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...

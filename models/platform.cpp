@@ -5,6 +5,7 @@
 #include "workload/workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -16,6 +17,8 @@ namespace iocast {
 
 namespace {
 
+constexpr std::array<const char*, 3> spread_names{"dataset", "object", "stripe"};
+constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
 
@@ -125,11 +128,14 @@ private:
       station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
       station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
       if (const auto spread = yaml.find("spread")) {
-        const auto by = spread->text();
-        if (by != "dataset" && by != "object")
-          spread->fail(fmt::format("'{}' can't be spread by. {}", by, allowed_sentence(by, std::vector<std::string>{"dataset", "object"})));
-        station.spread_by_object = by == "object";
+        static const std::vector<std::string> known{spread_names.begin(), spread_names.end()};
+        const auto found = std::find(known.begin(), known.end(), spread->text());
+        if (found == known.end())
+          spread->fail(fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
+        station.spread = static_cast<Spread>(found - known.begin());
       }
+      station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+      station.stripe_count = static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
       if (const auto discipline = yaml.find("discipline")) {
         static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
         const auto found = std::find(known.begin(), known.end(), discipline->text());
@@ -322,6 +328,14 @@ private:
             stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes, spec.name, spec.count));
           visit["stripes"] = step.stripes;
         }
+        if (const auto per = item.find("per")) {
+          static const std::vector<std::string> known{times_names.begin(), times_names.end()};
+          const auto found = std::find(known.begin(), known.end(), per->text());
+          if (found == known.end())
+            per->fail(fmt::format("a demand can't be per '{}'. {}", per->text(), allowed_sentence(per->text(), known)));
+          step.times   = static_cast<Times>(found - known.begin());
+          visit["per"] = per->text();
+        }
         out.push_back(step);
         json.push_back(visit);
       }
@@ -433,7 +447,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   for (const auto& station : stations)
     json["stations"][station.name] = {{"per", name_of(station.per)},
                                       {"count", station.count},
-                                      {"spread", station.spread_by_object ? "object" : "dataset"},
+                                      {"spread", spread_names[static_cast<size_t>(station.spread)]},
                                       {"servers", station.servers},
                                       {"speed", station.rating},
                                       {"discipline", disciplines[static_cast<size_t>(station.discipline)]},
@@ -442,6 +456,11 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"coherency", station.coherency},
                                       {"crowding", station.crowding},
                                       {"wakeup", station.wakeup_preempts ? "preempts" : "queues"}};
+  for (const auto& station : stations)
+    if (station.spread == Spread::stripe) {
+      json["stations"][station.name]["stripe_size"]  = station.stripe_size;
+      json["stations"][station.name]["stripe_count"] = station.stripe_count;
+    }
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
   for (const auto& lock : locks)
@@ -487,7 +506,9 @@ const std::vector<PrimitiveEntry>& primitives()
        "servers that work on requests",
        {{"per", "system (default) or node: who has an instance of it"},
         {"count", "instances, when per system"},
-        {"spread", "dataset (default) or object: what chooses the instance"},
+        {"spread", "dataset (default), object or stripe: what chooses the instance"},
+        {"stripe_size", "spread by stripe: bytes of an object that one instance has before the next has its turn, default 1 MiB"},
+        {"stripe_count", "spread by stripe: how many instances an object is spread over, default all"},
         {"servers", "servers (threads, cores) of an instance"},
         {"speed", "1 (default): service takes what the demands say; 2: half of it"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
@@ -497,27 +518,15 @@ const std::vector<PrimitiveEntry>& primitives()
         {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
       {"visit",
-       "a step that asks a station for service",
+       "a step at a station: wait for a server, be served",
        {{"station", "where"},
         {"demand", "a law or the name of a demand"},
-        {"bandwidth", "plus the operation's bytes at this rate"},
-        {"lock", "held for the visit's lock_share"},
-        {"lock_share", "share of the service that needs the lock, 0 to 1 (default)"},
+        {"per", "operation (default); entry: the demand for each entry that a readdir lists; block: for each block of an access"},
+        {"bandwidth", "adds the operation's bytes / bandwidth to the service"},
+        {"lock", "a lock that is held during ..."},
+        {"lock_share", "... this share of the demand, default 1"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
                     "time; the visit ends with the last (fork-join)"}}},
-      {"limit", "how many requests may be on their way at once; a step 'limit' holds a slot while its steps run",
-       {{"slots", "requests at once"}, {"per", "node (default) or system"}}},
-      {"lock", "an exclusive lock that a visit holds for its lock_share, keeping its server while it waits",
-       {{"per", "dataset (default), node or system"}}},
-      {"stall",
-       "every so often a class of operations does not start service at a station",
-       {{"station", "where"},
-        {"every", "period"},
-        {"length", "mean length"},
-        {"sigma", "standard deviation of the logarithm of the length"},
-        {"operations", "which operations are hit"}}},
-      {"background", "work of others: Poisson arrivals at a station",
-       {{"station", "where"}, {"rate", "arrivals a second over all instances"}, {"demand", "their service law"}}},
       {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",

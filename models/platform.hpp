@@ -13,12 +13,18 @@ namespace iocast {
 enum class Discipline : uint8_t { fcfs, ps, timeslice };
 /// Whom one instance of a station, limit or lock belongs to.
 enum class Per : uint8_t { system, node, dataset };
+/// What chooses the instance of a station.
+enum class Spread : uint8_t { dataset, object, stripe };
+/// How often a visit needs its demand.
+enum class Times : uint8_t { once, entry, block };
 
 struct StationSpec {
   std::string name;
   Per per               = Per::system;
   uint32_t count        = 1; ///< instances, when per system
-  bool spread_by_object = false;
+  Spread spread         = Spread::dataset;
+  uint64_t stripe_size  = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
+  uint32_t stripe_count = 0;       ///< ... so many instances
   uint32_t servers      = 1;
   double rating         = 1; ///< how many times as fast as the demands say
   Discipline discipline = Discipline::fcfs;
@@ -77,6 +83,7 @@ struct Step {
   double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
   uint32_t stripes  = 1; ///< parts of a visit, each at an instance of its own at the same time; it ends with the last of them
   bool to_server    = true;
+  Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one
 };

@@ -6,19 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 namespace iocast {
 
 namespace {
-/// SplitMix64's finaliser (Steele, Lea & Flood 2014): spreads numbers that differ by little over all instances.
-uint64_t mix(uint64_t x)
-{
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-  return x ^ x >> 31;
-}
-
 int64_t to_ns(double seconds)
 {
   return std::llround(seconds * 1e9);
@@ -31,7 +23,6 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     , pattern_(pattern)
     , placement_(placement)
     , options_(options)
-    , arrivals_(pattern.arrivals())
     , on_phase_(std::move(on_phase))
     , jobs_(placement.ranks)
     , links_(placement.ranks, nobody)
@@ -41,8 +32,9 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     , sums_(platform.stations.size())
     , background_count_(platform.background.size())
 {
-  for (const auto& [kind, count] : pattern.footprint().operations)
-    if (count > 0 && !platform.routes[static_cast<size_t>(kind)].served)
+  const auto footprint = pattern.footprint();
+  for (const auto& [kind, count] : footprint.operations)
+    if (count > 0 && kind != OpKind::think && !platform.routes[static_cast<size_t>(kind)].served)
       throw InputError(fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
                                    "under 'operations'.",
                                    platform.file, name_of(kind)));
@@ -86,8 +78,30 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= placement.ranks_per_node && stalls_at_[i].empty();
   }
-  if (arrivals_.waiting_factor > 0)
+  const auto asks_for = [&](OpKind wanted) {
+    const auto& operations = footprint.operations;
+    return std::any_of(operations.begin(), operations.end(), [&](const auto& o) { return o.first == wanted && o.second > 0; });
+  };
+  bool sleeps = asks_for(OpKind::think);
+  bool open   = sleeps;
+  for (uint32_t rank = 0; rank < placement.ranks; ++rank) {
+    const auto& arrivals = pattern.arrivals_of(rank);
+    open                 = open || arrivals.is_open();
+    sleeps               = sleeps || arrivals.thinks() || arrivals.is_open();
+  }
+  if (sleeps)
     wake_slowdown_ = platform.wake_slowdown;
+  if (open)
+    intents_.resize(placement.ranks);
+  if (asks_for(OpKind::open))
+    for (uint32_t rank = 0; rank < placement.ranks; ++rank) {
+      const uint32_t group = pattern.group_of(rank);
+      groups_.resize(std::max<size_t>(groups_.size(), group + size_t{1}));
+      ++groups_[group].size;
+    }
+  const auto& phases = pattern.phases();
+  if (options.time_limits && std::any_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.most_seconds > 0; }))
+    open_.resize(placement.ranks);
   for (uint32_t rank = 0; rank < placement.ranks; ++rank) {
     clients_[rank].cursor.rank = rank;
     jobs_[rank].owner          = placement.node_of(rank);
@@ -164,24 +178,106 @@ void System::handle(const Calendar::Event& event)
 
 // ---- an operation's life ----------------------------------------------------------------------------------------------
 
-/// Takes the next operation of the client's stream; false when there is none to start now (a barrier, or the end).
+/// Takes the next operation of the client's stream; false when there is none to start now (a barrier, a wait, or the end).
 bool System::pull_op(JobId id)
 {
-  Client& client  = clients_[id];
-  const bool more = pattern_.next(client.cursor, client.op);
-  if (more && !op_streams_.empty())
-    op_streams_[id].write(client.op);
+  Client& client = clients_[id];
+  const bool over = was_cut(id);
+  if (over && !open_[id].closes.empty()) {
+    client.op = open_[id].closes.front();
+    open_[id].closes.erase(open_[id].closes.begin());
+    return begin_op(id, client.cursor);
+  }
+  if (now_ >= deadline_ && !over && may_be_cut(id)) [[unlikely]]
+    return cut(id);
+  const Cursor before = client.cursor;
+  const bool more     = pattern_.next(client.cursor, client.op);
   if (!more || client.op.kind == OpKind::phase) {
+    if (more && !op_streams_.empty())
+      op_streams_[id].write(client.op);
     ended_ += !more;
+    if (!groups_.empty()) {
+      Group& group = groups_[pattern_.group_of(id)];
+      ++group.ended;
+      gather(group);
+    }
     reach_barrier();
     return false;
   }
-  Job& job         = jobs_[id];
-  job.kind         = client.op.kind;
-  job.at           = 0;
-  job.draws        = 0;
-  job.parts_done   = 0;
-  client.op_start  = now_;
+  if (over) [[unlikely]]
+    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.", name_of(client.op.kind)));
+  return begin_op(id, before);
+}
+
+/// False when the operation has to wait, or is none that the platform sees.
+bool System::begin_op(JobId id, const Cursor& before)
+{
+  if (!intents_.empty() && !keep_to_plan(id, before))
+    return false;
+  return start_pulled_op(id, before);
+}
+
+/// In an open loop: false when it is too early for the operation that was pulled.
+bool System::keep_to_plan(JobId id, const Cursor& before)
+{
+  const Op& op             = clients_[id].op;
+  Intent& intent           = intents_[id];
+  const Arrivals& arrivals = pattern_.arrivals_of(id);
+  if (op.kind == OpKind::think || !arrivals.is_open() || was_cut(id))
+    return true;
+  const bool first = std::exchange(intent.first, false);
+  intent.ns += arrivals.gap_ns(options_.seed, id, clients_[id].operations, first);
+  intent.counts      = true;
+  const double start = phase_start_ + static_cast<double>(intent.ns) * 1e-9;
+  if (start <= now_)
+    return true;
+  if (start >= deadline_ && !first && may_be_cut(id)) { // it will not be started in this phase
+    clients_[id].cursor = before;
+    intent.counts       = false;
+    intent.waits        = Intent::Waits::to_go_on;
+    push(deadline_, EventKind::wake, id);
+    return false;
+  }
+  intent.waits  = Intent::Waits::to_start;
+  intent.before = before;
+  push(start + platform_.think_overshoot, EventKind::wake, id);
+  return false;
+}
+
+bool System::start_pulled_op(JobId id, const Cursor& before)
+{
+  Client& client  = clients_[id];
+  Job& job        = jobs_[id];
+  job.kind        = client.op.kind;
+  job.at          = 0;
+  job.draws       = 0;
+  job.parts_done  = 0;
+  client.op_start = now_;
+  if (job.kind > OpKind::rmdir) {
+    if (together(id))
+      return join(id, before);
+    begun(id);
+    if (job.kind == OpKind::think) {
+      const double seconds = static_cast<double>(client.op.size) * 1e-9;
+      if (!(client.op.flags & until)) {
+        trace(id, now_, now_ + seconds);
+        think(id, seconds);
+        return false;
+      }
+      Intent& intent   = intents_[id];
+      intent.ns        = static_cast<int64_t>(client.op.size);
+      intent.counts    = true;
+      const double end = phase_start_ + seconds;
+      trace(id, now_, std::max(now_, end));
+      if (end <= now_)
+        return pull_op(id);
+      intent.waits = Intent::Waits::to_go_on;
+      push(std::min(end + platform_.think_overshoot, std::max(now_, deadline_)), EventKind::wake, id);
+      return false;
+    }
+  } else if (!op_streams_.empty()) {
+    op_streams_[id].write(client.op);
+  }
   return true;
 }
 
@@ -191,7 +287,7 @@ void System::start_op(JobId id)
     advance(id);
 }
 
-/// The think time is over; what waking up costs comes before the next operation and is in nobody's response time.
+/// The think time is over, or the moment of an operation has come; what waking up costs comes before the next operation and is in nobody's response time.
 void System::wake(JobId id)
 {
   Job& job = jobs_[id];
@@ -200,10 +296,18 @@ void System::wake(JobId id)
   job.draws = 0;
   if (platform_.routes[0].served) {
     advance(id);
-  } else {
-    think_actual_ += now_;
-    start_op(id);
+  } else if (awake(id)) {
+    advance(id);
   }
+}
+
+/// False when there is no operation to start yet.
+bool System::awake(JobId id)
+{
+  if (!intents_.empty() && intents_[id].waits != Intent::Waits::no)
+    return std::exchange(intents_[id].waits, Intent::Waits::no) == Intent::Waits::to_start ? start_pulled_op(id, intents_[id].before) : pull_op(id);
+  think_actual_ += now_;
+  return pull_op(id);
 }
 
 /// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that never
@@ -275,24 +379,27 @@ void System::advance(JobId id)
       case Step::Kind::transfer:
         ++job.at;
         new_transfers_.push_back({id, jobs_[id].owner, step.target, instance_for(id, platform_.stations[step.target]),
-                                  static_cast<double>(clients_[id].op.size), step.to_server});
+                                  static_cast<double>(clients_[id].op.bytes()), step.to_server});
         return;
       case Step::Kind::end: {
-        if (job.kind == OpKind::phase) { // awake
-          think_actual_ += now_;
-          if (!pull_op(id))
+        if (job.kind == OpKind::phase) {
+          if (!awake(id))
             return;
           break;
         }
+        if (clients_[id].op.is_joint() && !part(id))
+          return;
         finish_op(id);
         const double response = now_ - clients_[id].op_start;
-        const double think    = arrivals_.think_seconds(response);
-        if (think > 0) {
-          const double actual = think + platform_.think_overshoot;
-          think_asked_ += think;
-          think_actual_ -= now_; // until the next operation starts
-          push(now_ + actual, EventKind::wake, id);
-          return;
+        const double seconds  = was_cut(id) ? 0 : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
+        if (seconds > 0) {
+          if (now_ + (seconds + platform_.think_overshoot) < deadline_ || !may_be_cut(id)) {
+            think(id, seconds);
+            return;
+          }
+          if (!cut(id)) // it would sleep until the phase is over
+            return;
+          break;
         }
         if (!pull_op(id))
           return;
@@ -304,13 +411,31 @@ void System::advance(JobId id)
   }
 }
 
+void System::think(JobId id, double seconds)
+{
+  const double end = std::max(now_, std::min(now_ + (seconds + platform_.think_overshoot), deadline_));
+  think_asked_ += std::min(seconds, end - now_);
+  think_actual_ -= now_; // until the next operation starts
+  push(end, EventKind::wake, id);
+}
+
 void System::finish_op(JobId id)
 {
   Client& client = clients_[id];
-  recorder_->record(client.op, id, {to_ns(client.op_start - phase_start_), to_ns(now_ - phase_start_), client.part_ns});
+  TimedOp timed{to_ns(client.op_start - phase_start_), to_ns(now_ - phase_start_), client.part_ns};
+  if (!intents_.empty() && std::exchange(intents_[id].counts, false))
+    timed.intended_ns = intents_[id].ns;
+  recorder_->record(client.op, id, timed);
+  trace(id, client.op_start, now_);
   client.last_answer = now_;
   ++client.operations;
   ++requests_;
+}
+
+void System::trace(JobId id, double start, double end) const
+{
+  if (options_.trace)
+    options_.trace->add(id, {clients_[id].op, to_ns(start), to_ns(end) - to_ns(start), 0});
 }
 
 void System::reach_barrier()
@@ -332,6 +457,21 @@ void System::begin_phase()
   phase_start_  = now_;
   think_asked_  = 0;
   think_actual_ = 0;
+  cut_ranks_    = 0;
+  const double most_seconds = pattern_.phases()[static_cast<size_t>(phase_)].most_seconds;
+  deadline_     = options_.time_limits && most_seconds > 0 ? now_ + most_seconds : std::numeric_limits<double>::infinity();
+  for (auto& group : groups_) {
+    group.ended      = 0;
+    group.stopped    = false;
+    group.cuts_after = false;
+  }
+  for (auto& open : open_)
+    open.cut = false;
+  for (auto& intent : intents_)
+    intent = {};
+  if (options_.trace)
+    for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
+      options_.trace->add(rank, {{OpKind::phase, 0, static_cast<uint64_t>(phase_)}, to_ns(now_), 0, 0});
   recorder_     = std::make_unique<PhaseRecorder>();
   sums_.assign(platform_.stations.size(), {});
   for (auto& client : clients_)
@@ -349,8 +489,101 @@ void System::end_phase()
     rank_seconds.push_back(client.last_answer - phase_start_);
     end = std::max(end, client.last_answer);
   }
+  if (pattern_.phases()[static_cast<size_t>(phase_)].most_seconds > 0) {
+    uint64_t furthest = 0;
+    for (const auto& client : clients_)
+      furthest = std::max(furthest, pattern_.reached(client.cursor));
+    for (auto& client : clients_)
+      pattern_.agree(client.cursor, furthest);
+  }
   recorder_->trim_slow();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, *recorder_, sums_});
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, *recorder_, sums_});
+}
+
+// ---- what ranks do together, and time limits --------------------------------------------------------------------------
+
+/// The rank waits until all of its group are there to begin.
+bool System::join(JobId id, const Cursor& before)
+{
+  Group& group = groups_[pattern_.group_of(id)];
+  if (group.stopped && !was_cut(id)) {
+    clients_[id].cursor = before;
+    return cut(id);
+  }
+  group.waiting.emplace_back(id, before);
+  gather(group);
+  return false;
+}
+
+/// All that can still come are there: those who wait begin.
+void System::gather(Group& group)
+{
+  if (group.waiting.empty() || group.waiting.size() + group.ended < group.size)
+    return;
+  if (group.ended > 0 && !group.stopped)
+    throw RunError(fmt::format("The pattern gives the ranks of group {} different numbers of shared and collective operations in one phase; "
+                               "this is an error of the pattern.",
+                               &group - groups_.data()));
+  group.cuts_after = now_ >= deadline_ && !group.stopped;
+  group.begun      = group.waiting.size();
+  for (const auto& [id, before] : std::exchange(group.waiting, {})) {
+    clients_[id].op_start = now_;
+    begun(id);
+    push(now_, EventKind::resume, id);
+  }
+}
+
+void System::begun(JobId id)
+{
+  const Op& op = clients_[id].op;
+  if (!op_streams_.empty() && !was_cut(id))
+    op_streams_[id].write(op);
+  if (open_.empty())
+    return;
+  auto& closes = open_[id].closes;
+  if (op.kind == OpKind::open) {
+    closes.emplace_back(OpKind::close, op.dataset, op.object);
+    closes.back().flags = op.flags & shared;
+  } else if (op.kind == OpKind::close) {
+    std::erase_if(closes, [&](const Op& close) { return close.dataset == op.dataset && close.object == op.object; });
+  }
+}
+
+/// False while others of the group are still at what they do together.
+bool System::part(JobId id)
+{
+  Job& job = jobs_[id];
+  if (!job.joined && together(id)) {
+    Group& group = groups_[pattern_.group_of(id)];
+    if (group.done.size() + 1 < group.begun) {
+      group.done.push_back(id);
+      return false;
+    }
+    for (const JobId other : std::exchange(group.done, {})) {
+      jobs_[other].joined = true;
+      push(now_, EventKind::resume, other);
+    }
+  }
+  job.joined = false;
+  return true;
+}
+
+/// The time of the phase is over for this rank: it closes what it has open, and goes to the end of the phase.
+bool System::cut(JobId id)
+{
+  ++cut_ranks_;
+  open_[id].cut = true;
+  pattern_.cut(clients_[id].cursor);
+  if (!groups_.empty()) {
+    Group& group = groups_[pattern_.group_of(id)];
+    if (!std::exchange(group.stopped, true))
+      for (const auto& [other, before] : std::exchange(group.waiting, {})) {
+        clients_[other].cursor = before;
+        if (cut(other))
+          advance(other);
+      }
+  }
+  return pull_op(id);
 }
 
 // ---- a visit to a station ---------------------------------------------------------------------------------------------
@@ -360,8 +593,10 @@ double System::work_of(JobId id, const Step& step)
 {
   double work = draw(id, step) / stations_[step.target].spec.rating;
   if (is_client(id)) {
+    if (step.times != Times::once)
+      work *= static_cast<double>(step.times == Times::entry ? clients_[id].op.size : clients_[id].op.count);
     if (step.bandwidth > 0)
-      work += static_cast<double>(clients_[id].op.size) / step.stripes / step.bandwidth;
+      work += static_cast<double>(clients_[id].op.bytes()) / step.stripes / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
       work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * wake_slowdown_;
   }
@@ -702,13 +937,13 @@ Station& System::station_of_instance(uint32_t instance_number)
 
 bool System::is_flow(JobId id) const
 {
-  return options_.flows && static_cast<double>(clients_[id].op.size) >= platform_.network.flow_threshold;
+  return options_.flows && static_cast<double>(clients_[id].op.bytes()) >= platform_.network.flow_threshold;
 }
 
 /// A transfer that is too small to compete for bandwidth.
 double System::transfer_seconds(JobId id) const
 {
-  return platform_.network.latency + static_cast<double>(clients_[id].op.size) / slowest_link_;
+  return platform_.network.latency + static_cast<double>(clients_[id].op.bytes()) / slowest_link_;
 }
 
 void System::transfer_done(JobId job, double now)
@@ -787,8 +1022,10 @@ uint32_t System::instance_for(JobId id, const StationSpec& spec) const
     return jobs_[id].owner;
   if (spec.count == 1)
     return 0;
-  const Op& op = clients_[id].op;
-  return static_cast<uint32_t>(mix(spec.spread_by_object ? mix(op.dataset) ^ op.object : op.dataset) % spec.count);
+  const Op& op         = clients_[id].op;
+  const uint64_t first = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
+  const uint64_t next  = spec.spread == Spread::stripe ? op.offset / spec.stripe_size % spec.stripe_count : 0;
+  return static_cast<uint32_t>((first % spec.count + next) % spec.count);
 }
 
 uint64_t System::lock_key(JobId id, int32_t lock) const

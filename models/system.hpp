@@ -8,6 +8,7 @@
 #include "models/platform.hpp"
 #include "models/stall.hpp"
 #include "models/station.hpp"
+#include "profile/op_trace.hpp"
 #include "profile/recorder.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
@@ -46,6 +47,7 @@ struct FinishedPhase {
   std::vector<double> rank_seconds;
   double think_asked;
   double think_actual;
+  uint64_t cut_ranks; ///< that had not done all when the phase's time was over
   const PhaseRecorder& recorder;
   const StationSums& stations;
 };
@@ -58,6 +60,8 @@ public:
     uint64_t seed = 0;
     bool flows    = false; ///< transfers above the threshold are handed out; otherwise they are delays
     std::string op_stream_directory; ///< empty: none
+    bool time_limits = true;         ///< phases end after Phase::most_seconds
+    OpTrace* trace   = nullptr;      ///< keeps what happens
   };
 
   /// Keeps references to `platform` and `pattern`. @throws InputError when the pattern asks for an operation that the platform doesn't serve
@@ -97,14 +101,60 @@ private:
   };
   static_assert(sizeof(Client) == 128);
 
+  /// Ranks that do together what is shared or collective, in one phase. Nobody may be left alone in it: once one of them has been
+  /// cut, none begins such an operation.
+  struct Group {
+    uint32_t size   = 0;
+    uint32_t ended  = 0;      ///< have no more operations
+    bool stopped    = false;  ///< one of them was cut
+    bool cuts_after = false;  ///< what they are doing: it began after the phase's time was over
+    size_t begun    = 0;      ///< ranks that do the present operation
+    std::vector<std::pair<JobId, Cursor>> waiting; ///< to begin, with the cursor as it was before that operation
+    std::vector<JobId> done;  ///< wait for the others to end
+  };
+  /// What a rank has open, kept only when phases have time limits.
+  struct OpenObjects {
+    std::vector<Op> closes; ///< in the order of opening
+    bool cut = false;       ///< in this phase
+  };
+
+  /// When a rank means to start its next operation, and what it does until then.
+  struct Intent {
+    enum class Waits : uint8_t {
+      no,
+      to_start, ///< its operation
+      to_go_on  ///< with whatever comes next
+    };
+    int64_t ns  = 0; ///< since the start of the phase
+    bool first  = true;  ///< there was no operation yet in this phase
+    bool counts = false; ///< there is such a moment for the operation
+    Waits waits = Waits::no;
+    Cursor before; ///< as it was before the operation
+  };
+
   void handle(const Calendar::Event& event);
   // an operation's life
   bool pull_op(JobId id);
+  bool keep_to_plan(JobId id, const Cursor& before);
+  bool awake(JobId id);
+  void trace(JobId id, double start, double end) const;
   void start_op(JobId id);
   void wake(JobId id);
   void advance(JobId id);
   void finish_op(JobId id);
   void reach_barrier();
+  void think(JobId id, double seconds);
+  // what ranks do together, and time limits
+  bool begin_op(JobId id, const Cursor& before);
+  bool start_pulled_op(JobId id, const Cursor& before);
+  void begun(JobId id);
+  bool join(JobId id, const Cursor& before);
+  void gather(Group& group);
+  bool part(JobId id);
+  bool cut(JobId id);
+  bool may_be_cut(JobId id) const { return !together(id) || groups_[pattern_.group_of(id)].cuts_after; }
+  bool was_cut(JobId id) const { return !open_.empty() && open_[id].cut; }
+  bool together(JobId id) const { return clients_[id].op.is_joint() && groups_[pattern_.group_of(id)].size > 1; }
   void begin_phase();
   void end_phase();
   // a visit to a station
@@ -151,7 +201,6 @@ private:
   const Pattern& pattern_;
   Placement placement_;
   Options options_;
-  Arrivals arrivals_;
   std::function<void(const FinishedPhase&)> on_phase_;
 
   Calendar calendar_;
@@ -182,6 +231,11 @@ private:
   uint32_t ended_      = 0;
   int64_t phase_       = -1;
   double phase_start_  = 0;
+  double deadline_     = std::numeric_limits<double>::infinity(); ///< of the phase
+  uint64_t cut_ranks_  = 0;
+  std::vector<Group> groups_;     ///< empty when nothing can be shared
+  std::vector<OpenObjects> open_; ///< by client
+  std::vector<Intent> intents_;   ///< by client; empty in a closed loop
   double think_asked_  = 0;
   double think_actual_ = 0;
   std::unique_ptr<PhaseRecorder> recorder_;

@@ -13,9 +13,12 @@ namespace iocast {
 
 /// One timed operation, in nanoseconds since the start of its phase.
 struct TimedOp {
+  static constexpr int64_t not_intended = INT64_MIN;
+
   int64_t start_ns = 0;
   int64_t end_ns   = 0;
   std::array<int64_t, max_parts> part_ns{}; ///< durations of parts_of(kind), in order
+  int64_t intended_ns = not_intended; ///< when it was meant to start, in an open loop (arrivals.hpp)
 };
 
 /// A slow operation, kept whole.
@@ -73,8 +76,16 @@ public:
   struct OfKind {
     Histogram whole;
     std::array<Histogram, max_parts> parts;
+    std::unique_ptr<Histogram> response; ///< from the intended start to the end; none in a closed loop
     Timeline timeline;
     uint64_t errors = 0;
+
+    Histogram& response_histogram()
+    {
+      if (!response) [[unlikely]]
+        response = std::make_unique<Histogram>();
+      return *response;
+    }
   };
 
   void record(const Op& op, uint32_t rank, const TimedOp& timed)
@@ -86,6 +97,8 @@ public:
     for (size_t i = 0; i < parts; ++i)
       of.parts[i].record(timed.part_ns[i]);
     of.timeline.record(timed.end_ns, ns);
+    if (timed.intended_ns != TimedOp::not_intended)
+      of.response_histogram().record(timed.end_ns - timed.intended_ns);
     if (ns > slow_threshold_ns_) [[unlikely]]
       keep_slow({ns, timed.start_ns, op.dataset, op.object, rank, op.kind});
   }

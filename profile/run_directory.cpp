@@ -53,7 +53,8 @@ nlohmann::ordered_json summary(const Histogram& histogram)
           {"max", static_cast<double>(histogram.max_ns()) * ns}};
 }
 
-/// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen.
+/// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen; in an open loop also for the
+/// time since the intended start ("create.response").
 template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Visit visit)
 {
   for (size_t k = 0; k < op_count; ++k) {
@@ -66,6 +67,8 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
     const auto parts = parts_of(kind);
     for (size_t i = 0; i < parts.size(); ++i)
       visit(tag + "." + std::string(parts[i]), of.parts[i]);
+    if (of.response)
+      visit(tag + ".response", *of.response);
   }
 }
 
@@ -128,6 +131,10 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
   json["responding_seconds"]   = recorder.responding_seconds();
   json["think_asked_seconds"]  = result.think_asked_seconds;
   json["think_actual_seconds"] = result.think_actual_seconds;
+  if (result.most_seconds > 0) {
+    json["most_seconds"] = result.most_seconds;
+    json["cut_ranks"]    = result.cut_ranks;
+  }
   auto latency                 = nlohmann::ordered_json::object();
   for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
   json["latency"]  = latency;

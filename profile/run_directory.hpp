@@ -20,6 +20,8 @@ struct PhaseResult {
   std::vector<double> rank_seconds;
   double think_asked_seconds  = 0; ///< sum over ranks of what the workload asked for
   double think_actual_seconds = 0; ///< sum over ranks of what passed
+  double most_seconds         = 0; ///< Phase::most_seconds
+  uint64_t cut_ranks          = 0; ///< that had not done all when that time was over
 };
 
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.

@@ -37,7 +37,10 @@ std::string summary_text(const nlohmann::ordered_json& run)
     text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}, errors {}{}\n", title,
                         phase["rate"].get<double>(), phase["operations"].get<uint64_t>(),
                         duration(phase["seconds"].get<double>()), phase["balance"].get<double>(),
-                        phase["errors"].get<uint64_t>(), phase.value("cut", false) ? ", cut short" : "");
+                        phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
+    if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
+      text += fmt::format("  after {}, {} of {} had not done all\n", duration(phase["most_seconds"].get<double>()), cut,
+                          counted("ranks", "rank"));
     if (phase.contains("swept"))
       text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())

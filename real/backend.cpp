@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -19,7 +20,53 @@ std::vector<BackendEntry>& registry()
 
 std::string error_text(int error)
 {
-  return error == short_transfer ? "short read or write" : std::strerror(error);
+  switch (error) {
+    case short_transfer:
+      return "short read or write";
+    case wrong_entries:
+      return "other than the expected number of entries";
+    case wrong_size:
+      return "other than the expected size";
+    case wrong_content:
+      return "other bytes than were written";
+    default:
+      return std::strerror(error);
+  }
+}
+
+int Backend::append(const Name&, uint64_t, Stopwatch&)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::readdir(const Name&, uint64_t&)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::open(const Name&, uint8_t, Slot)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::pwrite(Slot, const Op&)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::pread(Slot, const Op&)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::fsync(Slot)
+{
+  return EOPNOTSUPP;
+}
+
+int Backend::close(Slot)
+{
+  return EOPNOTSUPP;
 }
 
 bool register_backend(BackendEntry entry)

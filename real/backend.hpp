@@ -7,35 +7,74 @@
 
 #include <functional>
 #include <memory>
+#include <mpi.h>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace iocast {
 
-/// What a transfer reports that ended early without an error of its own.
-constexpr int short_transfer = 100'000;
+class Content;
+
+/// What went wrong without an errno of its own.
+enum : int {
+  short_transfer = 100'000, ///< a transfer that ended early
+  wrong_entries,            ///< a readdir that found other than so many entries
+  wrong_size,               ///< a stat that found another size
+  wrong_content             ///< a read that fetched other bytes than were written
+};
 /// "No space left on device", "short read or write".
 std::string error_text(int error);
+
+/// Where an open object is kept: one of `most_open` numbers that the executor gives out.
+using Slot              = uint32_t;
+constexpr Slot most_open = 64;
 
 /// A storage system as one rank sees it.
 ///
 /// The operations are called inside the timed region: they do their calls and nothing else. They return 0 or an errno; a
 /// failure that makes going on pointless (the root is gone, the disk is full) is thrown as RunError.
-/// create and read call `watch.lap()` after each of their parts (see parts_of), the last one included.
+/// create, read and append call `watch.lap()` after each of their parts (see parts_of), the last one included.
 class Backend {
 public:
   virtual ~Backend() = default;
 
   /// Connects, once. @throws InputError when what the user named isn't there or can't be used, RunError otherwise
-  virtual void open() = 0;
+  virtual void connect() = 0;
 
-  virtual int mkdir(const Name& name)                                      = 0;
-  virtual int create(const Name& name, uint64_t size, Stopwatch& watch)    = 0;
-  virtual int stat(const Name& name)                                       = 0;
-  virtual int read(const Name& name, uint64_t size, Stopwatch& watch)      = 0;
-  virtual int unlink(const Name& name)                                     = 0;
-  virtual int rmdir(const Name& name)                                      = 0;
+  virtual int mkdir(const Name& name)                                   = 0;
+  virtual int create(const Name& name, uint64_t size, Stopwatch& watch) = 0;
+  /// `size` is what the workload expects (0: nothing) and becomes what is there.
+  virtual int stat(const Name& name, uint64_t& size)                    = 0;
+  virtual int read(const Name& name, uint64_t size, Stopwatch& watch)   = 0;
+  virtual int unlink(const Name& name)                                  = 0;
+  virtual int rmdir(const Name& name)                                   = 0;
+
+  /// Whether the backend has this operation. Those above it must have; the ones below are not to be had everywhere.
+  virtual bool serves(OpKind kind) const { return kind <= OpKind::rmdir || kind == OpKind::think; }
+  virtual int append(const Name& name, uint64_t size, Stopwatch& watch);
+  /// `entries` is the number that the workload expects and becomes the number found.
+  virtual int readdir(const Name& name, uint64_t& entries);
+  /// `flags` as of OpFlag. The object stays in `slot` until close(), which empties the slot whatever it returns.
+  virtual int open(const Name& name, uint8_t flags, Slot slot);
+  virtual int pwrite(Slot slot, const Op& op);
+  virtual int pread(Slot slot, const Op& op);
+  virtual int fsync(Slot slot);
+  virtual int close(Slot slot);
+  /// Called before each pwrite and pread, outside of the timed region: memory for the access, and whatever else isn't the call.
+  /// A run that verifies calls it before create, append (`offset` is then where it begins) and read too, for the content to be
+  /// written and memory for what is fetched.
+  virtual void prepare(Slot /*slot*/, const Op& /*op*/) {}
+  /// What the last read or pread fetched, its blocks one after the other; whole only when the run verifies.
+  virtual const char* fetched() const { return nullptr; }
+  /// Memory for accesses of so many bytes, before a clock runs; prepare() must do for larger ones.
+  virtual void reserve(uint64_t /*bytes*/) {}
+  /// Whether what is `shared` or `collective` is one call of all ranks of the group, which none may leave out: the executor then
+  /// lets the ranks of a group meet before each such call, to learn whether one of them has to stop.
+  virtual bool acts_together() const { return false; }
+  /// Called by all ranks of the group after they opened an object together, outside of the timed region, with what came of it
+  /// here. @return what came of it everywhere
+  virtual int opened_together(Slot /*slot*/, int error) { return error; }
 
   /// Whether data outlives the process. If not, there is no manifest, and the functions below are never called.
   virtual bool keeps_data() const { return false; }
@@ -43,15 +82,17 @@ public:
   virtual std::string place() const { return ""; }
   /// True when the place holds nothing (a manifest apart).
   virtual bool empty() { return true; }
-  /// @throws InputError when the place can't be written to, or can't hold what the workload needs at its peak
-  virtual void check_room(const Footprint&) {}
+  /// @throws InputError when the place can't be written to
+  virtual void check_writable() {}
+  /// A sentence when the place can't hold what the workload needs at its peak; else nothing.
+  virtual std::string lacks_room(const Footprint&) { return ""; }
   /// Refuses an output directory within the place: the place would never be empty.
   virtual void check_outside(const std::string& /*option*/, const std::string& /*directory*/) {}
   /// The manifest's text; empty when there is none.
   virtual std::string read_manifest() { return ""; }
   virtual void write_manifest(const std::string& /*text*/) {}
   virtual void remove_manifest() {}
-  /// Names of the objects that a dataset holds; empty when there is no such dataset.
+  /// Names of the objects and datasets that a dataset holds; empty when there is no such dataset.
   virtual std::vector<std::string> list(const std::string& /*dataset*/) { return {}; }
 
   /// Facts for run.json's "environment", from one rank.
@@ -60,8 +101,10 @@ public:
 
 /// Who a backend object works for.
 struct Client {
-  uint32_t rank = 0;
-  uint64_t seed = 0;
+  uint32_t rank  = 0;
+  uint64_t seed  = 0;
+  MPI_Comm group = MPI_COMM_SELF; ///< the ranks that this one shares objects with, see Pattern::group_of
+  const Content* content = nullptr; ///< what is to be written and read; null: whatever
 };
 
 /// One entry of the registry; a backend registers itself from its own file in real/backends/. Its parameters become the

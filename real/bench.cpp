@@ -5,14 +5,17 @@
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
 #include "real/collect.hpp"
+#include "real/content.hpp"
 #include "real/describe.hpp"
 #include "real/environment.hpp"
 #include "real/executor.hpp"
+#include "real/gather_trace.hpp"
 #include "real/manifest.hpp"
 #include "profile/summary.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -23,6 +26,30 @@ namespace iocast {
 namespace {
 using Json = nlohmann::ordered_json;
 
+/// The ranks of one group of the pattern.
+class Group {
+public:
+  Group(const Cluster& cluster, uint32_t number)
+  {
+    MPI_Comm_split(cluster.comm(), static_cast<int>(number), static_cast<int>(cluster.rank()), &comm_);
+  }
+  ~Group() { MPI_Comm_free(&comm_); }
+  Group(const Group&)            = delete;
+  Group& operator=(const Group&) = delete;
+
+  MPI_Comm comm() const { return comm_; }
+
+private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+/// When the phase is over, if it isn't before.
+int64_t deadline(double most_seconds, int64_t start_ns)
+{
+  const double ns = most_seconds * 1e9;
+  return ns > 0 && ns < 9e18 - static_cast<double>(start_ns) ? start_ns + std::llround(ns) : std::numeric_limits<int64_t>::max();
+}
+
 class Bench {
 public:
   Bench(const Options& options, const Cluster& cluster) : options_(options), cluster_(cluster) {}
@@ -31,6 +58,8 @@ public:
 
 private:
   void open_input();
+  void make_backend();
+  Client client() const;
   int dry_run() const;
   Json placement() const;
   void open_place();
@@ -38,6 +67,7 @@ private:
   void begin();
   Json header() const;
   void write_manifest(bool ready, size_t phase);
+  double most_seconds(const Phase& phase) const { return options_.no_time_limits ? 0 : phase.most_seconds; }
   bool run_phase(Executor& executor, Alarm& alarm, size_t number);
   void keep(size_t number, MergedPhase& merged, double start_seconds);
   void end(const std::string& status, Json more = Json::object());
@@ -47,12 +77,16 @@ private:
   std::optional<Workload> workload_;
   std::unique_ptr<Pattern> pattern_;
   const BackendEntry* entry_ = nullptr;
+  std::optional<Group> group_;
+  std::optional<Content> content_; ///< when the run verifies
   std::optional<Parameters> backend_parameters_;
   std::unique_ptr<Backend> backend_;
   std::optional<Manifest> manifest_;
-  bool sweeps_ = false;
+  bool sweeps_     = false;
+  std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
   std::optional<OpStreamWriter> dump_;
+  std::optional<OpTrace> trace_;
   std::optional<Progress> progress_;
   int64_t begun_ns_ = 0;
   uint64_t errors_  = 0;
@@ -65,7 +99,27 @@ void Bench::open_input()
   pattern_            = workload_->make(cluster_.placement());
   entry_              = &backend_named(options_.backend);
   backend_parameters_ = backend_parameters(options_, *entry_);
-  backend_            = entry_->make(*backend_parameters_, {cluster_.rank(), options_.seed});
+}
+
+Client Bench::client() const
+{
+  return {cluster_.rank(), options_.seed, group_->comm(), content_ ? &*content_ : nullptr};
+}
+
+void Bench::make_backend()
+{
+  if (options_.verify)
+    content_.emplace(options_.seed);
+  group_.emplace(cluster_, pattern_->group_of(cluster_.rank()));
+  agree(cluster_, [&] {
+    backend_ = entry_->make(*backend_parameters_, client());
+    if (options_.verify && !backend_->keeps_data())
+      throw InputError(fmt::format("The backend '{}' keeps no data that --verify could check; choose another one.", entry_->name));
+    for (const auto& [kind, count] : pattern_->footprint().operations)
+      if (count > 0 && !backend_->serves(kind))
+        throw InputError(fmt::format("The backend '{}' has no operation '{}', which the workload asks for; choose another one.",
+                                     entry_->name, name_of(kind)));
+  });
 }
 
 Json Bench::placement() const
@@ -77,7 +131,7 @@ int Bench::dry_run() const
 {
   auto phases = Json::array();
   for (const auto& phase : pattern_->phases())
-    phases.push_back({{"name", phase.name}, {"repeat", phase.repeat}});
+    phases.push_back({{"name", phase.name}, {"repeat", phase.repeat}, {"most_seconds", most_seconds(phase)}});
   const Json json{{"schema_version", 1},
                   {"kind", "dry-run"},
                   {"workload", workload_->to_json()},
@@ -100,7 +154,7 @@ void Bench::open_place()
           throw InputError(fmt::format("The directory '{}' of {} exists already; name a new one, nothing is overwritten.",
                                        directory, option));
   });
-  agree(cluster_, [&] { backend_->open(); });
+  agree(cluster_, [&] { backend_->connect(); });
   if (backend_->keeps_data())
     read_manifest();
 }
@@ -127,8 +181,14 @@ void Bench::read_manifest()
   agree(cluster_, [&] {
     if (!text.empty())
       manifest_ = Manifest::parse(text, backend_->place());
-    check_manifest(manifest_, about[1] != 0, backend_->place(), workload_->pattern->name, *pattern_);
-    sweeps_ = manifest_ && !manifest_->ready;
+    check_manifest(manifest_, about[1] != 0, backend_->place(), *workload_->pattern, *pattern_, options_.sweep);
+    sweeps_ = options_.sweep || (manifest_ && !manifest_->ready);
+    if (manifest_ && options_.verify && !sweeps_) {
+      if (!manifest_->verifiable)
+        throw InputError(fmt::format("{} holds a data set that was not written with --verify; its content can't be checked.",
+                                     backend_->place()));
+      *content_ = Content(manifest_->seed);
+    }
     if (manifest_ && !sweeps_) {
       auto settings = options_.settings;
       for (const auto& setting : settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
@@ -136,9 +196,18 @@ void Bench::read_manifest()
       workload_ = open_workload(options_.workload, settings);
       pattern_  = workload_->make(cluster_.placement());
     }
+    if (!cluster_.is_first())
+      return;
+    backend_->check_writable();
     const auto footprint = pattern_->footprint();
-    if (cluster_.is_first())
-      backend_->check_room(makes_data_set(footprint) ? footprint : Footprint{});
+    const auto lack      = makes_data_set(footprint) && !sweeps_ ? backend_->lacks_room(footprint) : "";
+    const auto& phases   = pattern_->phases();
+    if (lack.empty())
+      return;
+    // With a time limit nobody knows how much of that will come.
+    if (std::none_of(phases.begin(), phases.end(), [&](const Phase& phase) { return most_seconds(phase) > 0; }))
+      throw InputError(lack);
+    warnings_.push_back(lack + " That it fits rests on the time limits.");
   });
 }
 
@@ -157,6 +226,7 @@ Json Bench::header() const
           {"label", options_.label},
           {"started", utc_now()},
           {"seed", options_.seed},
+          {"verified", options_.verify},
           {"workload", workload_->to_json()},
           {"backend", {{"name", entry_->name}, {"options", options}}},
           {"placement", placement()},
@@ -178,6 +248,8 @@ void Bench::begin()
   agree(cluster_, [&] {
     if (!options_.dump_ops.empty())
       dump_.emplace(options_.dump_ops, cluster_.rank());
+    if (options_.trace && !sweeps_)
+      trace_.emplace(1);
   });
   progress_.emplace(pattern_->footprint(), cluster_.size(), cluster_.is_first());
 }
@@ -186,17 +258,23 @@ void Bench::write_manifest(bool ready, size_t phase)
 {
   if (!cluster_.is_first() || !backend_->keeps_data())
     return;
-  const Manifest fresh{workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, ""};
-  Manifest next = manifest_.value_or(fresh);
+  // What is swept is unfinished until all is gone; and the disk may be full.
+  if (sweeps_ && (ready || !manifest_->ready))
+    return;
+  const Manifest fresh{workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, "", false};
+  Manifest next   = manifest_.value_or(fresh);
+  next.verifiable = options_.verify && (!manifest_ || manifest_->verifiable);
+  if (manifest_ && pattern_->footprint().bytes_written == 0)
+    next.verifiable = manifest_->verifiable;
   next.ready    = ready;
-  next.phase    = pattern_->phases()[phase].name;
+  next.phase    = pattern_->phases()[cut_at_.value_or(phase)].name;
   if (ready)
     next.position = pattern_->position_after(phase);
   backend_->write_manifest(next.text());
   manifest_ = next;
 }
 
-/// @returns false when the phase was cut
+/// @returns false when the phase was interrupted
 bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
 {
   const auto& phase = pattern_->phases()[number];
@@ -207,24 +285,31 @@ bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
   if (sweeps_)
     executor.sweep(start_ns, mine);
   else
-    executor.run(start_ns, mine);
+    executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine);
   progress_->end_phase();
   alarm.finish();
   settle(cluster_, mine.failure);
   MergedPhase merged = collect(cluster_, mine);
+  if (phase.most_seconds > 0 && !merged.interrupted)
+    executor.agree(merged.furthest);
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
     keep(number, merged, static_cast<double>(start_ns - begun_ns_) * 1e-9);
-    if (merged.cut)
+    if (merged.interrupted)
       return;
+    // Nobody but this process knows how far the ranks came, unless the pattern sees to it: a later one has to look.
+    if (pattern_->mends(number))
+      cut_at_.reset();
+    else if (merged.cut_ranks > 0 && !cut_at_)
+      cut_at_ = number;
     const bool is_last = number + 1 == pattern_->phases().size();
     if (!is_last || !removes_data_set(pattern_->footprint()))
-      write_manifest(true, number);
+      write_manifest(!cut_at_, number);
     else if (merged.recorder.errors() == 0) // else something is left: the manifest still says "in progress"
       backend_->remove_manifest();
   });
-  return !merged.cut;
+  return !merged.interrupted;
 }
 
 void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
@@ -232,28 +317,36 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
   const auto& phase = pattern_->phases()[number];
   PhaseResult result{phase.name, phase.repeat, start_seconds, 0, merged.rank_seconds, merged.think_asked_seconds,
                      merged.think_actual_seconds};
-  result.seconds = *std::max_element(merged.rank_seconds.begin(), merged.rank_seconds.end());
+  result.seconds      = *std::max_element(merged.rank_seconds.begin(), merged.rank_seconds.end());
+  result.most_seconds = most_seconds(phase);
+  result.cut_ranks    = merged.cut_ranks;
   errors_ += merged.recorder.errors();
   auto more = Json::object();
-  if (merged.cut)
-    more["cut"] = true;
+  if (merged.interrupted)
+    more["interrupted"] = true;
   if (sweeps_)
     more["swept"] = merged.swept;
   auto first_errors = Json::array();
   for (size_t i = 0; i < merged.errors.used; ++i) {
     const auto& error = merged.errors.entries[i];
     Name name(*pattern_);
-    name.point_at({error.kind, error.dataset, error.object, 0});
-    const std::string about = error.kind == OpKind::mkdir || error.kind == OpKind::rmdir ? name.dataset() : name.path();
-    fmt::print(stderr, "iocast-bench: in {}, {} {} operations failed: {}; the first was on rank {}, '{}'.\n",
+    Op failed(error.kind, error.dataset, error.object);
+    failed.flags = error.flags;
+    name.point_at(failed);
+    const bool on_dataset   = error.kind == OpKind::mkdir || error.kind == OpKind::rmdir || error.kind == OpKind::readdir;
+    const std::string about = on_dataset ? name.dataset() : name.path();
+    const bool has_place    = error.kind == OpKind::pread || error.kind == OpKind::pwrite || error.error == wrong_content;
+    fmt::print(stderr, "iocast-bench: in {}, {} {} operations failed: {}; the first was on rank {}, '{}'{}.\n",
                phase_title(phase.name, phase.repeat), error.count, name_of(error.kind), error_text(error.error), error.rank,
-               about);
+               about, has_place ? fmt::format(", byte {}", error.offset) : "");
     first_errors.push_back({{"op", name_of(error.kind)},
                             {"error", error_text(error.error)},
                             {"count", error.count},
                             {"rank", error.rank},
                             {"start", static_cast<double>(error.first_ns) * 1e-9},
                             {"name", about}});
+    if (has_place)
+      first_errors.back()["offset"] = error.offset;
   }
   if (!first_errors.empty())
     more["first_errors"] = first_errors;
@@ -275,6 +368,7 @@ void Bench::end(const std::string& status, Json more)
 int Bench::run()
 {
   agree(cluster_, [&] { open_input(); });
+  make_backend();
   if (!cluster_.in_blocks())
     warnings_.push_back(fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
                                     "them in blocks (mpirun --map-by core, srun --distribution=block).",
@@ -294,13 +388,17 @@ int Bench::run()
   bool whole = true;
   try {
     Alarm alarm(cluster_);
-    Executor executor(*pattern_, *backend_, cluster_.rank(), *progress_, alarm, dump_ ? &*dump_ : nullptr);
+    Executor executor(*pattern_, *backend_, client(), *progress_, alarm,
+                      {dump_ ? &*dump_ : nullptr, trace_ ? &*trace_ : nullptr, begun_ns_});
     while (whole) {
       const auto number = executor.next_phase();
       if (!number)
         break;
       whole = run_phase(executor, alarm, *number);
     }
+    if (trace_)
+      gather_trace(cluster_, *trace_, *pattern_, options_.out + "/ops.h5",
+                   about_trace("bench", workload_->to_json(), cluster_.placement(), *pattern_, options_.seed));
   } catch (const AgreedFailure& failure) {
     end("interrupted", {{"error", failure.what()}});
     throw;

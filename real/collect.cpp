@@ -8,19 +8,19 @@ namespace iocast {
 
 namespace {
 
-constexpr size_t histograms_a_kind = 1 + max_parts;
+constexpr size_t histograms_a_kind = 2 + max_parts; ///< whole, parts, response
 
 const Histogram* histogram_of(const PhaseRecorder& recorder, size_t kind, size_t which)
 {
   if (!recorder.has(static_cast<OpKind>(kind)))
     return nullptr;
   const auto& of = recorder.of_kind(static_cast<OpKind>(kind));
-  return which == 0 ? &of.whole : &of.parts[which - 1];
+  return which == 0 ? &of.whole : which <= max_parts ? &of.parts[which - 1] : of.response.get();
 }
 
 Histogram& histogram_of(PhaseRecorder::OfKind& of, size_t which)
 {
-  return which == 0 ? of.whole : of.parts[which - 1];
+  return which == 0 ? of.whole : which <= max_parts ? of.parts[which - 1] : of.response_histogram();
 }
 
 /// What the ranks must know of each other before their counts can be added index by index. All fields are maxima.
@@ -37,7 +37,8 @@ struct Shape {
   Range ranges[op_count][histograms_a_kind];
   int64_t timeline_width_ns[op_count] = {};
   int64_t errors                      = 0;
-  int64_t cut                         = 0;
+  int64_t interrupted                 = 0;
+  int64_t reached                     = 0;
 };
 static_assert(sizeof(Shape) % sizeof(int64_t) == 0);
 
@@ -56,8 +57,9 @@ Shape shape_of(const RankPhase& phase)
     if (phase.recorder.has(static_cast<OpKind>(kind)))
       shape.timeline_width_ns[kind] = phase.recorder.of_kind(static_cast<OpKind>(kind)).timeline.width_ns();
   }
-  shape.errors = static_cast<int64_t>(phase.errors.used);
-  shape.cut    = phase.cut;
+  shape.errors      = static_cast<int64_t>(phase.errors.used);
+  shape.interrupted = phase.interrupted;
+  shape.reached     = static_cast<int64_t>(phase.reached);
   return shape;
 }
 
@@ -77,7 +79,9 @@ Packed pack(RankPhase& phase, const Shape& shape)
     auto& of = phase.recorder.of_kind(static_cast<OpKind>(kind));
     packed.counts.push_back(of.errors);
     for (size_t which = 0; which < histograms_a_kind; ++which) {
-      const auto& range     = shape.ranges[kind][which];
+      const auto& range = shape.ranges[kind][which];
+      if (which > max_parts && range.length() == 0)
+        continue; // a closed loop on all ranks
       const auto& histogram = histogram_of(of, which);
       packed.counts.push_back(histogram.count());
       packed.sums.push_back(histogram.sum_ns());
@@ -110,7 +114,9 @@ void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
     auto& of  = merged.recorder.of_kind(static_cast<OpKind>(kind));
     of.errors = *count++;
     for (size_t which = 0; which < histograms_a_kind; ++which) {
-      const auto& range     = shape.ranges[kind][which];
+      const auto& range = shape.ranges[kind][which];
+      if (which > max_parts && range.length() == 0)
+        continue;
       auto& histogram       = histogram_of(of, which);
       const uint64_t total  = *count++;
       histogram.set_totals(total, *sum++, -range.minus_min_ns, range.max_ns);
@@ -198,7 +204,10 @@ MergedPhase collect(const Cluster& cluster, RankPhase& mine)
     reduce_table(cluster, mine.errors, combine_errors);
 
   MergedPhase merged;
-  merged.cut = shape.cut != 0;
+  merged.interrupted = shape.interrupted != 0;
+  merged.furthest    = static_cast<uint64_t>(shape.reached);
+  merged.cut_ranks   = mine.cut;
+  MPI_Allreduce(MPI_IN_PLACE, &merged.cut_ranks, 1, MPI_UINT64_T, MPI_SUM, cluster.comm());
   merged.rank_seconds.resize(cluster.is_first() ? cluster.size() : 0);
   MPI_Gather(&mine.seconds, 1, MPI_DOUBLE, merged.rank_seconds.data(), 1, MPI_DOUBLE, 0, cluster.comm());
   if (!cluster.is_first())

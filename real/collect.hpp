@@ -14,7 +14,9 @@ struct MergedPhase {
   double think_asked_seconds  = 0;
   double think_actual_seconds = 0;
   uint64_t swept              = 0;
-  bool cut                    = false; ///< on some rank; every rank knows
+  bool interrupted            = false; ///< on some rank; every rank knows
+  uint64_t cut_ranks          = 0;     ///< whose time was over; every rank knows
+  uint64_t furthest           = 0;     ///< the largest Pattern::reached of a rank; every rank knows
 };
 
 /// Merges what the ranks bring home. Nothing grows with the number of operations, and only rank_seconds with that of ranks.

@@ -2,6 +2,8 @@
 #include "real/describe.hpp"
 
 #include "input/error.hpp"
+#include "input/units.hpp"
+#include "profile/summary.hpp"
 #include "workload/describe.hpp"
 
 #include <fmt/format.h>
@@ -66,6 +68,7 @@ Json to_json(const Footprint& footprint)
   return {{"operations", operations},
           {"bytes_written", footprint.bytes_written},
           {"bytes_read", footprint.bytes_read},
+          {"largest_size", footprint.largest_size},
           {"peak_objects", footprint.peak_objects},
           {"peak_bytes", footprint.peak_bytes}};
 }
@@ -74,8 +77,13 @@ std::string dry_run_text(const Json& dry_run)
 {
   const auto& footprint = dry_run["footprint"];
   std::string phases;
-  for (const auto& phase : dry_run["phases"])
-    phases += fmt::format("{}{}", phases.empty() ? "" : ", ", phase["name"].get<std::string>());
+  bool limited = false;
+  for (const auto& phase : dry_run["phases"]) {
+    const auto seconds = phase["most_seconds"].get<double>();
+    limited            = limited || seconds > 0;
+    phases += fmt::format("{}{}{}", phases.empty() ? "" : ", ", phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>()),
+                          seconds > 0 ? fmt::format(" (at most {})", format_quantity(seconds, Unit::seconds)) : "");
+  }
   std::string text = fmt::format("{} on {} ranks ({} a node) would run: {}\n", dry_run["workload"]["name"].get<std::string>(),
                                  dry_run["placement"]["ranks"].get<uint64_t>(),
                                  dry_run["placement"]["ranks_per_node"].get<uint64_t>(), phases);
@@ -83,8 +91,9 @@ std::string dry_run_text(const Json& dry_run)
     if (count != 0)
       text += fmt::format("  {:<8}{:>16}\n", kind, count.get<uint64_t>());
   auto mib = [&](const char* key) { return static_cast<double>(footprint[key].get<uint64_t>()) / (1 << 20); };
-  text += fmt::format("written {:.1f} MiB, read {:.1f} MiB; at most {} objects with {:.1f} MiB at a time\n", mib("bytes_written"),
-                      mib("bytes_read"), footprint["peak_objects"].get<uint64_t>(), mib("peak_bytes"));
+  text += fmt::format("written {:.1f} MiB, read {:.1f} MiB; at most {} objects with {:.1f} MiB at a time{}\n", mib("bytes_written"),
+                      mib("bytes_read"), footprint["peak_objects"].get<uint64_t>(), mib("peak_bytes"),
+                      limited ? "; less where a time limit ends a phase" : "");
   return text;
 }
 

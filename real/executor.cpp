@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "real/executor.hpp"
 
+#include "real/content.hpp"
+
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <charconv>
 #include <csignal>
+#include <fmt/format.h>
+#include <sched.h>
 #include <utility>
 
 namespace iocast {
@@ -12,14 +18,35 @@ namespace {
 volatile std::sig_atomic_t signalled = 0;
 
 constexpr int64_t alarm_every_ns = 250'000'000;
+/// Accesses up to this size find their memory before the clock runs; larger ones make the first of them late.
+constexpr uint64_t most_reserved = uint64_t{64} << 20;
 
 /// Nanoseconds since the start of the phase.
-TimedOp timed(const Stopwatch& watch, int64_t start_ns)
+TimedOp timed(const Stopwatch& watch, int64_t start_ns, int64_t intended_ns)
 {
-  TimedOp result{watch.started_ns() - start_ns, watch.ended_ns() - start_ns, {}};
+  TimedOp result{watch.started_ns() - start_ns, watch.ended_ns() - start_ns, {}, intended_ns};
   for (size_t part = 0; part < watch.laps(); ++part)
     result.part_ns[part] = watch.part_ns(part);
   return result;
+}
+
+/// "rank3.item07" -> 3, 7
+std::vector<uint64_t> numbers_in(const std::string& name)
+{
+  std::vector<uint64_t> numbers;
+  const char* const end = name.data() + name.size();
+  for (const char* at = name.data(); at < end;) {
+    uint64_t number   = 0;
+    const auto parsed = std::from_chars(at, end, number);
+    if (parsed.ptr == at) {
+      ++at;
+      continue;
+    }
+    if (parsed.ec == std::errc())
+      numbers.push_back(number);
+    at = parsed.ptr;
+  }
+  return numbers;
 }
 } // namespace
 
@@ -38,14 +65,31 @@ bool stop_asked()
   return signalled != 0;
 }
 
-Executor::Executor(const Pattern& pattern, Backend& backend, uint32_t rank, Progress& progress, Alarm& alarm,
-                   OpStreamWriter* dump)
-    : pattern_(pattern), backend_(backend), rank_(rank), progress_(progress), alarm_(alarm), dump_(dump), name_(pattern)
+Executor::Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm, const Keeps& keeps)
+    : pattern_(pattern)
+    , backend_(backend)
+    , rank_(client.rank)
+    , seed_(client.seed)
+    , content_(client.content)
+    , progress_(progress)
+    , alarm_(alarm)
+    , keeps_(keeps)
+    , name_(pattern)
+    , group_(client.group)
 {
-  cursor_.rank = rank;
-  for (const auto& [kind, count] : pattern.footprint().operations)
-    if (count > 0)
+  cursor_.rank         = rank_;
+  const auto footprint = pattern.footprint();
+  bool accesses        = false;
+  for (const auto& [kind, count] : footprint.operations)
+    if (count > 0 && kind != OpKind::think) {
       kinds_.push_back(kind);
+      accesses = accesses || kind == OpKind::pread || kind == OpKind::pwrite;
+    }
+  int ranks = 1;
+  MPI_Comm_size(group_, &ranks);
+  together_ = backend.acts_together() && ranks > 1;
+  if (accesses)
+    backend.reserve(std::min(footprint.largest_size, most_reserved));
 }
 
 /// The next operation of this phase.
@@ -53,10 +97,10 @@ bool Executor::take(Op& op)
 {
   if (!pattern_.next(cursor_, op))
     return false;
-  if (dump_)
-    dump_->write(op);
   if (op.kind != OpKind::phase) [[likely]]
     return true;
+  if (keeps_.stream)
+    keeps_.stream->write(op);
   next_phase_ = op.object;
   return false;
 }
@@ -67,15 +111,54 @@ std::optional<size_t> Executor::next_phase()
     Op op;
     take(op);
   }
+  phase_ = next_phase_.value_or(0);
   return std::exchange(next_phase_, std::nullopt);
 }
 
 RankPhase Executor::prepare() const
 {
   RankPhase phase;
-  for (const OpKind kind : kinds_)
+  for (const OpKind kind : kinds_) {
     phase.recorder.of_kind(kind);
+    if (pattern_.arrivals_of(rank_).is_open())
+      phase.recorder.of_kind(kind).response_histogram();
+  }
   return phase;
+}
+
+// ---- one operation ----------------------------------------------------------------------------------------------------
+
+/// What a call needs beside the name, and all that must not be timed.
+int Executor::prepare(const Op& op)
+{
+  if (op.kind == OpKind::open) {
+    name_.point_at(op);
+    const auto slot = open_.free_slot();
+    slot_           = slot.value_or(0);
+    return slot ? 0 : EMFILE;
+  }
+  if (op.kind < OpKind::open) {
+    name_.point_at(op);
+    found_ = op.size;
+    if (op.bytes() > 0 && content_)
+      prepare_content(op);
+    return 0;
+  }
+  const auto slot = open_.find(op.dataset, op.object);
+  if (!slot)
+    return EBADF; // opening it has failed
+  slot_ = *slot;
+  if (op.kind == OpKind::pwrite || op.kind == OpKind::pread)
+    backend_.prepare(slot_, op);
+  return 0;
+}
+
+/// Of a compound operation.
+void Executor::prepare_content(Op op)
+{
+  if (op.kind == OpKind::append)
+    backend_.stat(name_, op.offset); // if there is no such object, the append will say so
+  backend_.prepare(slot_, op);
 }
 
 int Executor::call(const Op& op, Stopwatch& watch)
@@ -84,7 +167,7 @@ int Executor::call(const Op& op, Stopwatch& watch)
     case OpKind::create:
       return backend_.create(name_, op.size, watch);
     case OpKind::stat:
-      return backend_.stat(name_);
+      return backend_.stat(name_, found_);
     case OpKind::read:
       return backend_.read(name_, op.size, watch);
     case OpKind::unlink:
@@ -93,60 +176,208 @@ int Executor::call(const Op& op, Stopwatch& watch)
       return backend_.mkdir(name_);
     case OpKind::rmdir:
       return backend_.rmdir(name_);
+    case OpKind::append:
+      return backend_.append(name_, op.size, watch);
+    case OpKind::readdir:
+      return backend_.readdir(name_, found_);
+    case OpKind::open:
+      return backend_.open(name_, op.flags, slot_);
+    case OpKind::pwrite:
+      return backend_.pwrite(slot_, op);
+    case OpKind::pread:
+      return backend_.pread(slot_, op);
+    case OpKind::fsync:
+      return backend_.fsync(slot_);
+    case OpKind::close:
+      return backend_.close(slot_);
     case OpKind::phase:
+    case OpKind::think:
       break;
   }
   return EINVAL;
 }
 
-void Executor::run(int64_t start_ns, RankPhase& phase)
+/// After a call: what it changed, and whether it brought what it had to.
+int Executor::check(const Op& op, int error)
 {
-  phase.failure = failure_of([&] { run_operations(start_ns, phase); });
-  if (phase.failure)
-    alarm_.raise();
+  wrong_at_ = op.offset;
+  if (op.kind == OpKind::open) {
+    if (together_ && op.is_joint())
+      error = backend_.opened_together(slot_, error);
+    if (error == 0)
+      open_.opened(slot_, op);
+  } else if (op.kind == OpKind::close && error != EBADF) {
+    open_.closed(slot_);
+  }
+  if (error != 0)
+    return error;
+  if (op.kind == OpKind::readdir && found_ != op.size)
+    return wrong_entries;
+  if (!content_)
+    return 0;
+  if (op.kind == OpKind::stat && op.size > 0 && found_ != op.size)
+    return wrong_size;
+  if (op.kind == OpKind::read || op.kind == OpKind::pread)
+    if (const auto wrong = content_->first_wrong(backend_.fetched(), op)) {
+      wrong_at_ = *wrong;
+      return wrong_content;
+    }
+  return 0;
 }
 
-void Executor::run_operations(int64_t start_ns, RankPhase& phase)
+/// One operation, timed and noted; a `plain` one is nothing but its call. @return when it was answered
+int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& phase)
 {
-  const Arrivals arrivals = pattern_.arrivals();
-  const bool thinks       = arrivals.waiting_factor > 0;
+  const Op& op     = asked.op;
+  Stopwatch& watch = asked.watch;
+  int error        = plain ? 0 : prepare(op);
+  ++operations_;
+  watch.start();
+  if (error == 0) [[likely]]
+    error = call(op, watch);
+  // One call ends here; a compound one has ended its last part itself, unless it failed before.
+  if (watch.laps() == 0 || (error != 0 && watch.laps() < max_parts))
+    watch.lap();
+  const int64_t answered_ns = watch.ended_ns();
+  if (!plain)
+    error = check(op, error);
+  if (error != 0) [[unlikely]] {
+    phase.recorder.record_error(op.kind);
+    phase.errors.add(
+        {error, op.kind, rank_, 1, watch.started_ns() - start_ns, op.dataset, op.object, plain ? 0 : wrong_at_, op.flags});
+    if (keeps_.trace) {
+      const Asked failed = asked;
+      record_answered(start_ns, phase);
+      trace(failed.op, failed.watch.started_ns(), answered_ns, error);
+    }
+  } else if (++answered_ == asked_.size()) {
+    record_answered(start_ns, phase);
+  }
+  progress_.done(answered_ns);
+  return answered_ns;
+}
+
+/// Sleeps to a moment, unless there is word that the run has to end. @return the moment at which it woke up
+int64_t Executor::wait(int64_t end_ns)
+{
+  int64_t at_ns = now_ns();
+  while (at_ns < end_ns && !stop_asked() && !alarm_.heard()) {
+    sleep_until(std::min(end_ns, at_ns + alarm_every_ns));
+    at_ns = now_ns();
+  }
+  return at_ns;
+}
+
+void Executor::think(int64_t ns, int64_t deadline_ns, RankPhase& phase)
+{
+  const int64_t begun_ns = now_ns();
+  const int64_t end_ns   = begun_ns + std::min(ns, std::max<int64_t>(0, deadline_ns - begun_ns));
+  const int64_t at_ns    = wait(end_ns);
+  phase.think_asked_seconds += static_cast<double>(end_ns - begun_ns) * 1e-9;
+  phase.think_actual_seconds += static_cast<double>(at_ns - begun_ns) * 1e-9;
+}
+
+// ---- a phase ----------------------------------------------------------------------------------------------------------
+
+void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
+{
+  met_at_last_  = false;
+  cut_after_    = false;
+  phase.failure = failure_of([&] {
+    if (keeps_.trace)
+      trace({OpKind::phase, 0, phase_}, start_ns, start_ns);
+    run_operations(start_ns, deadline_ns, phase);
+  });
+  if (phase.failure)
+    alarm_.raise();
+  if (const auto failure = failure_of([&] { leave(start_ns, phase); }); failure && !phase.failure) {
+    phase.failure = failure;
+    alarm_.raise();
+  }
+  phase.reached = pattern_.reached(cursor_);
+}
+
+void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
+{
+  const Arrivals& arrivals = pattern_.arrivals_of(rank_);
+  const bool thinks        = arrivals.thinks();
+  int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
+  bool first               = true;
+  int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
   int64_t answered_ns     = start_ns;
   int64_t asks_again_ns   = 0; // after the think time that follows the last answer
-  int64_t listens_ns      = start_ns + alarm_every_ns;
+  int64_t looks_ns        = std::min(start_ns + alarm_every_ns, deadline_ns);
+  Cursor before;
   while (true) {
     if (stop_asked()) [[unlikely]] {
-      phase.cut = true;
+      phase.interrupted = true;
+      alarm_.raise();
       break;
     }
-    auto& [op, watch] = asked_[answered_];
-    if (!take(op))
+    Asked& asked = asked_[answered_];
+    const Op& op = asked.op;
+    if (together_ || arrivals.is_open())
+      before = cursor_;
+    if (!take(asked.op))
       break;
-    name_.point_at(op);
+    const bool plain = op.kind <= OpKind::rmdir && !content_;
+    if (plain)
+      name_.point_at(op);
     if (thinks && asks_again_ns > 0) {
       sleep_until(asks_again_ns);
       phase.think_asked_seconds += static_cast<double>(asks_again_ns - answered_ns) * 1e-9;
       phase.think_actual_seconds += static_cast<double>(now_ns() - answered_ns) * 1e-9;
     }
-    watch.start();
-    const int error = call(op, watch);
-    // One call ends here; a compound one has ended its last part itself, unless it failed before.
-    if (watch.laps() == 0 || (error != 0 && watch.laps() < max_parts))
-      watch.lap();
-    answered_ns = watch.ended_ns();
-    if (error != 0) [[unlikely]] {
-      phase.recorder.record_error(op.kind);
-      phase.errors.add({error, op.kind, rank_, 1, watch.started_ns() - start_ns, op.dataset, op.object});
-    } else if (++answered_ == asked_.size()) {
-      record_answered(start_ns, phase);
+    asked.intended_ns = std::exchange(told_ns, TimedOp::not_intended);
+    if (arrivals.is_open() && op.kind != OpKind::think) {
+      intended_ns += arrivals.gap_ns(seed_, rank_, operations_, first);
+      asked.intended_ns = intended_ns;
+      if (!std::exchange(first, false) && start_ns + intended_ns >= deadline_ns && !(together_ && op.is_joint())) {
+        cursor_   = before;
+        phase.cut = wait(deadline_ns) >= deadline_ns;
+        if (!phase.cut)
+          phase.interrupted = true;
+        break;
+      }
+      wait(start_ns + intended_ns);
     }
-    if (thinks)
-      asks_again_ns =
-          answered_ns + static_cast<int64_t>(arrivals.think_seconds(static_cast<double>(answered_ns - watch.started_ns())));
-    progress_.done(answered_ns);
-    if (answered_ns >= listens_ns) [[unlikely]] {
-      listens_ns = answered_ns + alarm_every_ns;
-      if (alarm_.heard()) {
+    const bool joint = together_ && op.is_joint();
+    if (joint && !may_begin(answered_ns < deadline_ns, phase)) {
+      cursor_ = before;
+      break;
+    }
+    if (keeps_.stream)
+      keeps_.stream->write(op);
+    int64_t now = 0;
+    if (op.kind == OpKind::think) {
+      const Op asked_for    = op;
+      const int64_t from_ns = now_ns();
+      record_answered(start_ns, phase); // in the meantime, and in order
+      if (asked_for.flags & until) {
+        told_ns = static_cast<int64_t>(asked_for.size);
+        wait(std::min(start_ns + told_ns, deadline_ns));
+      } else {
+        think(static_cast<int64_t>(asked_for.size), deadline_ns, phase);
+      }
+      now           = now_ns();
+      asks_again_ns = now;
+      if (keeps_.trace)
+        trace(asked_for, from_ns, now);
+    } else {
+      now = answered_ns = ask(asked, plain, start_ns, phase);
+      if (const auto response_ns = static_cast<double>(answered_ns - asked.watch.started_ns()); thinks)
+        asks_again_ns =
+            answered_ns + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
+    }
+    if (std::max(now, asks_again_ns) >= looks_ns || cut_after_) [[unlikely]] {
+      // After what all did together the others may be about to begin the next such operation: so is this rank.
+      if (cut_after_ || (!joint && std::max(now, asks_again_ns) >= deadline_ns)) {
         phase.cut = true;
+        break;
+      }
+      looks_ns = std::min(now + alarm_every_ns, std::max(deadline_ns, now + 1));
+      if (alarm_.heard()) {
+        phase.interrupted = true;
         break;
       }
     }
@@ -155,19 +386,103 @@ void Executor::run_operations(int64_t start_ns, RankPhase& phase)
   phase.seconds = static_cast<double>(answered_ns - start_ns) * 1e-9;
 }
 
+// ---- ranks that act together ------------------------------------------------------------------------------------------
+
+/// Before an operation of the whole group. Nobody may be left alone in it: when one of them has stopped, none begins. When
+/// the time of one is over that has not stopped yet, they do this one and then stop together.
+bool Executor::may_begin(bool in_time, RankPhase& phase)
+{
+  const int words   = meet(in_time ? begins : begins | late);
+  phase.interrupted = words & fails;
+  phase.cut         = !phase.interrupted && words & left;
+  cut_after_        = words & late;
+  return !(words & (fails | left));
+}
+
+/// The words of all ranks of the group.
+int Executor::meet(int word)
+{
+  int words = 0;
+  MPI_Request all;
+  MPI_Iallreduce(&word, &words, 1, MPI_INT, MPI_BOR, group_, &all);
+  int64_t listens_ns = now_ns() + alarm_every_ns;
+  for (int done = 0; MPI_Test(&all, &done, MPI_STATUS_IGNORE), !done; sched_yield())
+    if (const int64_t now = now_ns(); now >= listens_ns) {
+      listens_ns = now + alarm_every_ns;
+      alarm_.heard(); // and passes it on
+    }
+  met_at_last_ = words != begins;
+  if (words == (begins | ended) || words == (begins | late | ended))
+    throw RunError(fmt::format("The pattern gives the ranks of group {} different numbers of shared and collective operations in one "
+                               "phase; this is an error of the pattern.",
+                               pattern_.group_of(rank_)));
+  return words;
+}
+
+/// The end of a phase for this rank.
+void Executor::leave(int64_t start_ns, RankPhase& phase)
+{
+  bool closes = phase.failure || phase.interrupted || phase.cut;
+  if (together_ && !met_at_last_) {
+    const int words = meet(phase.failure || phase.interrupted ? fails : phase.cut ? left : ended);
+    closes          = words != ended; // what is shared is closed by all
+  }
+  if (closes)
+    close_all(start_ns, phase);
+  if (!phase.cut)
+    return;
+  pattern_.cut(cursor_);
+  if (Op op; take(op))
+    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.", name_of(op.kind)));
+}
+
+/// Closes what is open, whatever comes: what is shared is closed by all. When nothing went wrong, this is work of the phase.
+void Executor::close_all(int64_t start_ns, RankPhase& phase)
+{
+  std::optional<Failure> failure = phase.failure;
+  for (const Op& op : open_.closes()) {
+    if (failure || phase.interrupted) {
+      const Slot slot = *open_.find(op.dataset, op.object);
+      open_.closed(slot);
+      failure_of([&] { backend_.close(slot); }); // what went wrong first is told
+      continue;
+    }
+    failure = failure_of([&] {
+      asked_[answered_] = {op, {}};
+      phase.seconds     = static_cast<double>(ask(asked_[answered_], false, start_ns, phase) - start_ns) * 1e-9;
+    });
+  }
+  record_answered(start_ns, phase);
+  if (failure && !phase.failure)
+    throw RunError(failure->message);
+}
+
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
-  for (size_t i = 0; i < answered_; ++i)
-    phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns));
+  for (size_t i = 0; i < answered_; ++i) {
+    const auto& [op, watch, intended_ns] = asked_[i];
+    phase.recorder.record(op, rank_, timed(watch, start_ns, intended_ns));
+    if (keeps_.trace)
+      trace(op, watch.started_ns(), watch.ended_ns());
+  }
   answered_ = 0;
 }
+
+void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error)
+{
+  keeps_.trace->add(0, {op, started_ns - keeps_.begun_ns, ended_ns - started_ns, error});
+}
+
+// ---- what an unfinished run has left ----------------------------------------------------------------------------------
 
 void Executor::sweep(int64_t start_ns, RankPhase& phase)
 {
   phase.failure = failure_of([&] {
     Op op;
-    while (!(phase.cut = stop_asked()) && take(op))
-      if (op.kind == OpKind::rmdir)
+    while (!(phase.interrupted = stop_asked()) && take(op))
+      if (op.kind == OpKind::unlink)
+        sweep_one(op, phase);
+      else if (op.kind == OpKind::rmdir)
         sweep_dataset(op, phase);
   });
   if (phase.failure)
@@ -175,27 +490,33 @@ void Executor::sweep(int64_t start_ns, RankPhase& phase)
   phase.seconds = static_cast<double>(now_ns() - start_ns) * 1e-9;
 }
 
+void Executor::sweep_one(const Op& op, RankPhase& phase)
+{
+  name_.point_at(op);
+  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(name_) : backend_.unlink(name_);
+  if (error == 0)
+    ++phase.swept;
+  else if (error != ENOENT && error != EISDIR) { // a directory is left to its own rmdir
+    phase.recorder.record_error(op.kind);
+    phase.errors.add({error, op.kind, rank_, 1, 0, op.dataset, op.object, 0});
+  }
+}
+
+/// The stream has removed what it would remove after a whole run; what else lies there is listed. Ours is what the pattern would
+/// call so, and the number of an object is one of those in its name; anything else stays, and the dataset with it.
 void Executor::sweep_dataset(const Op& rmdir, RankPhase& phase)
 {
-  auto note = [&](const Op& op, int error) {
-    if (error == 0)
-      ++phase.swept;
-    else if (error != ENOENT) {
-      phase.recorder.record_error(op.kind);
-      phase.errors.add({error, op.kind, rank_, 1, 0, op.dataset, op.object});
-    }
-  };
   name_.point_at(rmdir);
-  for (const auto& found : backend_.list(name_.dataset())) {
-    // Ours is what the pattern would call so; anything else stays, and the dataset with it.
-    Op object(OpKind::unlink, rmdir.dataset, 0);
-    const auto digits = found.find_last_not_of("0123456789") + 1;
-    std::from_chars(found.data() + digits, found.data() + found.size(), object.object);
-    name_.point_at(object);
-    if (found == name_.object())
-      note(object, backend_.unlink(name_));
-  }
-  note(rmdir, backend_.rmdir(name_));
+  for (const auto& found : backend_.list(name_.dataset()))
+    for (const uint64_t number : numbers_in(found)) {
+      const Op object(OpKind::unlink, rmdir.dataset, number);
+      name_.point_at(object);
+      if (found == name_.object()) {
+        sweep_one(object, phase);
+        break;
+      }
+    }
+  sweep_one(rmdir, phase);
 }
 
 } // namespace iocast

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "profile/op_trace.hpp"
 #include "profile/recorder.hpp"
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
 #include "real/backend.hpp"
 #include "real/error_table.hpp"
+#include "real/open_objects.hpp"
 #include "real/progress.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
@@ -25,22 +27,34 @@ struct RankPhase {
   double seconds              = 0; ///< from the start of the phase to this rank's last answer
   double think_asked_seconds  = 0;
   double think_actual_seconds = 0;
-  bool cut                    = false; ///< stopped before the phase was done
-  uint64_t swept              = 0;     ///< objects removed by listing, see sweep()
+  bool interrupted            = false; ///< by a signal, or because another rank can't go on
+  bool cut                    = false; ///< its time was over
+  uint64_t reached            = 0;     ///< see Pattern
+  uint64_t swept              = 0;     ///< objects and datasets removed, see sweep()
   std::optional<Failure> failure;
 };
 
 /// Carries out the operations of one rank.
 class Executor {
 public:
-  Executor(const Pattern& pattern, Backend& backend, uint32_t rank, Progress& progress, Alarm& alarm, OpStreamWriter* dump);
+  /// What is kept of the operations beside their latencies.
+  struct Keeps {
+    OpStreamWriter* stream = nullptr;
+    OpTrace* trace         = nullptr;
+    int64_t begun_ns       = 0; ///< the start of the run, which times in the trace are since
+  };
+
+  /// Works for `client`: with content, it verifies what is read.
+  Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm, const Keeps& keeps);
 
   /// Takes the OpKind::phase that the stream stands before; the number of the phase, or nothing at the end.
   std::optional<size_t> next_phase();
   /// A phase's worth of memory, touched before the clock runs.
   RankPhase prepare() const;
-  /// The one timed loop: all operations up to the next phase, which starts at `start_ns`.
-  void run(int64_t start_ns, RankPhase& phase);
+  /// The one timed loop: all operations up to the next phase. It starts at `start_ns`; what isn't done at `deadline_ns` isn't begun.
+  void run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
+  /// After a phase with a time limit, and before the next: how far the furthest rank came.
+  void agree(uint64_t furthest) { pattern_.agree(cursor_, furthest); }
   /// Removes what is left of this rank's datasets, whatever state they are in, up to the next phase.
   void sweep(int64_t start_ns, RankPhase& phase);
 
@@ -50,26 +64,60 @@ private:
   struct Asked {
     Op op;
     Stopwatch watch;
+    int64_t intended_ns = TimedOp::not_intended; ///< since the start of the phase
+  };
+
+  /// What a rank tells the others of its group when they meet; bits, so that all can be added up.
+  enum Word : int {
+    begins = 1, ///< an operation that they do together
+    late   = 2, ///< begins one although its time is over
+    ended  = 4, ///< has no more operations in this phase
+    left   = 8, ///< was cut
+    fails  = 16 ///< can't go on, or was interrupted
   };
 
   bool take(Op& op);
+  bool may_begin(bool in_time, RankPhase& phase);
+  int meet(int word);
+  void leave(int64_t start_ns, RankPhase& phase);
+  int64_t ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& phase);
+  int prepare(const Op& op);
   int call(const Op& op, Stopwatch& watch);
-  void run_operations(int64_t start_ns, RankPhase& phase);
+  int check(const Op& op, int error);
+  void prepare_content(Op op);
+  int64_t wait(int64_t end_ns);
+  void think(int64_t ns, int64_t deadline_ns, RankPhase& phase);
+  void trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error = 0);
+  void run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
+  void close_all(int64_t start_ns, RankPhase& phase);
   void record_answered(int64_t start_ns, RankPhase& phase);
+  void sweep_one(const Op& op, RankPhase& phase);
   void sweep_dataset(const Op& rmdir, RankPhase& phase);
 
   const Pattern& pattern_;
   Backend& backend_;
   uint32_t rank_;
+  uint64_t seed_;
+  const Content* content_; ///< null: whatever is read is right
   Progress& progress_;
   Alarm& alarm_;
-  OpStreamWriter* dump_;
+  Keeps keeps_;
+  uint64_t operations_ = 0; ///< of the whole stream so far
   Cursor cursor_;
   Name name_;
   std::vector<OpKind> kinds_;       ///< that occur in the workload
+  size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
   std::array<Asked, 64> asked_;
   size_t answered_ = 0; ///< of asked_
+  OpenObjects open_;
+  Slot slot_         = 0; ///< of the object that the operation is about
+  uint64_t found_    = 0; ///< what a stat or readdir found
+  uint64_t wrong_at_ = 0; ///< the byte of the object that was wrong, or where the operation began
+  MPI_Comm group_;
+  bool together_     = false; ///< the ranks of the group meet before what they do together
+  bool met_at_last_  = false; ///< in this phase: they will not meet again
+  bool cut_after_    = false; ///< the operation that they have met for
 };
 
 } // namespace iocast

@@ -51,7 +51,8 @@ Manifest Manifest::parse(const std::string& text, const std::string& place)
     const auto state = json.at("state").get<std::string>();
     if (state != "ready" && state != "in progress")
       throw InputError(fmt::format("{} its state is '{}', neither 'ready' nor 'in progress'.", what, state));
-    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed"), state == "ready", json.at("phase")};
+    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed"), state == "ready", json.at("phase"),
+            json.value("verifiable", false)};
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{} {}.", what, error.what()));
   }
@@ -65,7 +66,8 @@ std::string Manifest::text() const
                                     {"position", position},
                                     {"seed", seed},
                                     {"state", ready ? "ready" : "in progress"},
-                                    {"phase", phase}};
+                                    {"phase", phase},
+                                    {"verifiable", verifiable}};
   return json.dump(1) + "\n";
 }
 
@@ -81,35 +83,38 @@ bool removes_data_set(const Footprint& footprint)
 
 bool only_removes(const Footprint& footprint)
 {
-  for (const OpKind kind : {OpKind::mkdir, OpKind::create, OpKind::stat, OpKind::read})
-    if (count_of(footprint, kind) > 0)
+  for (const auto& [kind, count] : footprint.operations)
+    if (count > 0 && kind != OpKind::unlink && kind != OpKind::rmdir && kind != OpKind::think)
       return false;
   return removes_data_set(footprint);
 }
 
 void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
-                    const std::string& pattern_name, const Pattern& pattern)
+                    const PatternEntry& entry, const Pattern& pattern, bool sweeps)
 {
   const auto footprint = pattern.footprint();
+  const bool has_phases =
+      std::any_of(entry.parameters.begin(), entry.parameters.end(), [](const Parameter& parameter) { return parameter.name == "phases"; });
   if (!found) {
     if (!place_is_empty)
       throw InputError(fmt::format("{} is not empty and has no iocast.manifest.json; nothing in it is touched. Name an "
                                    "empty one.",
                                    place));
+    if (sweeps)
+      throw InputError(fmt::format("{} is empty; there is nothing to sweep.", place));
     if (!makes_data_set(footprint))
-      throw InputError(fmt::format("{} holds no data set; make one with --set phases=precreate.", place));
+      throw InputError(fmt::format("{} holds no data set; make one with --set phases={}.", place, pattern.making_phases()));
     return;
   }
-  if (!found->ready && !only_removes(footprint))
-    throw InputError(fmt::format("{} holds the remains of a run that did not finish its phase '{}'; remove them with "
-                                 "--set phases=cleanup.",
-                                 place, found->phase));
-  if (makes_data_set(footprint))
-    throw InputError(fmt::format("{} holds a data set already; use it with --set phases=benchmark, or remove it with "
-                                 "--set phases=cleanup.",
-                                 place));
-  if (found->pattern != pattern_name)
-    throw InputError(fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, pattern_name));
+  if (!sweeps && !found->ready && !only_removes(footprint))
+    throw InputError(fmt::format("{} holds the remains of a run that did not finish its phase '{}'; remove them with --sweep{}.", place,
+                                 found->phase, has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+  if (!sweeps && makes_data_set(footprint))
+    throw InputError(fmt::format("{} holds a data set already; {}remove it with --sweep{}.", place,
+                                 has_phases ? fmt::format("leave {} out of the phases to use it, or ", pattern.making_phases()) : "",
+                                 has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+  if (found->pattern != entry.name)
+    throw InputError(fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, entry.name));
   if (const auto differing = differences(found->data_set, pattern.data_set()); !differing.empty())
     throw InputError(fmt::format("{} holds a data set with {}; ask for what it has, or name another place.", place, differing));
 }

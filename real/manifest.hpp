@@ -18,6 +18,7 @@ struct Manifest {
   uint64_t seed = 0;
   bool ready    = false; ///< false while a phase runs: after a kill nobody knows what lies there
   std::string phase;     ///< that runs or ran last
+  bool verifiable = false; ///< all content is as Content(seed) has it
 
   /// @throws InputError when the text isn't a manifest of this version
   static Manifest parse(const std::string& text, const std::string& place);
@@ -30,10 +31,10 @@ bool removes_data_set(const Footprint& footprint);
 /// Removes, and does nothing else.
 bool only_removes(const Footprint& footprint);
 
-/// Refuses a workload that can't run on what lies at the place.
+/// Refuses a workload that can't run on what lies at the place, or (`sweeps`) can't remove it.
 /// @throws InputError
 void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
-                    const std::string& pattern_name, const Pattern& pattern);
+                    const PatternEntry& entry, const Pattern& pattern, bool sweeps);
 
 /// The settings that let a run go on where the data set stands. A parameter that is `set` by the user must agree.
 /// @throws InputError when it doesn't

@@ -16,25 +16,27 @@ public:
   void point_at(const Op& op)
   {
     if (op.dataset != dataset_) {
-      char* end          = pattern_.name_dataset(op.dataset, path_);
-      dataset_length_    = static_cast<size_t>(end - path_);
+      dataset_length_    = static_cast<size_t>(pattern_.name_dataset(op.dataset, path_) - path_);
       dataset_           = op.dataset;
       object_            = none;
       std::memcpy(dataset_name_, path_, dataset_length_);
       dataset_name_[dataset_length_] = '\0';
-      *end = '/';
     }
-    if (op.object != object_) {
-      *pattern_.name_object(op.object, path_ + dataset_length_ + 1) = '\0';
+    if (op.flags & whole) [[unlikely]] {
+      std::memset(path_ + dataset_length_, 0, 2);
+      object_ = none;
+    } else if (op.object != object_) {
+      path_[dataset_length_] = '/';
+      *pattern_.name_object_in(op.dataset, op.object, path_ + dataset_length_ + 1) = '\0';
       object_ = op.object;
     }
   }
 
   /// "12_3"
   const char* dataset() const { return dataset_name_; }
-  /// "12_3/file-45"; the operations on a whole dataset have no use for it.
+  /// "12_3/file-45"; the dataset's for an operation that is about it as a whole.
   const char* path() const { return path_; }
-  /// "file-45"
+  /// "file-45"; "" for an operation that is about a whole dataset and can be about an object too (OpKind::stat).
   const char* object() const { return path_ + dataset_length_ + 1; }
 
 private:

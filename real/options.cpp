@@ -67,6 +67,12 @@ Options parse_options(int argc, char** argv)
       ->allow_extra_args(false)
       ->group("What to run");
   app.add_option("--seed", seed, "seed of all random numbers, default 1")->group("What to run");
+  app.add_flag("--no-time-limits", options.no_time_limits, "run phases to their end, whatever their time limits")
+      ->group("What to run");
+  app.add_flag("--verify", options.verify,
+               "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
+      ->group("What to run");
+  app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
   app.add_flag("--dry-run", options.dry_run, "say what the run would do, and touch nothing")->group("What to run");
 
   app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
@@ -84,6 +90,7 @@ Options parse_options(int argc, char** argv)
   app.add_option("--out", options.out, "a new directory for the results (run.json, latency.hlog)")->group("What to keep");
   app.add_option("--label", options.label, "a word of yours that is written into run.json")->group("What to keep");
   app.add_flag("--json", options.json, "print run.json instead of the table")->group("What to keep");
+  app.add_flag("--trace", options.trace, "keep every operation in ops.h5 of the directory named with --out")->group("What to keep");
   app.add_option("--dump-ops", options.dump_ops, "write the operations of each rank to DIR/ops.RANK")->group("What to keep");
 
   app.add_option("--list", options.list, "list the patterns, workloads or backends")->group("What there is");
@@ -109,6 +116,8 @@ Options parse_options(int argc, char** argv)
   } catch (const InputError& error) {
     throw InputError(fmt::format("--seed can't be used: {}.", error.what()));
   }
+  if (options.trace && options.out.empty())
+    throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   options.help_text = app.help();
   options.command   = hidden_secrets(argc, argv);
   return options;

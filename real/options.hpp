@@ -16,10 +16,14 @@ struct Options {
   std::map<std::string, std::map<std::string, std::string>> backend_options; ///< by backend, then by parameter
   std::string out;
   std::string dump_ops;
+  bool trace = false;
   std::string label;
   uint64_t seed = 1;
   bool json     = false;
   bool dry_run  = false;
+  bool no_time_limits = false;
+  bool verify         = false;
+  bool sweep          = false;
   std::string list;
   std::string describe;
   bool help    = false;

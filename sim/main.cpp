@@ -34,8 +34,10 @@ struct Arguments {
   std::string out;
   std::string label;
   std::string dump_ops;
+  bool trace = false;
   std::string list;
   std::string describe;
+  bool no_time_limits = false;
   bool print_platform = false;
   bool json           = false;
 };
@@ -93,8 +95,11 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   }
   if (given.platform.empty())
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
+  if (given.trace && given.out.empty())
+    throw InputError("--trace keeps the operations in the run directory; name one with --out.");
   SimulationRequest request{open_platform(given.platform), open_workload(given.workload, given.settings),
-                            make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command};
+                            make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command,
+                            !given.no_time_limits, given.trace};
   if (given.print_platform) {
     fmt::print("{}\n", request.platform.to_json(true).dump());
     return 0;
@@ -136,6 +141,8 @@ int main(int argc, char** argv)
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
+  app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
+  app.add_flag("--trace", given.trace, "keep every operation in ops.h5 of the run directory");
   app.add_option("--dump-ops", given.dump_ops, "directory for each rank's operations, one file a rank");
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");
   app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");

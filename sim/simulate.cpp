@@ -77,6 +77,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.rank_seconds         = phase.rank_seconds;
     result.think_asked_seconds  = phase.think_asked;
     result.think_actual_seconds = phase.think_actual;
+    result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
+    result.cut_ranks            = phase.cut_ranks;
     open->add_phase(result, phase.recorder, {{"stations", stations_json(request.platform, request.placement, phase)}});
   };
   if (!request.op_stream_directory.empty() && !std::filesystem::create_directories(request.op_stream_directory))
@@ -86,6 +88,10 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   options.seed                = request.seed;
   options.flows               = flows;
   options.op_stream_directory = request.op_stream_directory;
+  options.time_limits         = request.time_limits;
+  std::optional<OpTrace> trace;
+  if (request.trace)
+    options.trace = &trace.emplace(request.placement.ranks);
   System system(request.platform, *pattern, request.placement, options, on_phase);
 
   RunDirectory directory(request.out);
@@ -125,6 +131,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     throw RunError(fmt::format("The simulation of '{}' stopped at {:.6f} s with requests that can never end; its routes wait for each "
                                "other.",
                                request.platform.file, system.now()));
+  if (trace)
+    write_trace(*trace, *pattern, request.out + "/ops.h5",
+                about_trace("simulated", request.workload.to_json(), request.placement, *pattern, request.seed));
   directory.end("complete");
 
   cost.requests     = system.requests();

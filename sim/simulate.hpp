@@ -18,6 +18,8 @@ struct SimulationRequest {
   std::string out;                 ///< run directory; empty: none
   std::string op_stream_directory; ///< empty: none
   std::vector<std::string> command;
+  bool time_limits = true; ///< phases end after Phase::most_seconds
+  bool trace       = false; ///< keep every operation in ops.h5 of the run directory
 };
 
 /// What the simulator itself took; not part of the run directory, which is the same on every machine.

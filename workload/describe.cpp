@@ -27,18 +27,22 @@ std::vector<Listed> list_workloads()
 namespace {
 nlohmann::ordered_json describe_one(const Workload& workload, const std::string& summary)
 {
-  auto parameters = describe(workload.pattern->parameters);
+  auto parameters = describe(workload.parameters.declared());
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const auto& declared = workload.pattern->parameters[i];
+    const auto& declared = workload.parameters.declared()[i];
+    if (is_nested(declared.name))
+      continue;
     parameters[i]["default"] = declared.unit == Unit::text
                                    ? workload.parameters.text(declared.name)
                                    : format_quantity(workload.parameters.number(declared.name), declared.unit);
   }
+  for (const auto& [name, text] : workload.parameters.nested())
+    parameters.push_back({{"name", name}, {"unit", unit_name(Unit::text)}, {"default", text}, {"meaning", "see " + workload.pattern->name}});
   return {{"kind", "workload"},
           {"name", workload.name},
           {"summary", summary.empty() ? workload.pattern->summary : summary},
           {"pattern", workload.pattern->name},
-          {"source", workload.pattern->source},
+          {"source", workload.source},
           {"parameters", parameters},
           {"small", workload.small}};
 }
@@ -56,13 +60,12 @@ std::optional<nlohmann::ordered_json> describe_workload(const std::string& name)
     if (entry.name == name)
       return describe_one(open_workload(name, {}), entry.description);
   for (const auto& entry : patterns())
-    if (entry.name == name)
-      return nlohmann::ordered_json{{"kind", "pattern"},
-                                    {"name", entry.name},
-                                    {"summary", entry.summary},
-                                    {"source", entry.source},
-                                    {"parameters", describe(entry.parameters)},
-                                    {"small", entry.small}};
+    if (entry.name == name) {
+      auto json    = describe_one(open_workload(name, {}), "");
+      json["kind"] = "pattern";
+      json.erase("pattern");
+      return json;
+    }
   return std::nullopt;
 }
 

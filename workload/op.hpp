@@ -15,7 +15,7 @@ enum class OpKind : uint8_t {
   phase,   ///< all ranks meet at a barrier, then phase number `Op::object` of the pattern begins
   mkdir,   ///< make a dataset
   create,  ///< make an object with its whole content: open, write, close
-  stat,
+  stat,    ///< of an object, or of a dataset itself, see OpFlag; `size` bytes are to be found; 0: whatever
   read,    ///< fetch an object whole: open, read, close
   unlink,
   rmdir,
@@ -49,7 +49,9 @@ enum OpFlag : uint8_t {
   for_writing = 1, ///< open: for reading and writing; without it for reading only
   make_it     = 2, ///< open: make the object if it isn't there; whoever comes first makes it
   shared      = 4, ///< open, fsync, close: all ranks of the rank's group (see Pattern::group_of) do this together
-  collective  = 8  ///< pread, pwrite: all ranks of the group take part in one access, which ends for all of them together
+  collective  = 8, ///< pread, pwrite: all ranks of the group take part in one access, which ends for all of them together
+  whole       = 16, ///< stat: of the dataset, not of an object in it
+  until       = 32 ///< think: not for `size` nanoseconds but until so long after the start of the phase, when the next operation is meant to start
 };
 
 struct Op {
@@ -60,15 +62,30 @@ struct Op {
   uint64_t object  = 0; ///< number of the object in its dataset, or of the phase
   uint64_t size    = 0; ///< bytes written or read, in each block; nanoseconds of a think
   uint64_t offset  = 0; ///< of an access: bytes from the object's start
-  uint64_t stride  = 0; ///< bytes between the starts of two blocks of an access; 0 when there is one block
+  uint64_t stride  = 0; ///< bytes between the starts of two blocks of an access; may be 0 when there is one. Of ranks that take part
+                        ///< in one collective access, all have one or none has
 
   constexpr Op() = default;
   constexpr Op(OpKind op, uint64_t of_dataset, uint64_t of_object, uint64_t bytes = 0, uint64_t at = 0)
       : kind(op), dataset(of_dataset), object(of_object), size(bytes), offset(at)
   {
   }
-  /// Bytes moved.
-  constexpr uint64_t bytes() const { return size * count; }
+  /// Bytes of content that are moved.
+  constexpr uint64_t bytes() const
+  {
+    switch (kind) {
+      case OpKind::create:
+      case OpKind::read:
+      case OpKind::append:
+      case OpKind::pwrite:
+      case OpKind::pread:
+        return size * count;
+      default:
+        return 0;
+    }
+  }
+  /// Done by all ranks of the group together.
+  constexpr bool is_joint() const { return (flags & (shared | collective)) != 0; }
 
   bool operator==(const Op&) const = default;
 };

@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -10,14 +11,20 @@ namespace iocast {
 Parameters::Parameters(const std::vector<Parameter>& declared) : declared_(declared)
 {
   for (const auto& parameter : declared_)
-    set(parameter.name, parameter.fallback);
+    if (!is_nested(parameter.name))
+      set(parameter.name, parameter.fallback);
+}
+
+bool is_nested(const std::string& name)
+{
+  return name.find('.') != std::string::npos;
 }
 
 const Parameter& Parameters::declared(const std::string& name) const
 {
   std::vector<std::string> names;
   for (const auto& parameter : declared_) {
-    if (parameter.name == name)
+    if (parameter.name == name || (is_nested(parameter.name) && is_nested(name)))
       return parameter;
     names.push_back(parameter.name);
   }
@@ -27,6 +34,15 @@ const Parameter& Parameters::declared(const std::string& name) const
 void Parameters::set(const std::string& name, const std::string& value)
 {
   const Parameter& parameter = declared(name);
+  if (is_nested(name)) {
+    for (auto& [known, text] : nested_)
+      if (known == name) {
+        text = value;
+        return;
+      }
+    nested_.emplace_back(name, value);
+    return;
+  }
   if (parameter.unit == Unit::text) {
     texts_[name] = value;
     return;
@@ -43,21 +59,66 @@ void Parameters::set(const std::string& name, const std::string& value)
   numbers_[name] = number;
 }
 
-void Parameters::set_all(const YamlNode& map)
+namespace {
+/// A list is written with commas on the command line.
+std::string joined(const YamlNode& value)
 {
-  for (const auto& [name, value] : map.entries()) {
-    std::string text;
-    if (value.is_sequence()) { // a list is written with commas on the command line
-      for (const auto& item : value.items())
-        text += (text.empty() ? "" : ",") + item.text();
-    } else {
-      text = value.text();
+  if (!value.is_sequence())
+    return value.text();
+  std::string text;
+  for (const auto& item : value.items())
+    text += (text.empty() ? "" : ",") + item.text();
+  return text;
+}
+} // namespace
+
+void Parameters::set_all(const YamlNode& map, bool may_declare, const std::string& prefix)
+{
+  for (const auto& [key, value] : map.entries()) {
+    const std::string name = prefix + key;
+    if (value.is_map()) {
+      if (may_declare)
+        declare(name, value);
+      else
+        set_all(value, false, name + ".");
+      continue;
     }
     try {
-      set(name, text);
+      set(name, joined(value));
     } catch (const InputError& error) {
       throw InputError(fmt::format("{}: {}", value.where(), error.what()));
     }
+  }
+}
+
+void Parameters::declare(const std::string& name, const YamlNode& declaration)
+{
+  static const std::vector<std::pair<std::string, Unit>> units{{"count", Unit::count}, {"factor", Unit::factor}, {"bytes", Unit::bytes},
+                                                               {"seconds", Unit::seconds}, {"flag", Unit::flag}, {"text", Unit::text}};
+  declaration.allow_only({"default", "meaning", "unit"});
+  for (const auto& other : declared_)
+    if (other.name == name)
+      declaration.fail(fmt::format("the parameter '{}' is there already; give it a value, not a declaration", name));
+  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
+    declaration.fail(fmt::format("'{}' is no name for a parameter; use small letters, digits and '_'", name));
+  const std::string fallback = joined(declaration["default"]);
+  Parameter parameter{name, unit_of(fallback), fallback, declaration["meaning"].text()};
+  if (const auto unit = declaration.find("unit")) {
+    std::vector<std::string> names;
+    const auto wanted = unit->text();
+    for (const auto& [known, meant] : units) {
+      if (known == wanted)
+        parameter.unit = meant;
+      names.push_back(known);
+    }
+    if (std::find(names.begin(), names.end(), wanted) == names.end())
+      unit->fail(fmt::format("there is no unit '{}'. {}", wanted, allowed_sentence(wanted, names)));
+  }
+  declared_.push_back(parameter);
+  try {
+    set(name, fallback);
+  } catch (const InputError& error) {
+    declaration.fail(error.what());
   }
 }
 
@@ -75,6 +136,8 @@ nlohmann::ordered_json Parameters::to_json() const
 {
   nlohmann::ordered_json json;
   for (const auto& parameter : declared_) {
+    if (is_nested(parameter.name))
+      continue;
     if (parameter.unit == Unit::text)
       json[parameter.name] = text(parameter.name);
     else if (parameter.unit == Unit::flag)
@@ -84,6 +147,8 @@ nlohmann::ordered_json Parameters::to_json() const
     else
       json[parameter.name] = number(parameter.name);
   }
+  for (const auto& [name, text] : nested_)
+    json[name] = text;
   return json;
 }
 

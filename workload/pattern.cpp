@@ -18,6 +18,7 @@ std::vector<PatternEntry>& registry()
 
 bool register_pattern(PatternEntry entry)
 {
+  entry.parameters.insert(entry.parameters.end(), arrival_parameters().begin(), arrival_parameters().end());
   auto& entries = registry();
   entries.insert(std::upper_bound(entries.begin(), entries.end(), entry,
                                   [](const auto& a, const auto& b) { return a.name < b.name; }),

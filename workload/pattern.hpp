@@ -48,7 +48,7 @@ struct Footprint {
   uint64_t bytes_read    = 0;
   uint64_t peak_objects  = 0;
   uint64_t peak_bytes    = 0;
-  uint64_t largest_size  = 0; ///< of one operation, bytes
+  uint64_t largest_size  = 0; ///< at most so many bytes in one operation, all its blocks together
 };
 
 /// A workload as a pure generator: the operations of every rank, pulled one by one. It knows no MPI, no simulator, no clock,
@@ -61,11 +61,19 @@ public:
   virtual const std::vector<Phase>& phases() const = 0;
   /// The next operation of the cursor's rank; false at the end. Every phase begins with an OpKind::phase.
   virtual bool next(Cursor& cursor, Op& op) const = 0;
-  /// The time of a phase with `most_seconds` is over: moves the cursor to the phase's end, so that next() gives the following
+  /// The time of a phase with `most_seconds` is over, at least one of its operations was carried out: moves the cursor to the phase's end, so that next() gives the following
   /// OpKind::phase (or the end). The pattern remembers in the cursor how far it came, when later phases need to know it. What
-  /// must not be left open is closed by the executor.
+  /// is open is closed by the executor. All operations given so far were carried out, except perhaps a last one that is shared
+  /// or collective and came right after one that isn't: then the cursor is as it was before it.
   virtual void cut(Cursor& /*cursor*/) const {}
-  virtual Arrivals arrivals() const = 0;
+  /// How far the rank came in the phase with `most_seconds` that it has just left, in a measure of the pattern's own. After such a
+  /// phase every rank is told the furthest that any of them came, before it asks for the first operation of the next phase: so a
+  /// rank knows what it finds when it goes on with what others made.
+  virtual uint64_t reached(const Cursor& /*cursor*/) const { return 0; }
+  virtual void agree(Cursor& /*cursor*/, uint64_t /*furthest*/) const {}
+  /// When this rank asks for its operations: what the workload's parameters say of it.
+  virtual const Arrivals& arrivals_of(uint32_t /*rank*/) const { return arrivals_; }
+  void set_arrivals(const Arrivals& arrivals) { arrivals_ = arrivals; }
   /// Ranks of one group do what is `shared` or `collective` together, each the same sequence of such operations. Group numbers
   /// are 0, 1, ...; by default all ranks are in one group.
   virtual uint32_t group_of(uint32_t /*rank*/) const { return 0; }
@@ -77,11 +85,21 @@ public:
   virtual char* name_dataset(uint64_t dataset, char* out) const = 0;
   /// Writes the object's name within its dataset likewise, one component.
   virtual char* name_object(uint64_t object, char* out) const = 0;
+  /// For patterns whose objects are named differently in different datasets; executors ask this one.
+  virtual char* name_object_in(uint64_t /*dataset*/, uint64_t object, char* out) const { return name_object(object, out); }
 
   /// What a data set must agree on to be used again by a later run: stored in the manifest and compared.
   virtual nlohmann::ordered_json data_set() const = 0;
   /// Where the data set stands after `phase`: the parameter overrides that make a later run go on from there.
   virtual nlohmann::ordered_json position_after(size_t phase) const = 0;
+  /// What a parameter `phases` is set to by a run that only makes the data set, or only removes it; for messages.
+  virtual std::string making_phases() const { return "precreate"; }
+  virtual std::string removing_phases() const { return "cleanup"; }
+  /// Whether after `phase` the data set is one that later runs can use, even if an earlier phase was cut.
+  virtual bool mends(size_t /*phase*/) const { return false; }
+
+private:
+  Arrivals arrivals_;
 };
 
 /// One entry of the registry; a pattern registers itself from its own file in workload/patterns/.
@@ -89,11 +107,16 @@ struct PatternEntry {
   std::string name;
   std::string summary;
   std::string source; ///< paper or page
-  std::vector<Parameter> parameters;
+  std::vector<Parameter> parameters; ///< registration adds those of arrivals.hpp
   /// Settings that together reach every kind of operation and end in a moment on 1 to 16 ranks, each "key=value ...": what the
   /// tests of all patterns run.
   std::vector<std::string> small;
   std::function<std::unique_ptr<Pattern>(const Parameters&, const Placement&)> make;
+  /// A pattern that needs more than numbers and words reads a key of the workload file itself, of this name, through
+  /// Parameters::section(); such files may declare parameters of their own. `example` is the text of the workload file that stands
+  /// for the pattern when it is asked for by name.
+  std::string section = {};
+  std::string example = {};
 };
 
 bool register_pattern(PatternEntry entry);

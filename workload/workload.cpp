@@ -29,12 +29,17 @@ std::string data_directory(const std::string& name)
 
 std::unique_ptr<Pattern> Workload::make(const Placement& placement) const
 {
-  return pattern->make(parameters, placement);
+  auto made = pattern->make(parameters, placement);
+  made->set_arrivals(read_arrivals(parameters));
+  return made;
 }
 
 nlohmann::ordered_json Workload::to_json() const
 {
-  return {{"name", name}, {"pattern", pattern->name}, {"parameters", parameters.to_json()}};
+  nlohmann::ordered_json json{{"name", name}, {"pattern", pattern->name}, {"parameters", parameters.to_json()}};
+  if (!pattern->section.empty())
+    json[pattern->section] = parameters.section().to_json();
+  return json;
 }
 
 std::vector<CatalogueEntry> catalogue()
@@ -49,10 +54,8 @@ std::vector<CatalogueEntry> catalogue()
 }
 
 namespace {
-Workload read_workload(const std::string& name, const std::string& file)
+Workload read_workload(const std::string& name, const YamlNode& yaml)
 {
-  const auto yaml = YamlNode::load(file);
-  yaml.allow_only({"schema_version", "description", "source", "pattern", "parameters", "small"});
   if (const double version = yaml["schema_version"].quantity(Unit::count); version != 1)
     yaml["schema_version"].fail(fmt::format("schema version {:.0f} is unknown; this program reads version 1", version));
   const auto pattern_name     = yaml["pattern"].text();
@@ -62,9 +65,15 @@ Workload read_workload(const std::string& name, const std::string& file)
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", yaml["pattern"].where(), error.what()));
   }
-  Workload workload{name, pattern, Parameters(pattern->parameters), pattern->small};
+  std::vector<std::string> keys{"schema_version", "description", "source", "pattern", "parameters", "small"};
+  Workload workload{name, pattern, yaml.text_or("source", pattern->source), Parameters(pattern->parameters), pattern->small};
+  if (!pattern->section.empty()) {
+    keys.push_back(pattern->section);
+    workload.parameters.set_section(yaml[pattern->section]);
+  }
+  yaml.allow_only(keys);
   if (const auto given = yaml.find("parameters"))
-    workload.parameters.set_all(*given);
+    workload.parameters.set_all(*given, !pattern->section.empty());
   if (const auto given = yaml.find("small")) {
     workload.small.clear();
     for (const auto& settings : given->items())
@@ -79,16 +88,17 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
   const bool is_file = name_or_file.ends_with(".yaml") || name_or_file.ends_with(".yml");
   auto workload      = [&]() -> Workload {
     if (is_file)
-      return read_workload(fs::path(name_or_file).stem().string(), name_or_file);
+      return read_workload(fs::path(name_or_file).stem().string(), YamlNode::load(name_or_file));
     std::vector<std::string> names;
     for (const auto& entry : catalogue()) {
       if (entry.name == name_or_file)
-        return read_workload(entry.name, entry.file);
+        return read_workload(entry.name, YamlNode::load(entry.file));
       names.push_back(entry.name);
     }
     for (const auto& entry : patterns()) {
       if (entry.name == name_or_file)
-        return {entry.name, &entry, Parameters(entry.parameters), entry.small};
+        return entry.example.empty() ? Workload{entry.name, &entry, entry.source, Parameters(entry.parameters), entry.small}
+                                     : read_workload(entry.name, YamlNode::parse(entry.example, entry.name));
       names.push_back(entry.name);
     }
     names.erase(std::unique(names.begin(), names.end()), names.end());

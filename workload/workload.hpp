@@ -11,6 +11,7 @@ namespace iocast {
 struct Workload {
   std::string name;
   const PatternEntry* pattern;
+  std::string source; ///< of the catalogue entry if it says its own, else of the pattern
   Parameters parameters;
   std::vector<std::string> small; ///< as of PatternEntry; those of the catalogue entry if it has its own
 

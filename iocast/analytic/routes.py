@@ -72,9 +72,9 @@ def read_routes(
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
-    `size` is the bytes of one read or write, `slowdown` a factor on demands at stations of a node.
+    `size` is the bytes of one read or write, which has one block, `slowdown` a factor on demands at stations of a node.
 
-    Raises InputError for an operation without a route, and for a mix with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -129,6 +129,11 @@ def _read_steps(
             slowest = min([r for r in rates if r > 0], default=float("inf"))
             route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
         else:
+            if step.get("per") == "entry":
+                raise InputError(
+                    f"The route of {route.operation} has a demand for each entry that is listed, which the analytic solver can't know; "
+                    "use the simulator."
+                )
             demand, bandwidth = read_law(step["demand"]), float(step.get("bandwidth", 0))
             stripes = int(step.get("stripes", 1))
             if bandwidth > 0:

@@ -103,6 +103,8 @@ class _Search:
             if fact in environment:
                 set_path(document, path, environment[fact])
         for path, value in self.recipe.fixed.items():
+            if path.startswith("operations.") and path.split(".")[1] not in self.points[0].first.operations:
+                continue  # nothing was measured that the route would hold twice
             _set_keeping_null(document, path, copy.deepcopy(value))
         for option in options:
             document = merge(document, option.edit)
@@ -172,7 +174,7 @@ class _Search:
         for point, simulated in zip(points, simulations.run(jobs), strict=True):
             for quantity in point.quantities():
                 measured = point.value(quantity)
-                forecast = pooled_quantity(simulated, quantity)
+                forecast = pooled_quantity(simulated, quantity, point.first.phase)
                 rows.append({"point": point.name, "quantity": quantity, "measured": measured, "forecast": forecast, "error": forecast / measured - 1})
         return rows
 

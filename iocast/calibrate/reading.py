@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from iocast.arrivals import refuse_in_calibration
 from iocast.errors import InputError
 from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.utilisation import bounds
@@ -29,6 +30,9 @@ LAW_PROBABILITIES = (
 
 def check_enough(points: list[Point]) -> None:
     """@raises InputError that says which measurements are missing"""
+    for point in points:
+        for run in point.runs:
+            refuse_in_calibration(str(run.path), run.parameters)
     counts = sorted({point.ranks for point in points if point.waiting_factor == 0})
     if 1 not in counts:
         raise InputError("A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0.")

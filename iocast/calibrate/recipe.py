@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.platform import Document, chain, find_platform, holds, merge, set_path
 from iocast.strict_yaml import Section
 
 
@@ -25,12 +25,13 @@ class Parameter:
     start: float
     unit: str = ""
     when: str = ""  # "thinking": only when some measurement has a waiting factor
-    also: tuple[tuple[str, float], ...] = ()  # further paths that get the value times a factor
+    also: tuple[tuple[str, float], ...] = ()  # further paths that get the value times a factor, where what they are in was measured
 
     def write(self, document: Document, value: float) -> None:
         set_path(document, self.path, self._text(value))
         for path, factor in self.also:
-            set_path(document, path, self._text(value * factor))
+            if holds(document, path.rpartition(".")[0]):
+                set_path(document, path, self._text(value * factor))
 
     def _text(self, value: float) -> Any:
         return f"{value:.9g}{self.unit}" if self.unit else float(f"{value:.9g}")

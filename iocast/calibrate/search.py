@@ -39,17 +39,20 @@ def units_of(pattern: str) -> dict[str, str]:
 
 
 def whole_settings(run: Run) -> dict[str, str]:
-    """The run's workload parameters as settings for a simulation of its benchmark phase, with all repeats."""
+    """The run's workload parameters as settings for a simulation of its phase, with all repeats; of all phases, when the pattern
+    has no choice of them."""
     units = units_of(run.json["workload"]["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     settings = {name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units}
     settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
-    return settings | {"phases": run.phase, "start_index": "0"}
+    return settings | {name: value for name, value in (("phases", run.phase), ("start_index", "0")) if name in units}
 
 
 def shortened(run: Run) -> dict[str, str]:
     """The same for the search: one repeat, and not too many operations."""
-    settings = whole_settings(run) | {"repeats": "1"}
+    settings = whole_settings(run)
+    if "repeats" in settings:
+        settings["repeats"] = "1"
     operations = run.phases[0]["operations"]
     if operations <= MOST_OPERATIONS or "iterations" not in settings:
         return settings
@@ -80,9 +83,9 @@ class Target:
         return cls(point, names, np.array(logs), np.array(sigmas), shortened(point.first))
 
 
-def summaries(simulated: Any, names: list[str]) -> np.ndarray:
-    """Logarithms of the named quantities of a simulated run's last phase."""
-    phase = simulated["phases"][-1]
+def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
+    """Logarithms of the named quantities of a simulated run's phase, the last of that name."""
+    phase = [phase for phase in simulated["phases"] if phase["name"] == of][-1]
     result = []
     for name in names:
         if name == "rate":
@@ -122,7 +125,7 @@ class Simulations:
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
         platform = self.write(document)
         jobs = [(platform, t.point.first.json["workload"]["pattern"], t.settings, *t.point.first.placement, seed) for t in targets]
-        results = [summaries(simulated, t.names) for simulated, t in zip(self.run(jobs), targets, strict=True)]
+        results = [summaries(simulated, t.names, t.point.first.phase) for simulated, t in zip(self.run(jobs), targets, strict=True)]
         platform.unlink()
         return results
 

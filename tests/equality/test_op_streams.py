@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One workload, two executors: iocast-bench on the dummy backend and iocast-sim carry out byte-identical operation streams."""
+"""One workload, two executors: iocast-bench on the dummy backend and iocast-sim carry out byte-identical operation streams.
+
+Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file system."""
 
 import json
 import os
@@ -19,20 +21,20 @@ def ask(*arguments: str) -> Any:
     return json.loads(subprocess.run([str(SIMULATOR), *arguments, "--json"], capture_output=True, check=True).stdout)
 
 
-NAMES = [entry["name"] for what in ("patterns", "workloads") for entry in ask("--list", what)[what]]
+NAMES = [entry["name"] for entry in ask("--list", "patterns")["patterns"]]
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5, 16])
+@pytest.mark.parametrize("ranks", [1, 16])
 @pytest.mark.parametrize("name", NAMES)
 def test_streams_are_identical(
     name: str, ranks: int, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, tmp_path: Path
 ) -> None:
     small = ask("--describe", name)["small"]
     assert small, f"{name} names no small settings"
-    for number, settings in enumerate(small):
+    for number, settings in enumerate(small[:1]):
         real, simulated = tmp_path / f"real-{number}", tmp_path / f"simulated-{number}"
         chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
-        common = ["--workload", name, *chosen, "--seed", "3"]
+        common = ["--workload", name, *chosen, "--seed", "3", "--no-time-limits"]
         subprocess.run(
             [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--dump-ops", str(real)],
             check=True, capture_output=True, env={**os.environ, **mpi_environment}, timeout=120,

@@ -220,10 +220,12 @@ def registered(kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("backend", registered("backends"), ids=lambda entry: entry["name"])
-def test_every_backend_runs_md_workbench(run: Run, root: Path, backend: dict[str, Any]) -> None:
+def test_every_backend_runs_md_workbench(run: Run, bench: Path, root: Path, backend: dict[str, Any]) -> None:
     if not backend["available"]:
         pytest.skip(backend["needs"])
-    place = ["--posix.root", str(root)] if backend["name"] == "posix" else []
+    described = json.loads(subprocess.run([bench, "--describe", backend["name"], "--json"], capture_output=True, check=True).stdout)
+    has_root = any(parameter["name"] == "root" for parameter in described["parameters"])
+    place = [f"--{backend['name']}.root", str(root)] if has_root else []
     done = run(*SMALL, "--backend", backend["name"], *place, "--json", ranks=2)
     assert done.code == 0, done.err
     plan = run(*SMALL, "--dry-run", "--json", ranks=2).json["footprint"]["operations"]
@@ -236,8 +238,10 @@ def test_every_backend_runs_md_workbench(run: Run, root: Path, backend: dict[str
 
 
 @pytest.mark.parametrize("pattern", registered("patterns"), ids=lambda entry: entry["name"])
-def test_every_pattern_dry_runs_with_its_defaults(run: Run, pattern: dict[str, Any]) -> None:
-    done = run("--workload", pattern["name"], "--dry-run", "--json", ranks=2)
+def test_every_pattern_dry_runs(run: Run, bench: Path, pattern: dict[str, Any]) -> None:
+    described = json.loads(subprocess.run([bench, "--describe", pattern["name"], "--json"], capture_output=True, check=True).stdout)
+    small = [argument for setting in described["small"][0].split() for argument in ("--set", setting)]
+    done = run("--workload", pattern["name"], *small, "--dry-run", "--json", ranks=2)
     assert done.code == 0, done.err
     assert done.json["footprint"]["operations"]
 

@@ -125,7 +125,7 @@ def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Pa
     wait_for(lambda: not ranks_in(root))
     result = json.loads((out / "run.json").read_text())
     assert result["status"] == "interrupted"
-    assert [phase.get("cut", False) for phase in result["phases"]] == [False] * (len(result["phases"]) - 1) + [True]
+    assert [phase.get("interrupted", False) for phase in result["phases"]] == [False] * (len(result["phases"]) - 1) + [True]
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
     base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root)]
     assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0

@@ -1,32 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/error.hpp"
+#include "tests/contract/streams.hpp"
 #include "workload/workload.hpp"
 
 #include <gtest/gtest.h>
-#include <map>
 
 namespace iocast {
 namespace {
-
-std::vector<Op> stream(const Pattern& pattern, uint32_t rank)
-{
-  Cursor cursor;
-  cursor.rank = rank;
-  std::vector<Op> ops;
-  for (Op op; pattern.next(cursor, op);)
-    ops.push_back(op);
-  return ops;
-}
 
 TEST(MdWorkbench, StreamOfOneRankByHand)
 {
   // N = 3, D = 1, P = 2, I = 1, O = 1: rank 0 reads from (0 - 1) mod 3 = 2 and writes to 1 (Figure 3 of the paper).
   const auto pattern = open_workload("md-workbench", {"datasets=1", "objects=2", "iterations=1", "object_size=5B"}).make({3, 3});
   const std::vector<Op> expected{{OpKind::phase, 0, 0},  {OpKind::mkdir, 0, 0, 0},  {OpKind::create, 0, 0, 5}, {OpKind::create, 0, 1, 5},
-                                 {OpKind::phase, 0, 1, 0},  {OpKind::stat, 2, 0, 0},   {OpKind::read, 2, 0, 5},   {OpKind::unlink, 2, 0, 0},
+                                 {OpKind::phase, 0, 1, 0},  {OpKind::stat, 2, 0, 5},   {OpKind::read, 2, 0, 5},   {OpKind::unlink, 2, 0, 0},
                                  {OpKind::create, 1, 2, 5}, {OpKind::phase, 0, 2, 0},  {OpKind::unlink, 0, 1, 0}, {OpKind::unlink, 0, 2, 0},
                                  {OpKind::rmdir, 0, 0, 0}};
-  EXPECT_EQ(stream(*pattern, 0), expected);
+  EXPECT_EQ(stream_of(*pattern, 0), expected);
   char name[64];
   EXPECT_EQ(std::string(name, pattern->name_dataset(2, name)), "2_0");
   EXPECT_EQ(std::string(name, pattern->name_object(2, name)), "file-2");
@@ -39,7 +29,7 @@ TEST(MdWorkbench, FootprintCountsWhatTheStreamsDo)
       const auto pattern = open_workload("md-workbench", {"datasets=3", "objects=5", "iterations=4", more}).make({ranks, ranks});
       std::map<OpKind, uint64_t> counted;
       for (uint32_t rank = 0; rank < ranks; ++rank)
-        for (const auto& op : stream(*pattern, rank))
+        for (const auto& op : stream_of(*pattern, rank))
           ++counted[op.kind];
       for (const auto& [kind, count] : pattern->footprint().operations)
         EXPECT_EQ(counted[kind], count) << more << " " << ranks << " " << name_of(kind);

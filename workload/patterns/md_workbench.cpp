@@ -8,12 +8,12 @@
 // make P-s of them and then fail), and I > P is refused (they read objects that nobody has made yet).
 #include "input/error.hpp"
 #include "workload/pattern.hpp"
+#include "workload/phase_list.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <sstream>
 
 namespace iocast {
 namespace {
@@ -29,7 +29,6 @@ public:
       , start_index_(given.count("start_index"))
       , read_only_(given.flag("read_only"))
   {
-    arrivals_.waiting_factor = given.number("waiting_factor");
     const uint64_t node_offset = given.count("node_offset");
     offset_ = node_offset > 0 ? node_offset * placement.ranks_per_node : given.count("offset");
     if (iterations_ > objects_)
@@ -40,7 +39,6 @@ public:
   }
 
   const std::vector<Phase>& phases() const override { return phases_; }
-  Arrivals arrivals() const override { return arrivals_; }
 
   bool next(Cursor& cursor, Op& op) const override
   {
@@ -142,32 +140,22 @@ private:
   void read_phases(const std::string& wanted, uint32_t repeats)
   {
     static const std::vector<std::string> names{"precreate", "benchmark", "cleanup"};
-    std::istringstream list(wanted);
     uint64_t start = start_index_;
-    auto add       = [&](Kind kind, const std::string& name, uint32_t repeat) {
+    auto add       = [&](Kind kind, uint32_t repeat) {
       kinds_.push_back(kind);
       start_of_.push_back(start);
-      phases_.push_back({name, repeat});
+      phases_.push_back({names[static_cast<size_t>(kind)], repeat});
     };
-    size_t last = 0;
-    for (std::string name; std::getline(list, name, ',');) {
-      const auto found = std::find(names.begin(), names.end(), name);
-      if (found == names.end())
-        throw InputError(fmt::format("md-workbench has no phase '{}'. {}", name, allowed_sentence(name, names)));
-      const size_t place = static_cast<size_t>(found - names.begin());
-      if (!phases_.empty() && place <= last)
-        throw InputError(fmt::format("The phases of md-workbench run in the order precreate, benchmark, cleanup, not '{}'.", wanted));
-      last = place;
-      if (name != "benchmark")
-        add(static_cast<Kind>(place), name, 0);
+    for (const size_t place : phases_asked("md-workbench", names, wanted)) {
+      const auto kind = static_cast<Kind>(place);
+      if (kind != Kind::benchmark)
+        add(kind, 0);
       else
         for (uint32_t repeat = 1; repeat <= repeats; ++repeat) {
-          add(Kind::benchmark, name, repeat);
+          add(kind, repeat);
           start += read_only_ ? 0 : iterations_;
         }
     }
-    if (phases_.empty())
-      throw InputError("md-workbench needs at least one phase: precreate, benchmark or cleanup.");
   }
 
   uint64_t dataset_id(uint32_t rank, uint32_t d) const { return uint64_t{rank} * datasets_ + d; }
@@ -199,7 +187,7 @@ private:
         const uint64_t shift = offset_ * (cursor.j + 1) % placement_.ranks;
         cursor.a    = static_cast<uint32_t>((cursor.rank + placement_.ranks - shift) % placement_.ranks);
         cursor.b    = static_cast<uint32_t>((cursor.rank + shift) % placement_.ranks);
-        op          = {OpKind::stat, dataset_id(cursor.a, cursor.j), object, 0};
+        op          = {OpKind::stat, dataset_id(cursor.a, cursor.j), object, object_size_};
         cursor.step = read_it;
         return true;
       }
@@ -300,7 +288,6 @@ private:
   uint64_t offset_ = 1;
   uint64_t start_index_;
   bool read_only_;
-  Arrivals arrivals_;
   std::vector<Kind> kinds_;
   std::vector<uint64_t> start_of_; ///< the start index s at the beginning of each phase
   std::vector<Phase> phases_;
@@ -317,7 +304,6 @@ const bool registered = register_pattern(
       {"offset", Unit::count, "1", "O: ranks between the dataset's owner and its reader", 0, 1e9},
       {"node_offset", Unit::count, "0", "the same in nodes; when set it replaces offset, so that no read hits its own node's cache", 0,
        1e9},
-      {"waiting_factor", Unit::factor, "0", "T: after each operation wait T times its response time", 0, 1e6},
       {"repeats", Unit::count, "1", "R: how often the benchmark phase runs", 1, 60000},
       {"start_index", Unit::count, "0", "number of the first object of the working set", 0, 1e15},
       {"read_only", Unit::flag, "false", "only stat and read; the working set stays as it is"},

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/posix_root.hpp"
+
+#include "input/error.hpp"
+#include "profile/run_directory.hpp"
+#include "real/filesystem.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace iocast {
+
+namespace {
+constexpr auto manifest_name = "iocast.manifest.json";
+
+bool is_itself_or_parent(const char* name)
+{
+  return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+} // namespace
+
+PosixRoot::~PosixRoot()
+{
+  if (root_fd_ >= 0)
+    ::close(root_fd_);
+}
+
+void PosixRoot::connect()
+{
+  if (root_.empty())
+    throw InputError(fmt::format("The backend needs a directory to work in; name it with {} DIR.", option_));
+  root_fd_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root_fd_ >= 0)
+    return;
+  if (errno == ENOENT)
+    throw InputError(fmt::format("The directory '{}' does not exist; make it first.", root_));
+  if (errno == ENOTDIR)
+    throw InputError(fmt::format("'{}' is not a directory; {} takes one.", root_, option_));
+  throw InputError(fmt::format("The directory '{}' can't be opened: {}.", root_, std::strerror(errno)));
+}
+
+int PosixRoot::mkdir(const Name& name)
+{
+  return ::mkdirat(root_fd_, name.dataset(), 0777) == 0 ? 0 : failed(errno);
+}
+
+int PosixRoot::stat(const Name& name, uint64_t& size)
+{
+  struct stat found;
+  if (::fstatat(root_fd_, name.path(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+    return failed(errno);
+  size = static_cast<uint64_t>(found.st_size);
+  return 0;
+}
+
+int PosixRoot::unlink(const Name& name)
+{
+  return ::unlinkat(root_fd_, name.path(), 0) == 0 ? 0 : failed(errno);
+}
+
+int PosixRoot::rmdir(const Name& name)
+{
+  return ::unlinkat(root_fd_, name.dataset(), AT_REMOVEDIR) == 0 ? 0 : failed(errno);
+}
+
+// The calls that opendir and readdir make, without their memory.
+int PosixRoot::readdir(const Name& name, uint64_t& entries)
+{
+  const int fd = ::openat(root_fd_, name.dataset(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return failed(errno);
+  alignas(dirent64) char some[32768];
+  entries     = 0;
+  ssize_t got = 0;
+  while ((got = ::getdents64(fd, some, sizeof some)) > 0)
+    for (ssize_t at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(some + at);
+      entries += !is_itself_or_parent(entry->d_name);
+      at += entry->d_reclen;
+    }
+  const int error = got < 0 ? errno : 0;
+  ::close(fd);
+  return error == 0 ? 0 : failed(error);
+}
+
+std::string PosixRoot::place() const
+{
+  return fmt::format("The directory '{}'", root_);
+}
+
+bool PosixRoot::empty()
+{
+  // A fresh ext4 comes with lost+found.
+  for (const auto& name : list("."))
+    if (name != manifest_name && name != "lost+found")
+      return false;
+  return true;
+}
+
+void PosixRoot::check_writable()
+{
+  if (::faccessat(root_fd_, ".", W_OK | X_OK, AT_EACCESS) != 0)
+    throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(errno)));
+}
+
+std::string PosixRoot::lacks_room(const Footprint& footprint)
+{
+  struct statvfs room;
+  if (::fstatvfs(root_fd_, &room) != 0)
+    throw RunError(fmt::format("{} can't be asked how much it holds: {}.", place(), std::strerror(errno)));
+  uint64_t datasets = 0;
+  for (const auto& [kind, count] : footprint.operations)
+    datasets += kind == OpKind::mkdir ? count : 0;
+  // A last block that is partly filled costs a whole one, and a directory at least one.
+  const double block  = static_cast<double>(room.f_frsize);
+  const double blocks = static_cast<double>(footprint.peak_objects + datasets);
+  const double needed = static_cast<double>(footprint.peak_bytes) + block * blocks;
+  const double free   = block * static_cast<double>(room.f_bavail);
+  if (needed > free)
+    return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.", place(),
+                       free / (1 << 20), needed / (1 << 20));
+  // File systems that make inodes as needed say 0.
+  if (const uint64_t inodes = footprint.peak_objects + datasets; room.f_files > 0 && inodes > room.f_favail)
+    return fmt::format("{} has {} inodes free, but the workload needs up to {}; use fewer objects.", place(), room.f_favail, inodes);
+  return "";
+}
+
+void PosixRoot::check_outside(const std::string& option, const std::string& directory)
+{
+  std::error_code ignored;
+  const auto inside = fs::weakly_canonical(fs::absolute(directory, ignored), ignored);
+  const auto root   = fs::canonical(root_, ignored);
+  if (std::mismatch(root.begin(), root.end(), inside.begin(), inside.end()).first == root.end())
+    throw InputError(fmt::format("{} '{}' lies in {} '{}', which must hold nothing but the data; choose another "
+                                 "place.",
+                                 option, directory, option_, root_));
+}
+
+std::string PosixRoot::read_manifest()
+{
+  std::ifstream in(manifest_path());
+  std::ostringstream text;
+  if (!in && fs::exists(manifest_path()))
+    throw InputError(fmt::format("The manifest '{}' can't be read: {}.", manifest_path(), std::strerror(errno)));
+  if (in)
+    text << in.rdbuf();
+  return text.str();
+}
+
+void PosixRoot::write_manifest(const std::string& text)
+{
+  write_atomically(manifest_path(), text);
+}
+
+void PosixRoot::remove_manifest()
+{
+  if (::unlinkat(root_fd_, manifest_name, 0) != 0 && errno != ENOENT)
+    throw RunError(fmt::format("The manifest '{}' can't be removed: {}.", manifest_path(), std::strerror(errno)));
+}
+
+std::vector<std::string> PosixRoot::list(const std::string& dataset)
+{
+  const int fd = ::openat(root_fd_, dataset.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR* stream  = fd >= 0 ? ::fdopendir(fd) : nullptr;
+  if (!stream && errno == ENOENT)
+    return {};
+  if (!stream)
+    throw RunError(fmt::format("The directory '{}/{}' can't be listed: {}.", root_, dataset, std::strerror(errno)));
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(stream))
+    if (!is_itself_or_parent(entry->d_name))
+      names.emplace_back(entry->d_name);
+  ::closedir(stream);
+  return names;
+}
+
+nlohmann::ordered_json PosixRoot::environment()
+{
+  return {{"filesystem", filesystem_of(root_)}};
+}
+
+std::string PosixRoot::manifest_path() const
+{
+  return root_ + "/" + manifest_name;
+}
+
+int PosixRoot::failed(int error) const
+{
+  struct stat root;
+  if (error == ENOENT && ::fstat(root_fd_, &root) == 0 && root.st_nlink == 0)
+    throw RunError(fmt::format("{} was removed while the run was in it.", place()));
+  for (const int fatal : {ENOSPC, EDQUOT, EROFS, ESTALE, ENOTCONN, ESHUTDOWN, EMFILE, ENFILE})
+    if (error == fatal)
+      throw RunError(fmt::format("{} can't be used any longer: {}.", place(), std::strerror(error)));
+  return error;
+}
+
+} // namespace iocast

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "real/backend.hpp"
+
+namespace iocast {
+
+/// A directory that a backend works in: what has to do with names, not with data, goes through POSIX calls relative to a
+/// descriptor of it ("<dataset>/<object>"), so that the kernel doesn't walk the root's path again for each call.
+class PosixRoot : public Backend {
+public:
+  /// `option` is what the user names the directory with: "--posix.root".
+  PosixRoot(std::string root, std::string option) : root_(std::move(root)), option_(std::move(option)) {}
+  ~PosixRoot() override;
+
+  void connect() override;
+  int mkdir(const Name& name) override;
+  int stat(const Name& name, uint64_t& size) override;
+  int unlink(const Name& name) override;
+  int rmdir(const Name& name) override;
+  int readdir(const Name& name, uint64_t& entries) override;
+  bool serves(OpKind) const override { return true; }
+
+  bool keeps_data() const override { return true; }
+  std::string place() const override;
+  bool empty() override;
+  void check_writable() override;
+  std::string lacks_room(const Footprint& footprint) override;
+  void check_outside(const std::string& option, const std::string& directory) override;
+  std::string read_manifest() override;
+  void write_manifest(const std::string& text) override;
+  void remove_manifest() override;
+  std::vector<std::string> list(const std::string& dataset) override;
+  nlohmann::ordered_json environment() override;
+
+protected:
+  const std::string& root() const { return root_; }
+  int root_fd() const { return root_fd_; }
+  /// Passes the error on, unless every later operation would fail too. @throws RunError
+  int failed(int error) const;
+
+private:
+  std::string manifest_path() const;
+
+  std::string root_;
+  std::string option_;
+  int root_fd_ = -1;
+};
+
+} // namespace iocast

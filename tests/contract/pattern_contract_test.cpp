@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every pattern must keep to, on the small settings that it names and on those of the catalogue's workloads; new ones are
+// covered at once. One of them alone: iocast-contract-tests --gtest_filter='*/NAME_*'
+#include "tests/contract/streams.hpp"
+#include "workload/random.hpp"
+#include "workload/workload.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace iocast {
+namespace {
+
+struct Case {
+  std::string workload;
+  size_t number;
+  std::string settings;
+
+  friend void PrintTo(const Case& tested, std::ostream* out) { *out << tested.settings; }
+};
+
+std::vector<Case> cases()
+{
+  std::vector<std::string> names;
+  for (const auto& entry : patterns())
+    names.push_back(entry.name);
+  for (const auto& entry : catalogue())
+    if (std::find(names.begin(), names.end(), entry.name) == names.end())
+      names.push_back(entry.name);
+  std::vector<Case> result;
+  for (const auto& name : names) {
+    const auto small = open_workload(name, {}).small;
+    for (size_t number = 0; number < small.size(); ++number)
+      result.push_back({name, number, small[number]});
+    if (small.empty())
+      result.push_back({name, 0, "?"});
+  }
+  return result;
+}
+
+class PatternContract : public testing::TestWithParam<Case> {
+protected:
+  std::unique_ptr<Pattern> make(uint32_t ranks) const
+  {
+    const auto workload = open_workload(GetParam().workload, words(GetParam().settings));
+    return workload.make({ranks, std::max(1U, ranks / 2)});
+  }
+};
+
+constexpr uint32_t rank_counts[] = {1, 2, 3, 8, 16};
+
+TEST_P(PatternContract, NamesSmallSettings)
+{
+  EXPECT_NE(GetParam().settings, "?") << "the workload names no small settings for tests";
+}
+
+TEST_P(PatternContract, TouchesOnlyWhatExistsAndLeavesNothing)
+{
+  for (const uint32_t ranks : rank_counts) {
+    SCOPED_TRACE(fmt::format("{} ranks", ranks));
+    const auto pattern = make(ranks);
+    const auto storage = expect_rules_kept(*pattern, ranks);
+    ASSERT_FALSE(HasFailure()) << GetParam().workload << " " << GetParam().settings;
+    EXPECT_LT(storage.thought_ns / ranks, 5'000'000'000) << "small settings end in a moment";
+    EXPECT_LT(std::accumulate(storage.counts.begin(), storage.counts.end(), uint64_t{0}), 2'000'000U) << "small settings end in a moment";
+    const auto run = whole_run(*pattern, ranks, true);
+    // It may serve the ranks in any order, and again.
+    EXPECT_EQ(run, whole_run(*pattern, ranks, false)) << "the streams depend on the order in which ranks ask";
+    EXPECT_EQ(run, whole_run(*make(ranks), ranks, true)) << "the streams are not the same each time";
+  }
+}
+
+TEST_P(PatternContract, CleansUpAfterTimeLimits)
+{
+  constexpr int trials = 12;
+  for (const uint32_t ranks : rank_counts) {
+    const auto pattern = make(ranks);
+    const auto& phases = pattern->phases();
+    if (std::none_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.most_seconds > 0; }))
+      continue;
+    const auto footprint = pattern->footprint();
+    for (const bool together : {true, false})
+      for (int trial = 0; trial < trials; ++trial) {
+        const auto where = fmt::format("{} {}, {} ranks that stop {}, trial {}", GetParam().workload, GetParam().settings, ranks,
+                                       together ? "together" : "alone", trial);
+        try {
+          const Phases whole = whole_run(*pattern, ranks, together);
+          StorageModel storage(*pattern);
+          Streams streams(*pattern, ranks, together);
+          for (size_t number = 0; streams.phase(); ++number) {
+            std::vector<uint64_t> budget(ranks, Streams::unlimited);
+            if (phases[number].most_seconds > 0)
+              for (uint32_t rank = 0; rank < ranks; ++rank) {
+                const auto word = random_words(trial, Stream::content, rank, number)[0];
+                budget[rank]    = 1 + word % (whole[number][rank].size() + 2);
+              }
+            storage.phase(phases[number].name, streams.take(budget));
+          }
+          storage.end();
+          EXPECT_LE(storage.peak_objects, footprint.peak_objects) << where;
+          EXPECT_LE(storage.peak_bytes, footprint.peak_bytes) << where;
+          EXPECT_LE(storage.bytes_written, footprint.bytes_written) << where;
+        } catch (const Violation& violation) {
+          FAIL() << where << ": " << violation.what();
+        }
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, PatternContract, testing::ValuesIn(cases()), [](const auto& tested) {
+  std::string name = fmt::format("{}_{}", tested.param.workload, tested.param.number);
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
+
+} // namespace
+} // namespace iocast

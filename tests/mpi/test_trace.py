@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of real and simulated runs, and replaying them."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from bench_runs import SMALL, Run, expect_refusal
+from programs import find_program
+
+COLUMNS = ["rank", "kind", "flags", "count", "dataset", "object", "size", "offset", "stride", "start_ns", "duration_ns", "error"]
+
+
+def dumped(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.fixture
+def simulator() -> Path:
+    program = find_program("iocast-sim")
+    assert program is not None, "iocast-sim is not built; run ./check"
+    return program
+
+
+WORKLOADS = [
+    ("md-workbench", SMALL),
+    ("postmark", ["--set", "number=20", "--set", "transactions=50", "--set", "subdirectories=3"]),
+    ("tile-io", []),  # shared, collective and strided accesses
+    ("mix", ["--set", "a.workload=operation-mix", "--set", "a.files=20", "--set", "a.operations=40", "--set", "b.workload=md-workbench",
+             "--set", "b.objects=5", "--set", "b.iterations=5"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("workload", "settings"), WORKLOADS, ids=[w for w, _ in WORKLOADS])
+def test_record_and_replay(run: Run, simulator: Path, workload: str, settings: list[str], tmp_path: Path, small: Callable[[str], list[str]]) -> None:
+    """A run of 4 ranks is recorded by the benchmark; benchmark and simulator replay it with identical streams."""
+    settings = settings or small(workload)
+    recorded = run(
+        "--backend", "dummy", "--workload", workload, *settings, "--trace", "--out", str(tmp_path / "run"), "--dump-ops", str(tmp_path / "ops"), ranks=4
+    )
+    assert recorded.code == 0, recorded.err
+    replay = ["--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}"]
+    assert run("--backend", "dummy", *replay, "--dump-ops", str(tmp_path / "replayed"), ranks=4).code == 0
+    subprocess.run([simulator, "--platform", "local", *replay, "--ppn", "4", "--dump-ops", tmp_path / "simulated"], check=True, capture_output=True)
+    assert dumped(tmp_path / "ops") == dumped(tmp_path / "replayed") == dumped(tmp_path / "simulated")
+
+
+@pytest.fixture
+def small(simulator: Path) -> Callable[[str], list[str]]:
+    """The first small settings of a workload."""
+    import json
+
+    def settings(workload: str) -> list[str]:
+        described = json.loads(subprocess.run([simulator, "--describe", workload, "--json"], check=True, capture_output=True).stdout)
+        return [word for setting in described["small"][0].split() for word in ("--set", setting)]
+
+    return settings
+
+
+def test_the_simulator_records_the_same_streams(simulator: Path, run: Run, tmp_path: Path) -> None:
+    for name, program in (("real", None), ("simulated", simulator)):
+        arguments = ["--workload", "md-workbench", *SMALL, "--trace", "--out", str(tmp_path / name)]
+        if program is None:
+            assert run("--backend", "dummy", *arguments, ranks=3).code == 0
+        else:
+            subprocess.run([program, "--platform", "local", *arguments, "--ppn", "3"], check=True, capture_output=True)
+    with h5py.File(tmp_path / "real" / "ops.h5") as real, h5py.File(tmp_path / "simulated" / "ops.h5") as simulated:
+        for column in COLUMNS:
+            assert real[column].shape == simulated[column].shape
+            if column not in ("start_ns", "duration_ns"):
+                assert np.array_equal(real[column][:], simulated[column][:]), column
+
+
+def test_a_trace_says_what_the_latencies_say(run: Run, root: Path, tmp_path: Path) -> None:
+    done = run("--posix.root", str(root), *SMALL, "--trace", "--out", str(tmp_path / "run"), "--json", ranks=3)
+    assert done.code == 0, done.err
+    with h5py.File(tmp_path / "run" / "ops.h5") as file:
+        names = {value: name for name, value in h5py.check_enum_dtype(file["kind"].dtype).items()}
+        columns = {name: file[name][:] for name in COLUMNS}
+        first = file["first_row"][:]
+    assert first[-1] == len(columns["rank"])
+    for rank in range(3):
+        rows = slice(int(first[rank]), int(first[rank + 1]))
+        assert (columns["rank"][rows] == rank).all()
+        end = columns["start_ns"][rows] + columns["duration_ns"][rows]
+        assert (columns["start_ns"][rows][1:] >= end[:-1] - 1).all()
+    phase = next(p for p in done.json["phases"] if p["name"] == "benchmark")
+    number = next(i for i, p in enumerate(done.json["phases"]) if p["name"] == "benchmark")
+    in_phase = np.concatenate([np.cumsum(columns["kind"][int(a) : int(b)] == 0) - 1 == number for a, b in zip(first[:-1], first[1:], strict=True)])
+    for code, name in names.items():
+        durations = columns["duration_ns"][in_phase & (columns["kind"] == code)] * 1e-9
+        if name != "phase" and len(durations):
+            assert phase["latency"][name]["count"] == len(durations)
+            assert phase["latency"][name]["mean"] == pytest.approx(durations.mean(), rel=1e-9)
+            assert phase["latency"][name]["max"] == pytest.approx(durations.max(), rel=1e-9)
+
+
+def test_replay_on_disk_leaves_nothing(run: Run, root: Path, tmp_path: Path) -> None:
+    assert run("--backend", "dummy", "--workload", "postmark", "--set", "number=20", "--set", "transactions=60", "--trace", "--out", str(tmp_path / "run"), ranks=4).code == 0
+    for ranks in (1, 3, 4):
+        done = run("--posix.root", str(root), "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", "--json", ranks=ranks)
+        assert done.code == 0, done.err
+        assert not any(root.iterdir())
+
+
+def test_failed_operations_are_in_the_trace(run: Run, tmp_path: Path) -> None:
+    done = run("--backend", "dummy", "--dummy.fail", "stat:5", *SMALL, "--trace", "--out", str(tmp_path / "run"), "--json", ranks=2)
+    assert done.code == 1
+    with h5py.File(tmp_path / "run" / "ops.h5") as file:
+        assert np.count_nonzero(file["error"][:]) == sum(p["errors"] for p in done.json["phases"]) > 0
+        assert (np.diff(file["start_ns"][: int(file["first_row"][1])]) >= 0).all()
+
+
+def test_rows_of_many_ranks_share_chunks(run: Run, simulator: Path, tmp_path: Path) -> None:
+    """Chunks that begin with one rank's rows and end with those of others, several chunks a rank: nothing is lost or out of place."""
+    for number, settings in enumerate((["datasets=1", "objects=4000", "iterations=4000"], ["datasets=1", "objects=3", "iterations=2"])):
+        chosen = [w for s in settings for w in ("--set", s)]
+        out = tmp_path / f"run-{number}"
+        assert run("--backend", "dummy", *chosen, "--trace", "--out", str(out), ranks=5).code == 0
+        check = tmp_path / f"sim-{number}"
+        subprocess.run([simulator, "--platform", "local", *chosen, "--trace", "--out", check, "--ppn", "5"], check=True, capture_output=True)
+        with h5py.File(out / "ops.h5") as real, h5py.File(check / "ops.h5") as simulated:
+            assert real["kind"].shape[0] == 5 * (3 + 1 + 1 + int(settings[1][8:]) * 2 + 4 * int(settings[2][11:]))
+            for column in ("rank", "kind", "dataset", "object", "size"):
+                assert np.array_equal(real[column][:], simulated[column][:])
+
+
+def test_replay_at_recorded_times(run: Run, tmp_path: Path) -> None:
+    """What took a second at 100/s takes half of it at time_scale=0.5, and responses are counted from the intended starts."""
+    work = ["--workload", "md-workbench", "--set", "datasets=1", "--set", "objects=25", "--set", "iterations=25", "--set", "phases=benchmark"]
+    assert run("--backend", "dummy", *work, "--set", "rate=100/s", "--set", "arrivals=fixed", "--trace", "--out", str(tmp_path / "run"), ranks=1).code == 0
+    for timing, expected in (("fast", 0.0), ("think", 0.5), ("start", 0.5)):
+        done = run(
+            "--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", "--set", f"timing={timing}",
+            "--set", "time_scale=0.5", "--json", ranks=1,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        phase = done.json["phases"][0]
+        assert phase["operations"] == 100
+        assert expected <= phase["seconds"] + 0.02 < expected + 0.25
+        assert ("stat.response" in phase["latency"]) == (timing == "start")
+
+
+def test_refusals(run: Run, simulator: Path, tmp_path: Path) -> None:
+    expect_refusal(run("--backend", "dummy", "--trace"), "--trace", "--out")
+    assert subprocess.run([simulator, "--platform", "local", "--trace"], capture_output=True).returncode == 2
+    (tmp_path / "no.h5").write_text("nothing")
+    expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'no.h5'}", ranks=2), "no.h5", "no HDF5 file")
+    assert run("--backend", "dummy", *SMALL, "--trace", "--out", str(tmp_path / "run"), ranks=2).code == 0
+    whole = (tmp_path / "run" / "ops.h5").read_bytes()
+    (tmp_path / "cut.h5").write_bytes(whole[: len(whole) // 2])
+    expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'cut.h5'}", ranks=2), "was cut off")
+    (tmp_path / "other.h5").write_bytes(whole.replace(b"rmdir", b"mvdir"))
+    expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'other.h5'}", ranks=2), "mvdir", "doesn't know")
+    expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", ranks=3), "by a multiple")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration of a family on operations on open objects: the truth is a platform of that family, measured by simulation."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from iocast import binaries
+from iocast.calibrate import calibrate
+from iocast.run_directory import Run, group
+
+SIMULATOR = binaries.find("iocast-sim")
+
+
+def measured(truth: Path, directory: Path, phase: str, settings: dict[str, str]) -> list[Run]:
+    runs = []
+    for ranks in (1, 2, 4, 8):
+        out = directory / f"{phase}-{ranks}"
+        sets = [f"--set={name}={value}" for name, value in settings.items()]
+        binaries.run_json([SIMULATOR, "--platform", str(truth), "--workload", "probe", *sets, "--nodes", "1", "--ppn", str(ranks), "--seed", str(ranks), "--out", str(out), "--json"])
+        runs.append(Run(out, phase))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("phase", "laws"), [("write", {"open", "pwrite", "fsync", "close"})]
+)
+def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None:
+    truth = tmp_path / "truth.yaml"
+    truth.write_text(
+        yaml.safe_dump(
+            {
+                "schema_version": 1,
+                "extends": "local",
+                "stations": {"cpu": {"servers": 2, "contention": 0.2}},
+                "demands": {"pwrite": {"law": "lognormal", "mean": "20us", "sigma": 0.4}, "pread": {"law": "lognormal", "mean": "12us", "sigma": 0.4}},
+            }
+        )
+    )
+    runs = measured(truth, tmp_path, phase, {"objects": "1", "accesses": "2000", "blocks": "1", "access_size": "4KiB"})
+    for run in runs:
+        run.json["environment"] = {"cpus_per_node": 2}
+    document = calibrate(group(runs), "local", 0, lambda *_: None)
+    assert laws <= set(document["demands"])
+    assert not {"create.open", "readdir"} & set(document["demands"])
+    # What was measured holds the bytes; what was not is left as the family has it.
+    access = "pwrite" if phase == "write" else "pread"
+    assert document["operations"][access] == [{"station": "cpu", "demand": access}]
+    assert "readdir" not in document["operations"]
+    held_out = {row["quantity"]: row for row in document["fitted"]["holdout"]["rows"]}
+    assert abs(held_out[f"{access}.q50"]["error"]) < 0.15
+    (tmp_path / "fitted.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(document))))
+    resolved = binaries.run_json([SIMULATOR, "--platform", str(tmp_path / "fitted.yaml"), "--print-platform"])
+    assert resolved["operations"][access][0]["steps"][0]["bandwidth"] == 0

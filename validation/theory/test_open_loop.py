@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open loops in the simulator against closed forms: independent replications, Student's intervals.
+
+One false alarm in 10^4 comparisons. Ranks do one operation at a time, so the queue forms at them and at the station; as nobody rests
+while there is work, the number in the system is that of one queue, and by Little's law so is the mean time since the intended start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import systems
+from intervals import contains
+from systems import station, yaml
+
+Simulate = Callable[..., list[dict[str, Any]]]
+SEEDS = range(1, 11)
+RESOLUTION = 1e-3  # of the histogram that quantiles come from
+SERVICE = 1e-3
+
+
+def one_queue(law: str) -> str:
+    """`stat` and `read` ask for the same service at one server."""
+    demand = f"{{law: exponential, mean: {SERVICE * 1e6:g}us}}" if law == "exponential" else f"{SERVICE * 1e6:g}us"
+    text = yaml({"s": station(1)}, [{"station": "s", "demand": (law, SERVICE)}])
+    return text.replace("  read: {}", f"  read: {{open: [{{station: s, demand: {demand}}}]}}")
+
+
+def mean_of(phases: list[dict[str, Any]], tag: str) -> list[float]:
+    """Mean over all operations, stat and read alike, by replication."""
+    rows = [[p["latency"][f"{op}{tag}"] for op in ("stat", "read")] for p in phases]
+    return [sum(r["count"] * r["mean"] for r in two) / sum(r["count"] for r in two) for two in rows]
+
+
+@pytest.mark.parametrize("ranks", [1, 8])
+@pytest.mark.parametrize("law", ["exponential", "constant"])
+@pytest.mark.parametrize("load", [0.3, 0.7])
+def test_mean_response(simulate: Simulate, law: str, load: float, ranks: int) -> None:
+    """M/M/1: S/(1-rho). M/D/1: S (1 + rho/(2(1-rho))) (Kleinrock 1975, eq. 5.70)."""
+    phases = simulate(one_queue(law), ranks, 16000 // ranks, SEEDS, rate=f"{load / SERVICE / ranks:.17g}/s")
+    wait = systems.pollaczek_khinchine(load / SERVICE, (law, SERVICE))
+    contains(mean_of(phases, ".response"), SERVICE + wait)
+    if ranks == 1:  # nobody waits at the station: what is called service time has no queue in it
+        contains(mean_of(phases, ""), SERVICE, slack=1e-9)
+
+
+def test_response_of_one_rank_is_exponential(simulate: Simulate) -> None:
+    """M/M/1 in order of arrival: P(response <= t) = 1 - exp(-(1 - rho) t / S), Kleinrock 1975, eq. 5.119."""
+    phases = simulate(one_queue("exponential"), 1, 16000, SEEDS, rate="600/s")
+    for name, q in (("q50", 0.5), ("q95", 0.95), ("q99", 0.99)):
+        shares = [1 - math.exp(-0.4 * float(p["latency"]["stat.response"][name]) / SERVICE) for p in phases]
+        contains(shares, q, slack=RESOLUTION)
+
+
+def test_fixed_rate_below_capacity_never_waits(simulate: Simulate) -> None:
+    """D/D/1: gaps of 2 ms, service of 1 ms."""
+    phase = simulate(one_queue("constant"), 1, 500, rate="500/s", arrivals="fixed")[0]
+    assert phase["latency"]["stat.response"]["max"] == pytest.approx(SERVICE, abs=2e-9)
+    assert phase["seconds"] == pytest.approx(2 * 500 / 500, rel=2e-3)
+
+
+def test_beyond_capacity_the_backlog_grows(simulate: Simulate) -> None:
+    """D/D/1 at load 2: operation k is late by k (S - gap); the rate is the server's."""
+    phase = simulate(one_queue("constant"), 1, 500, rate="2000/s", arrivals="fixed")[0]
+    assert phase["rate"] == pytest.approx(1 / SERVICE, rel=1e-2)
+    assert phase["latency"]["read.response"]["max"] == pytest.approx(1000 * 0.5 * SERVICE, rel=1e-2)
+    assert phase["latency"]["read"]["max"] == pytest.approx(SERVICE, abs=2e-9)
+
+
+def test_think_time_is_a_delay(simulate: Simulate) -> None:
+    """Machine repairman: exponential think times of 2 ms at one server, as a parameter of the workload instead of a step."""
+    import numpy as np
+
+    phases = simulate(one_queue("exponential"), 6, 4000, SEEDS, think_time="2ms", think_law="exponential")
+    truth = systems.repairman_throughput(6, np.full(6, 1 / SERVICE), 2e-3)
+    contains([m + 2e-3 for m in mean_of(phases, "")], 6 / truth)
