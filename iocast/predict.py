@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,9 @@ from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import Simulations, units_of
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
-from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.fitted import Fitted, discrepancy_at
+from iocast.operations import iteration, profile
+from iocast.platform import Document
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 
 SEEDS = 3
@@ -26,63 +26,6 @@ WIDEST = math.log(30)
 """An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
-
-
-@dataclass
-class Fitted:
-    """A platform file with what a calibration found, and perhaps edits upon it."""
-
-    file: Path
-    fitted: dict[str, Any]  # empty for a platform that was never calibrated
-    documents: list[Document]  # from the fitted file (or the family's name) up to the file asked for
-    edits: list[tuple[str, Any]]
-
-    @classmethod
-    def open(cls, name_or_file: str, edits: list[tuple[str, Any]] | None = None) -> Fitted:
-        file = find_platform(name_or_file)
-        found = chain(file)
-        depth = next((i for i, (_, document) in enumerate(found) if "fitted" in document), None)
-        if depth is None:
-            return cls(file, {}, [{"schema_version": 1, "extends": _reference(name_or_file, file)}], edits or [])
-        base = dict(found[depth][1])
-        base["extends"] = _reference(str(base["extends"]), find_platform(str(base["extends"]), found[depth][0].parent))
-        fitted = base.pop("fitted")
-        overlays = [document for _, document in reversed(found[:depth])]
-        return cls(file, fitted, [base, *overlays], edits or [])
-
-    def best(self) -> Document:
-        """The fitted platform with all edits, as one document."""
-        return self._edited(self.documents[0])
-
-    def draws(self) -> list[Document]:
-        """Platforms that the data would also allow, with the same edits."""
-        laws = {
-            name: {key: value for key, value in law.items() if key not in ("shift", "scale")}
-            for name, law in self.documents[0].get("demands", {}).items()
-            if isinstance(law, dict) and law.get("law") == "empirical"
-        }
-        result = []
-        for draw in self.fitted.get("draws", []):
-            document: Document = {"schema_version": 1, "extends": self.documents[0]["extends"]}
-            document |= copy.deepcopy({key: value for key, value in draw.items() if key != "demands"})
-            document["demands"] = copy.deepcopy(laws)
-            for name, law in draw.get("demands", {}).items():
-                document["demands"][name] = document["demands"][name] | law if name in laws and isinstance(law, dict) else law
-            result.append(self._edited(document))
-        return result
-
-    def _edited(self, base: Document) -> Document:
-        document = copy.deepcopy(base)
-        for overlay in self.documents[1:]:
-            own = {key: value for key, value in overlay.items() if key not in ("extends", "calibration", "description", "source")}
-            document = merge(document, own)
-        for path, value in self.edits:
-            set_path(document, path, value)
-        return document
-
-
-def _reference(name: str, file: Path) -> str:
-    return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
 
 
 def predict(
@@ -213,16 +156,18 @@ def _solved(
     simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The same by the analytic solver."""
-    factor = float(settings.get("waiting_factor", 0))
-    read_only = settings.get("read_only", "false") == "true"
-    mix = {"stat": 1.0, "read": 1.0} if read_only else {"stat": 1.0, "read": 1.0, "unlink": 1.0, "create": 1.0}
-    described = {p["name"]: p["default"] for p in binaries.run_json([binaries.find("iocast-sim"), "--describe", pattern, "--json"])["parameters"]}
-    known = {**described, **settings}
-    total = int(float(known["datasets"]) * float(known["iterations"]) * len(mix) * nodes * ranks_per_node)
+    known = profile(simulations.write(platform.best()), pattern, settings)
+    asked, given = known["phases"]["benchmark"], known["given"]
+    if asked["together"] or asked["pauses"]:
+        raise InputError(f"The workload {pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
+    total = round(sum(asked["operations"].values()) * nodes * ranks_per_node)
 
     def solve(document: Document) -> Any:
-        resolved = binaries.resolve_platform(simulations.write(document))
-        return analytic.solve(resolved, mix, nodes, ranks_per_node, factor, total, datasets=float(known["datasets"]))
+        return analytic.solve(
+            binaries.resolve_platform(simulations.write(document)), iteration(asked["operations"]), nodes, ranks_per_node,
+            float(given.get("waiting_factor", 0)), total,
+            size=asked["bytes"], datasets=asked["datasets"], think_time=float(given.get("think_time", 0)),
+        )  # fmt: skip
 
     def flat(solution: Any) -> dict[str, float]:
         return {"rate": solution.rate} | {f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES}
@@ -241,17 +186,13 @@ def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, leve
     The held-out rows are few, hence Student's t. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
-    scales = fitted["campaign"]["ranks"]
-    step = math.log(scales[-1] / scales[-2]) if len(scales) > 1 else math.log(2)
-    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / step)
-    rows = fitted["holdout"].get("rows", [])
     result = {}
     for name, value in samples["value"].items():
         kind = name.rpartition(".")[2]
         spread = float(np.std(np.log(np.maximum(samples["ensemble"][name], 1e-9)))) if len(samples["ensemble"][name]) > 1 else 0.0
-        count = sum(row["quantity"].rpartition(".")[2] == kind for row in rows)
-        widen = float(t.ppf((1 + level) / 2, max(2, count)) / norm.ppf((1 + level) / 2))
-        sd = math.sqrt(spread**2 + (widen * fitted["discrepancy"][kind] * distance) ** 2 + fitted["noise"][kind] ** 2)
+        error, degrees = discrepancy_at(fitted, kind, ranks)
+        widen = float(t.ppf((1 + level) / 2, degrees) / norm.ppf((1 + level) / 2))
+        sd = math.sqrt(spread**2 + (widen * error) ** 2 + fitted["noise"][kind] ** 2)
         half = min(float(norm.ppf((1 + level) / 2)) * sd, WIDEST)
         result[name] = {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
     return result

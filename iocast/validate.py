@@ -11,7 +11,8 @@ import numpy as np
 from iocast.calibrate.search import whole_settings
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
-from iocast.predict import Fitted, predict
+from iocast.fitted import Fitted
+from iocast.predict import predict
 from iocast.run_directory import Point
 
 MOST_RATE_ERROR = 0.25

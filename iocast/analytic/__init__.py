@@ -28,8 +28,8 @@ __all__ = ["Bounds", "Solution", "solve"]
 class Solution:
     """What the network does in its steady state.
 
-    rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q50, q75, q95, q99 and
-    max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the
+    rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q25, q50, q75, q95, q99,
+    q999 and max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the
     station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside an operation,
     N/(1+T) without overshoot.
     """
@@ -50,25 +50,31 @@ def solve(
     waiting_factor: float,
     operations_total: int,
     *,
-    size: float = 0.0,
+    size: float | Mapping[str, float] = 0.0,
     datasets: float = 1.0,
+    think_time: float = 0.0,
+    points: int = response.POINTS,
 ) -> Solution:
     """Forecast a closed-loop workload on a platform.
 
     platform: resolved (JSON) platform. mix: operations of each kind per iteration. waiting_factor: T, think time over
-    response time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write. datasets:
-    per rank, for locks that belong to one. Raises InputError for an operation without a route and for values out of
-    range.
+    response time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write (entries of
+    a readdir), for all or by operation. datasets: per rank, for locks that belong to one. think_time: seconds of
+    thinking after each operation beside T. points: of the response time distributions, a power of 2; fewer are faster
+    and rougher in the tail. Raises InputError for an operation without a route and for values out of range.
     """
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"A placement needs at least one node and one rank a node, not {nodes} x {ranks_per_node}.")
     if not waiting_factor >= 0:
         raise InputError(f"The waiting factor is {waiting_factor}; it must be zero or more.")
-    slowdown = float(platform["clients"].get("wake_slowdown", 1)) if waiting_factor > 0 else 1.0
+    if not think_time >= 0:
+        raise InputError(f"The think time is {think_time} s; it must be zero or more.")
+    thinks = waiting_factor > 0 or think_time > 0
+    slowdown = float(platform["clients"].get("wake_slowdown", 1)) if thinks else 1.0
     routes = read_routes(platform, mix, size, slowdown)
     network = assembly.build(platform, routes, nodes, ranks_per_node, datasets)
     kinds = sum(r.count for r in routes)
-    overshoot = kinds * float(platform["clients"]["think_overshoot"]) if waiting_factor > 0 else 0.0
+    overshoot = kinds * (float(platform["clients"]["think_overshoot"]) + think_time) if thinks else 0.0
     if network.delays + sum(s.demand for s in network.served.values() if s.waits) <= 0:
         raise InputError("The platform's routes take no time at all, so there is no rate to forecast.")
 
@@ -79,14 +85,14 @@ def solve(
             f"Internal error: the solver's {flow.cycles:.6g} iterations a second lie outside the asymptotic bounds "
             f"{bounds.lower:.6g} to {bounds.upper:.6g}. Please report the platform and the placement."
         )
-    effects = stall_effects(platform, routes, flow, network.ranks, waiting_factor)
+    effects = stall_effects(platform, routes, flow, network.ranks, waiting_factor, kinds * think_time)
     floor = min(
         [1 / (float(platform["stalls"][e.name]["every"]) + e.length * (1 + waiting_factor)) for e in effects],
         default=0.0,
     )
     cycles = after_stalls(flow.cycles, effects, floor * network.ranks / kinds)
 
-    crowds, waits = _crowds(network, flow), response.slot_waits(network, flow, routes)
+    crowds, waits = _crowds(network, flow, points), response.slot_waits(network, flow, routes, points)
     stations = {r.steps[i].station for r in routes for i in (0, -1) if r.visits and r.steps[i] in r.visits}  # type: ignore[union-attr]
     continuous = waiting_factor == 0 and len(stations) == 1 and all(len(r.visits) == len(r.steps) for r in routes)
     stalls = [
@@ -97,6 +103,7 @@ def solve(
         r.operation: response.summarise(
             response.parts_of(r, network, crowds, waits, stalls, continuous, sigma, latency),
             operations_total * r.count / kinds,
+            points,
         )
         for r in routes
     }
@@ -112,7 +119,7 @@ def solve(
     )
 
 
-def _crowds(network: Network, flow: Flow) -> dict[str, response.Crowd]:
+def _crowds(network: Network, flow: Flow, points: int) -> dict[str, response.Crowd]:
     crowds = {}
     for name, served in network.served.items():
         if not served.waits:
@@ -121,7 +128,7 @@ def _crowds(network: Network, flow: Flow) -> dict[str, response.Crowd]:
             net = flow.group
         else:
             net = flow.shared
-        crowds[name] = response.Crowd(served, net)
+        crowds[name] = response.Crowd(served, net, points)
     return crowds
 
 

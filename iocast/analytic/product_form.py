@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,15 @@ class Station:
     def capacity(self) -> float:
         """Cycles per second that all instances can sustain with any number of customers."""
         return self.instances * float(np.max(self.rates)) / self.demand
+
+    @cached_property
+    def log_paths(self) -> Array:
+        """Minus the logarithms of the products of the rates 1 ... n, for n = 0 ... len(rates)."""
+        return np.concatenate(([0.0], -np.cumsum(np.log(self.rates))))
+
+    @cached_property
+    def numbers(self) -> Array:
+        return np.arange(len(self.rates) + 1.0)
 
 
 def servers(count: float) -> Array:
@@ -103,8 +113,7 @@ class _Queue:
 
 
 def _log_terms(station: Station, theta: float) -> Array:
-    steps = math.log(theta * station.demand / station.instances) - np.log(station.rates)
-    return np.concatenate(([0.0], np.cumsum(steps)))
+    return station.numbers * math.log(theta * station.demand / station.instances) + station.log_paths
 
 
 def _from_ratios(mode: int, low: int, high: int, ratio: Callable[[Array], Array]) -> _Terms:
@@ -202,8 +211,8 @@ class ClosedNetwork:
                 _Queue(s, self._theta, slope, self.population)
                 for s, slope in zip(self.stations, self._slopes, strict=True)
             ]
-            groups = [self._group(i, s.instances) for i, s in enumerate(self.stations)]
-            before, now = self._ways(groups)
+            self._groups = [self._group(i, s.instances) for i, s in enumerate(self.stations)]
+            before, now = self._ways(list(self._groups))
         return self._theta * before / now
 
     def queue_lengths(self, name: str, *, seen_by_arrival: bool = False) -> tuple[int, Array]:
@@ -216,7 +225,7 @@ class ClosedNetwork:
         if total == 0:
             return 0, np.ones(1)
         with np.errstate(under="ignore"):
-            others: list[_Law] = [self._group(k, s.instances) for k, s in enumerate(self.stations) if k != i]
+            others: list[_Law] = [group for k, group in enumerate(self._groups) if k != i]
             if self.stations[i].instances > 1:
                 others.append(self._group(i, self.stations[i].instances - 1))
             own = self._queues[i]
@@ -257,7 +266,8 @@ class ClosedNetwork:
             low *= 2
         while customers(high) < 0 and high < 600:
             high *= 2
-        t = float(brentq(customers, low, high, rtol=1e-6))
+        # Any theta gives the same answer; this one only has to be near enough to keep the digits.
+        t = float(brentq(customers, low, high, xtol=1e-3, rtol=1e-6))
         share, complement = 1 / (1 + math.exp(-t)), 1 / (1 + math.exp(t))
         theta = share / heaviest
         return theta, [
@@ -309,10 +319,12 @@ class ClosedNetwork:
 
 def _mean_open_queue(station: Station, theta: float, one_minus_ratio: float) -> float:
     """Mean customers at one instance in the open network at rate theta."""
+    if len(station.rates) == 1:
+        return (1 - one_minus_ratio) / one_minus_ratio
     logs = _log_terms(station, theta)
     head = np.exp(logs - logs.max())
     c, ratio = len(station.rates), 1 - one_minus_ratio
     tail = head[c]
     mass = float(head[:c].sum()) + tail / one_minus_ratio
-    weighted = float(np.dot(head[:c], np.arange(c))) + tail * (c / one_minus_ratio + ratio / one_minus_ratio**2)
+    weighted = float(np.dot(head[:c], station.numbers[:c])) + tail * (c / one_minus_ratio + ratio / one_minus_ratio**2)
     return float(weighted / mass)

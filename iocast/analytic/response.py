@@ -29,14 +29,14 @@ Array = NDArray[np.float64]
 Part = Callable[[Array], Array]  # a time from uniform numbers
 
 POINTS = 2**13
-QUANTILES = {"q50": 0.5, "q75": 0.75, "q95": 0.95, "q99": 0.99}
+QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95, "q99": 0.99, "q999": 0.999}
 
 
-@lru_cache(maxsize=64)
-def _points(dimensions: int) -> Array:
-    """POINTS points, moved to the middle of their cells so that none is 0."""
-    points = qmc.Sobol(dimensions, scramble=False).random(POINTS)
-    return np.asarray(points + 0.5 / len(points))
+@lru_cache(maxsize=128)
+def _points(dimensions: int, number: int) -> Array:
+    """Points of the unit cube, moved to the middle of their cells so that none is 0."""
+    points = qmc.Sobol(dimensions, scramble=False).random(number)
+    return np.asfortranarray(points + 0.5 / len(points))
 
 
 @dataclass(eq=False)
@@ -75,9 +75,9 @@ def _found(net: ClosedNetwork, name: str, u: Array) -> NDArray[np.int64]:
 class Crowd:
     """What arrivals at one station find and what follows from it."""
 
-    def __init__(self, served: Served, net: ClosedNetwork | None) -> None:
+    def __init__(self, served: Served, net: ClosedNetwork | None, points: int = POINTS) -> None:
         self.served = served
-        u = _points(4)
+        u = _points(4, points)
         others = np.zeros(len(u), dtype=np.int64) if net is None else _found(net, served.name, u[:, 0])
         c = min(served.servers, len(served.speed))
         threads = np.minimum(others + 1, c)
@@ -206,7 +206,9 @@ def _visit(step: Visit, crowd: Crowd | None, continuous: bool, speed_sigma: floa
     return parts
 
 
-def slot_waits(network: Network, flow: Flow, routes: Sequence[Route]) -> dict[str, tuple[int, Part]]:
+def slot_waits(
+    network: Network, flow: Flow, routes: Sequence[Route], points: int = POINTS
+) -> dict[str, tuple[int, Part]]:
     """The wait for a slot of each limit; a limit taken several times a cycle is waited for in equal parts."""
     waits: dict[str, tuple[int, Part]] = {}
     limits = {held.name: held for held in network.limits}
@@ -223,7 +225,7 @@ def slot_waits(network: Network, flow: Flow, routes: Sequence[Route]) -> dict[st
             holdings += route.count * sum(
                 a is held and a is not b for a, b in zip(owners, [None, *owners], strict=False)
             )
-        u = _points(4)
+        u = _points(4, points)
         slots = len(station.rates)
         waiting = np.maximum(_found(flow.group, station.name, u[:, 0]) - slots + 1, 0).astype(np.float64)
         table = Table(np.sort(_gamma(waiting, u[:, 1]) * station.demand / holdings / float(station.rates[-1])))
@@ -240,18 +242,17 @@ def _stall(effect: StallEffect) -> tuple[int, Part]:
     return 3, extra
 
 
-def summarise(parts: Sequence[tuple[int, Part]], operations: float) -> dict[str, float]:
+def summarise(parts: Sequence[tuple[int, Part]], operations: float, points: int = POINTS) -> dict[str, float]:
     """Mean, quantiles, and the median of the maximum of `operations` independent operations."""
     width = sum(n for n, _ in parts)
     if width == 0:
         return dict.fromkeys(("mean", *QUANTILES, "max"), 0.0)
-    u = _points(width)
+    u = _points(width, points)
     starts = np.cumsum([0] + [n for n, _ in parts])
     samples = [part(u[:, start : start + n]) for (n, part), start in zip(parts, starts, strict=False)]
     total = np.sum(samples, axis=0)
     result = {"mean": float(total.mean())}
-    for name, q in QUANTILES.items():
-        result[name] = float(np.quantile(total, q))
+    result |= zip(QUANTILES, np.quantile(total, list(QUANTILES.values())).tolist(), strict=True)
     result["max"] = max(_maximum(parts, samples, u, starts, operations), result["q99"] if operations >= 69 else 0.0)
     return result
 

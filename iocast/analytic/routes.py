@@ -68,11 +68,12 @@ class Route:
 
 
 def read_routes(
-    platform: Mapping[str, Any], mix: Mapping[str, float], size: float, slowdown: float = 1.0
+    platform: Mapping[str, Any], mix: Mapping[str, float], size: float | Mapping[str, float], slowdown: float = 1.0
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
-    `size` is the bytes of one read or write, which has one block, `slowdown` a factor on demands at stations of a node.
+    `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can it
+    say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
 
     Raises InputError for an operation without a route or with demands by entry, and for a mix with nothing in it.
     """
@@ -94,7 +95,8 @@ def read_routes(
             )
         route = Route(operation, float(count))
         for part in known[name]:
-            _read_steps(platform, part["steps"], size, (), not borrowed, route)
+            each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
+            _read_steps(platform, part["steps"], each, (), not borrowed, route, isinstance(size, Mapping))
         routes.append(route)
     for route in routes:
         for i, step in enumerate(route.steps):
@@ -112,11 +114,12 @@ def _read_steps(
     limits: tuple[str, ...],
     transfers: bool,
     route: Route,
+    knows_entries: bool,
 ) -> None:
     network = platform.get("network", {})
     for step in steps:
         if "limit" in step:
-            _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route)
+            _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route, knows_entries)
         elif "delay" in step:
             route.steps.append(Delay(read_law(step["delay"]), limits))
         elif "transfer" in step:
@@ -129,13 +132,15 @@ def _read_steps(
             slowest = min([r for r in rates if r > 0], default=float("inf"))
             route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
         else:
-            if step.get("per") == "entry":
-                raise InputError(
-                    f"The route of {route.operation} has a demand for each entry that is listed, which the analytic solver can't know; "
-                    "use the simulator."
-                )
             demand, bandwidth = read_law(step["demand"]), float(step.get("bandwidth", 0))
             stripes = int(step.get("stripes", 1))
+            if step.get("per") == "entry":
+                if not knows_entries:
+                    raise InputError(
+                        f"The route of {route.operation} has a demand for each entry that is listed, which the analytic solver can't know; "
+                        "use the simulator."
+                    )
+                demand = demand.times(size)
             if bandwidth > 0:
                 demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))

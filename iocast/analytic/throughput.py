@@ -29,7 +29,7 @@ class Flow:
 
 
 def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow:
-    """The equilibrium. `overshoot` is what the sleeps of a cycle last longer than asked, seconds.
+    """The equilibrium. `overshoot` is what the sleeps of a cycle last beyond T x response, seconds.
 
     Without queues at nodes and limits it is exact product form. With them, groups (nodes) and the stations they share
     are two closed networks, each of which sees the other as a delay; the delays are found by bisection. That is exact
@@ -41,7 +41,7 @@ def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow
     shared = [s.station() for s in network.shared]
     local = [s.station(network.groups) for s in network.local]
     n, t = network.ranks, waiting_factor
-    extra = overshoot if t > 0 else 0.0
+    extra = overshoot
 
     def think_for(cycles: float) -> float:
         """T x response + overshoot, as cycle = response + think."""
@@ -85,7 +85,7 @@ def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow
     most = flow.think + network.delays + sum(s.demand for s in local)
     while at(most)[1] < 0:
         most *= 4
-    return at(float(brentq(lambda z: at(z)[1], 0.0, most, rtol=1e-10, xtol=1e-300)))[0]
+    return at(float(brentq(lambda z: at(z)[1], 0.0, most, rtol=1e-8, xtol=1e-300)))[0]
 
 
 def slot_queue(limit: str) -> str:
@@ -131,7 +131,7 @@ def bounds_of(network: Network, waiting_factor: float, overshoot: float) -> Boun
         at_least = held.delays + sum(d / float(network.served[name].rates[0]) for name, (_, d) in held.visits.items())
         if at_least > 0:
             upper = min(upper, held.slots * network.groups / at_least)
-    lower = 1 / (1 / bounds.lower + (overshoot / network.ranks if waiting_factor > 0 else 0.0))
+    lower = 1 / (1 / bounds.lower + overshoot / network.ranks)
     if network.limits or network.local:
         # A slot is held while its request waits, and a rank waits for a slot behind all others: worst cases multiply.
         lower = 0.0
@@ -152,14 +152,15 @@ class StallEffect:
 
 
 def stall_effects(
-    platform: Mapping[str, Any], routes: Sequence[Route], flow: Flow, ranks: int, waiting_factor: float
+    platform: Mapping[str, Any], routes: Sequence[Route], flow: Flow, ranks: int, waiting_factor: float, pause: float = 0.0
 ) -> list[StallEffect]:
     """The stall law: a stall of s seconds every P costs (1+T) s/P of the throughput, as each rank then thinks T times
     what it waited.
 
     A rank loses less when it is busy with other operations as the stall begins; those count as one stretch of the
     cycle, with a share of it by their number. A rank is assumed to meet each stall once, which holds while cycles are
-    shorter than periods.
+    shorter than periods. `pause`: seconds a cycle of thinking that does not depend on the response; a rank can't meet a
+    stall in them either.
     """
     cycle = ranks / flow.cycles
     total = sum(r.count for r in routes)
@@ -170,7 +171,7 @@ def stall_effects(
         length, period = float(stall["length"]), float(stall["every"])
         if not affected or length <= 0:
             continue
-        share = 1 - sum(r.count for r in affected) / total
+        share = 1 - sum(r.count for r in affected) / total * (1 - pause / cycle)
         free = share * cycle
         missed = length - free / 2 if length > free else length * length / (2 * free)
         lost = (1 - share) * length + share * missed

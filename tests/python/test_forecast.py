@@ -87,6 +87,23 @@ def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
     assert abs(math.log(rates[0] / rates[1])) < 0.1
 
 
+def test_both_solvers_count_the_bytes_of_large_objects(iocast: Iocast, tmp_path: Path) -> None:
+    """32 MB through a target of 1 GB/s take 32 ms, whoever says so; 3.9 kB take next to nothing."""
+    operations = "{create: {open: [{station: mds, demand: 10us}], write: [{station: oss, demand: 1ms, bandwidth: 1GB/s}], close: [{station: mds, demand: 1us}]}}"
+    (tmp_path / "disks.yaml").write_text(f"schema_version: 1\nextends: lustre\nstations: {{oss: {{servers: 1}}}}\noperations: {operations}\n")
+    rates = {}
+    for solver in ("simulate", "analytic"):
+        for size in ("3901B", "32MB"):
+            options = ("--workload", "md-workbench", "--nodes", "2", "--ppn", "4", "--set", "datasets=2", "--set", "objects=60", "--set", "iterations=60", "--set", f"object_size={size}")
+            done = iocast("predict", tmp_path / "disks.yaml", *options, "--solver", solver, "--json")
+            assert done.returncode == 0, done.stderr
+            rates[solver, size] = json.loads(done.stdout)["quantities"]["rate"]["value"]
+    for solver in ("simulate", "analytic"):
+        assert rates[solver, "3901B"] > 3 * rates[solver, "32MB"], rates
+    for size in ("3901B", "32MB"):
+        assert abs(math.log(rates["simulate", size] / rates["analytic", size])) < 0.15, rates
+
+
 def test_an_uncalibrated_platform_has_no_intervals(iocast: Iocast) -> None:
     answer = json.loads(iocast("predict", "local", "--ppn", "2", "--set", "iterations=50", "--json").stdout)
     assert answer["quantities"]["rate"]["low"] is None

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fitted platform: the best one, those that the data would also allow, and edits upon them all."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iocast.platform import Document, chain, find_platform, merge, set_path
+
+
+@dataclass
+class Fitted:
+    """A platform file with what a calibration found, and perhaps edits upon it."""
+
+    file: Path
+    fitted: dict[str, Any]  # empty for a platform that was never calibrated
+    documents: list[Document]  # from the fitted file (or the family's name) up to the file asked for
+    edits: list[tuple[str, Any]]
+
+    @classmethod
+    def open(cls, name_or_file: str, edits: list[tuple[str, Any]] | None = None) -> Fitted:
+        file = find_platform(name_or_file)
+        found = chain(file)
+        depth = next((i for i, (_, document) in enumerate(found) if "fitted" in document), None)
+        if depth is None:
+            return cls(file, {}, [{"schema_version": 1, "extends": _reference(name_or_file, file)}], edits or [])
+        base = dict(found[depth][1])
+        base["extends"] = _reference(str(base["extends"]), find_platform(str(base["extends"]), found[depth][0].parent))
+        fitted = base.pop("fitted")
+        overlays = [document for _, document in reversed(found[:depth])]
+        return cls(file, fitted, [base, *overlays], edits or [])
+
+    def chain(self) -> list[tuple[Path, Document]]:
+        """The file and all that it extends, itself first."""
+        return chain(self.file)
+
+    def best(self) -> Document:
+        """The fitted platform with all edits, as one document."""
+        return self._edited(self.documents[0])
+
+    def draws(self) -> list[Document]:
+        """Platforms that the data would also allow, with the same edits."""
+        laws = {
+            name: {key: value for key, value in law.items() if key not in ("shift", "scale")}
+            for name, law in self.documents[0].get("demands", {}).items()
+            if isinstance(law, dict) and law.get("law") == "empirical"
+        }
+        result = []
+        for draw in self.fitted.get("draws", []):
+            document: Document = {"schema_version": 1, "extends": self.documents[0]["extends"]}
+            document |= copy.deepcopy({key: value for key, value in draw.items() if key != "demands"})
+            document["demands"] = copy.deepcopy(laws)
+            for name, law in draw.get("demands", {}).items():
+                document["demands"][name] = document["demands"][name] | law if name in laws and isinstance(law, dict) else law
+            result.append(self._edited(document))
+        return result
+
+    def _edited(self, base: Document) -> Document:
+        document = copy.deepcopy(base)
+        for overlay in self.documents[1:]:
+            own = {key: value for key, value in overlay.items() if key not in ("extends", "calibration", "description", "source")}
+            document = merge(document, own)
+        for path, value in self.edits:
+            set_path(document, path, value)
+        return document
+
+
+def _reference(name: str, file: Path) -> str:
+    return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
+
+
+def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int) -> tuple[float, int]:
+    """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
+    held-out scale showed, grown with the distance beyond the fitted scales. And how many values it rests on: Student's t."""
+    scales = fitted["campaign"]["ranks"]
+    step = math.log(scales[-1] / scales[-2]) if len(scales) > 1 else math.log(2)
+    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / step)
+    count = sum(row["quantity"].rpartition(".")[2] == kind for row in fitted["holdout"].get("rows", []))
+    return fitted["discrepancy"][kind] * distance, max(2, count)
