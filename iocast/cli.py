@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Optional
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
@@ -22,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short, or compared and worse.",
+    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short, compared and worse, or studied and no design meets the levels.",
 )
 stderr = Console(stderr=True, highlight=False)
 FELL_SHORT = 4
@@ -34,13 +35,16 @@ Level = Annotated[float, typer.Option(help="Probability that an interval is mean
 
 
 class Steps:
-    """Progress of long work: a live line on a terminal, a plain line at every step elsewhere."""
+    """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: float = 0) -> None:
         self._live = stderr.is_terminal
+        self._every = every
+        self._told: tuple[str, float] = ("", 0.0)
+        self._began: tuple[str, float, int] = ("", 0.0, 0)
         self._progress = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-            console=stderr, transient=True,
+            TextColumn("left:"), TimeRemainingColumn(), console=stderr, transient=True,
         )
         self._task: Any = None
 
@@ -49,17 +53,32 @@ class Steps:
             self._progress.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._live:
             self._progress.stop()
+        if kind is KeyboardInterrupt:  # typer would end the program without a word
+            raise RunError("Interrupted; what was measured or computed is kept.")
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if not self._live:
-            stderr.print(f"  [{done}/{total}] {what}", markup=False)
-        elif self._task is None:
+            self._plain(what, done, total)
+        elif self._task is None or done == 0:
+            if self._task is not None:
+                self._progress.remove_task(self._task)
             self._task = self._progress.add_task(what, total=total, completed=done)
         else:
             self._progress.update(self._task, description=what, total=total, completed=done)
+
+    def _plain(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if what != self._began[0] or done <= self._began[2]:
+            self._began = (what, now, done)
+        if self._every and what == self._told[0] and now - self._told[1] < self._every:
+            return
+        self._told = (what, now)
+        _, began, first = self._began
+        left = f", {(now - began) * (total - done) / (done - first):.0f} s left" if self._every and first < done < total else ""
+        stderr.print(f"  [{done}/{total}] {what}{left}", markup=False)
 
 
 def _points(paths: list[Path], phase: str = "benchmark") -> Any:
@@ -158,7 +177,7 @@ def predict(
 ) -> None:
     """Forecasts throughput and latencies at a scale that was not measured."""
     from iocast.platform import parse_edit
-    from iocast.predict import Fitted
+    from iocast.fitted import Fitted
     from iocast.predict import predict as forecast
 
     if out is not None:
@@ -223,7 +242,7 @@ def validate(
     json_: Json = False,
 ) -> None:
     """Sets forecasts beside measurements, with errors, interval coverage and what simpler rules said."""
-    from iocast.predict import Fitted
+    from iocast.fitted import Fitted
     from iocast.text import validation_text
     from iocast.validate import validate as judge
 
@@ -243,20 +262,49 @@ def validate(
         raise typer.Exit(FELL_SHORT)
 
 
+@app.command(epilog="Example: iocast study examples/one-mds-or-dne/study.yaml --out results/dne && iocast report results/dne --out dne.html")
+def study(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="What is asked: platform, workloads, scales, axes, prices, service levels.")],
+    out: Annotated[Path, typer.Option(help="Directory for the answer. What it holds of an earlier run is used again: an edited study computes only what is new.")],
+    workers: Annotated[int, typer.Option(help="Processes that compute, or jobs with --slurm; by default one a core.", min=0)] = 0,
+    scheduler: Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")] = "",
+    slurm: Annotated[bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.")] = False,
+    slurm_option: Annotated[Optional[list[str]], typer.Option(help="A further option of sbatch, such as --account=me; may be repeated.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Says which design to choose, how sure that is, and what would change it. Exit status 4 when no design meets the service levels."""
+    from iocast.study import run_study
+    from iocast.study.words import as_text
+    from iocast.study.workers import Workers
+
+    with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers") as crew:
+        answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed)
+    print(json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it.")
+    if answer["decision"] is None:
+        raise typer.Exit(FELL_SHORT)
+
+
 @app.command(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")
 def report(
-    sources: Annotated[list[Path], typer.Argument(help="Run directories, campaigns, fitted platforms, forecasts, validations.")],
+    sources: Annotated[list[Path], typer.Argument(help="Run directories, campaigns, fitted platforms, forecasts, validations, a study's directory.")],
     out: Annotated[Path, typer.Option(help="HTML file to write; it needs nothing else and no network.")] = Path("report.html"),
     title: Annotated[Optional[str], typer.Option(help="Title of the page.")] = None,
+    figures: Annotated[Optional[Path], typer.Option(help="Directory for every figure as PDF and PNG.")] = None,
+    data: Annotated[Optional[Path], typer.Option(help="Directory for every number of the page as JSON and CSV.")] = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Writes one self-contained page with figures for a board to read."""
-    from iocast.report import write_report
+    from iocast.report import write_data, write_figures, write_report
 
     del seed  # a report draws nothing at random; every verb takes it
     write_report(sources, out, title)
-    print(json.dumps({"report": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
+    files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
+    if json_:
+        print(json.dumps({"report": str(out), "bytes": out.stat().st_size, "files": [str(f) for f in files]}))
+    else:
+        print(f"Written to {out}" + (f", and {len(files)} files beside it." if files else "."))
 
 
 @app.command("import", epilog="Example: iocast import fio.json --out runs/fio; iocast import mdw.txt lat-*.csv --nodes 10 --out runs/mistral")
@@ -318,34 +366,62 @@ def export(
     print(json.dumps({"export": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")
 
 
-@app.command(epilog="Example: iocast compare runs/before runs/after --fail-on 10% --fail-on create.q99=25%")
+@app.command(
+    epilog="Examples: iocast compare runs/before runs/after --fail-on 10% --fail-on create.q99=25%\n\n"
+    "iocast compare results/dne:d4 results/dne:d6\n\niocast compare offer-a.yaml offer-b.yaml --study tender.yaml"
+)
 def compare(
-    a: Annotated[Path, typer.Argument(help="Run directory or campaign: before.")],
-    b: Annotated[Path, typer.Argument(help="Run directory or campaign: after.")],
-    phase: Annotated[Optional[str], typer.Option(help="Phase to compare; by default the benchmark.")] = None,
-    fail_on: Annotated[Optional[list[str]], typer.Option(help="Exit with 4 when something is worse by more than this beyond noise: 10% or QUANTITY=10%; may be repeated.")] = None,
-    alpha: Annotated[float, typer.Option(help="Chance of one false alarm or more among all quantities.")] = 0.05,
+    a: Annotated[str, typer.Argument(help="Run directory or campaign: before. Or a design of a study (DIRECTORY:DESIGN, DIRECTORY for its decision), or with --study an offer (a platform file).")],
+    b: Annotated[str, typer.Argument(help="Of the same kind: after, or what to set beside it.")],
+    phase: Annotated[Optional[str], typer.Option(help="Measurements: phase to compare; by default the benchmark.")] = None,
+    fail_on: Annotated[Optional[list[str]], typer.Option(help="Measurements: exit with 4 when something is worse by more than this beyond noise: 10% or QUANTITY=10%; may be repeated.")] = None,
+    alpha: Annotated[float, typer.Option(help="Measurements: chance of one false alarm or more among all quantities.")] = 0.05,
+    study: Annotated[Optional[Path], typer.Option(help="Offers: the study whose workloads, scales and levels they are compared under.")] = None,
+    workers: Annotated[int, typer.Option(help="Offers: processes that compute; by default one a core.", min=0)] = 0,
+    level: Level = 0.9,
     out: Annotated[Optional[Path], typer.Option(help="File for the whole comparison as JSON.")] = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Says what changed from one measurement to another beyond their noise, with test and effect size."""
+    """Says what changed from one measurement to another beyond their noise, or sets two designs beside each other with intervals."""
     from iocast.compare import Threshold, is_measurement
     from iocast.compare import compare as judge
+    from iocast.study import compare as designs
 
-    for path in (a, b):
-        if not is_measurement(path):
-            raise InputError(f"'{path}' is no run directory and no campaign (it has no run.json and no campaign.json).")
     if out is not None:
         _refuse_existing(out)
-    answer = judge(a, b, phase=phase, alpha=alpha, seed=seed, fail_on=[Threshold.parse(text) for text in fail_on or []])
+    if is_measurement(Path(a)) and is_measurement(Path(b)):
+        answer = judge(Path(a), Path(b), phase=phase, alpha=alpha, seed=seed, fail_on=[Threshold.parse(text) for text in fail_on or []])
+    else:
+        for argument in (a, b):
+            if not designs.is_design(argument):
+                raise InputError(
+                    f"'{argument}' is nothing that can be compared: no run directory and no campaign (it has no run.json and no campaign.json), "
+                    "no design of a study (DIRECTORY:DESIGN), no platform file."
+                )
+        answer = _compare_designs(a, b, study, workers, level, seed)
     if out is not None:
         write_json(out, answer)
     from iocast.text import comparison_text
 
-    print(json.dumps(answer) if json_ else comparison_text(answer))
-    if answer["failed"]:
+    if json_:
+        print(json.dumps(answer))
+    else:
+        print(designs.as_text(answer) if "sides" in answer else comparison_text(answer))
+    if answer.get("failed"):
         raise typer.Exit(FELL_SHORT)
+
+
+def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: float, seed: int) -> dict[str, Any]:
+    from iocast.study.compare import compare as beside
+    from iocast.study.workers import Workers
+
+    if not 0 < level < 1:
+        raise InputError(f"The level {level:g} is no probability between 0 and 1.")
+    if study is None and a.endswith((".yaml", ".yml")):
+        raise InputError("Two offers are compared under a study; name it with --study.")
+    with Steps(every=5) as steps, Workers(workers) as crew:
+        return beside(a, b, study, crew, steps, level, seed)
 
 
 @app.command(epilog="Example: iocast observe --out obs.jsonl --process iocast-bench -- mpirun -n 8 iocast-bench ... --out runs/a; iocast observe --join runs/a mds.jsonl")
@@ -465,5 +541,3 @@ def main() -> None:
         _fail(str(error), 2)
     except RunError as error:
         _fail(str(error), 1)
-    except KeyboardInterrupt:
-        _fail("Interrupted; what was measured is kept.", 1)

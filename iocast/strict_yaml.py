@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -26,8 +26,14 @@ class Section:
         self.file = file
         self.path = path
         self._line = node.start_mark.line + 1
-        self._keys: dict[str, tuple[yaml.Node, int]] = {k.value: (v, k.start_mark.line + 1) for k, v in node.value}
+        self._keys: dict[str, tuple[yaml.Node, int]] = {}
         self._asked: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.fail_at(key.start_mark.line + 1, "a key must be a single word or number")
+            if key.value in self._keys:
+                self.fail_at(key.start_mark.line + 1, f"the key '{key.value}' is given twice")
+            self._keys[key.value] = (value, key.start_mark.line + 1)
 
     @classmethod
     def load(cls, file: Path) -> Section:
@@ -38,6 +44,8 @@ class Section:
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             raise InputError(f"{file}:{line}: this is not valid YAML: {error.problem}.") from error
+        except (UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(f"The file '{file}' is not YAML text: {' '.join(str(error).split())}.") from error
         if not isinstance(node, yaml.MappingNode):
             raise InputError(f"The file '{file}' is not a YAML map of keys and values.")
         section = cls(node, file)
@@ -46,9 +54,14 @@ class Section:
             section.fail("schema_version", f"schema version {version:g} is unknown; this program reads version 1")
         return section
 
-    def fail(self, key: str | None, sentence: str) -> None:
-        line = self._keys[key][1] if key in self._keys else self._line
+    def fail(self, key: str | None, sentence: str) -> NoReturn:
+        self.fail_at(self.line(key), sentence)
+
+    def fail_at(self, line: int, sentence: str) -> NoReturn:
         raise InputError(f"{self.file}:{line}: {f'in {self.path}, ' if self.path else ''}{sentence}.")
+
+    def line(self, key: str | None = None) -> int:
+        return self._keys[key][1] if key in self._keys else self._line
 
     def __contains__(self, key: str) -> bool:
         self._asked.add(key)
@@ -104,6 +117,20 @@ class Section:
         if not isinstance(node, yaml.SequenceNode) or not all(isinstance(n, yaml.MappingNode) for n in node.value):
             self.fail(key, f"'{key}' must be a list of maps")
         return [Section(n, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") for i, n in enumerate(node.value)]
+
+    def entries(self, key: str) -> list[tuple[Any, int]]:
+        """A list whose members are maps (given as Sections) or plain values, each with its line."""
+        if key not in self:
+            self.fail(None, f"the key '{key}' is missing")
+        node = self._keys[key][0]
+        if not isinstance(node, yaml.SequenceNode):
+            self.fail(key, f"'{key}' must be a list")
+        members: list[tuple[Any, int]] = []
+        for i, member in enumerate(node.value):
+            is_map = isinstance(member, yaml.MappingNode)
+            content = Section(member, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") if is_map else _plain(member)
+            members.append((content, member.start_mark.line + 1))
+        return members
 
     def finish(self) -> None:
         """Refuses keys that nobody asked for."""

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies: which design to buy, and how sure that is. From a STUDY.yaml to a decision with its reasons (docs/studies.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from iocast.errors import InputError
+from iocast.files import write_json, write_text
+from iocast.study.spec import read_study
+from iocast.study.store import Store
+from iocast.study.workers import Workers
+
+ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqlite", "designs.csv"
+
+
+def run_study(
+    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], command: list[str], seed: int = 0
+) -> dict[str, Any]:
+    """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run is used again.
+
+    @raises InputError for what the study file says, or a directory that holds something else"""
+    from iocast.study.answer import answer, samples
+    from iocast.study.desk import Desk
+    from iocast.study.search import Search
+
+    study = read_study(file)
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MEMORY).is_file())):
+        raise InputError(f"'{out}' exists and is no directory of a study; name another one, nothing is overwritten.")
+    with Store(out / MEMORY) as store:
+        search = Search(Desk(study, store, workers, report, seed))
+        search.run()
+        told = answer(search, command)
+        told["search"] |= {"computed": store.computed, "found": store.found}
+        write_json(out / ANSWER, told)
+        write_json(out / SAMPLES, samples(search))
+        write_text(out / TABLE, _as_csv(told))
+    return told
+
+
+def _as_csv(told: dict[str, Any]) -> str:
+    """The designs, one a line."""
+    axes = list(told["designs"][0]["values"]) if told["designs"] else []
+    columns = ["id", "name", "basis", "cost", "price", "watts", "rack_units", "probability", "meets", "front", "rate", "tail"]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*columns, "breaks_at_ranks", "first_failing", *axes])
+    for d in told["designs"]:
+        ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
+        writer.writerow([*(d[c] for c in columns), ends.get("ranks"), failing.get("level"), *d["values"].values()])
+    return out.getvalue()

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a study answers, as plain data (docs/studies.md, `kind: study`)."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from iocast.files import SCHEMA_VERSION
+from iocast.study import risk, worth
+from iocast.study.breaking import breaking_scales, knee
+from iocast.study.desk import Point
+from iocast.study.evaluate import OUTSIDE, Result, programs, versions
+from iocast.study.levels import ANY, Level
+from iocast.study.search import Candidate, Search
+from iocast.study.spec import NORMAL, document_of
+from iocast.study.words import conclusions, sentence, warnings
+
+LEVEL = 0.9
+"""Probability that intervals are meant to cover."""
+SHOWN = 12
+"""Designs whose curves and stations are told."""
+Json = dict[str, Any]
+
+
+def answer(search: Search, command: list[str]) -> Json:
+    """The whole answer. What it says in words, it says of the numbers beside them."""
+    study, desk = search.study, search.desk
+    best = search.decision()
+    front = search.front()
+    chosen = worth.contenders(search)
+    known = worth.slopes(search, chosen)
+    breaks = breaking_scales(search)
+    shown = _shown(search, best, front)
+    designs = [_design(search, c, breaks, c in front) for c in sorted(search.candidates.values(), key=lambda c: (c.design.cost, c.design.number))]
+    by_id = {d["id"]: d for d in designs}
+    result: Json = {"schema_version": SCHEMA_VERSION, "kind": "study", "title": study.title, "question": study.question}
+    result["platform"] = {"name": study.platform.rpartition("/")[2].removesuffix(".yaml"), **_platform(search)}
+    result["confidence_asked"] = study.confidence
+    result["decision"] = None if best is None else {k: by_id[best.design.id][k] for k in ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")}
+    result["confidence"] = None if best is None else best.probability
+    result["stability"] = search.stability
+    result["currency"] = study.currency
+    result["years"] = study.years
+    result["designs"] = designs
+    result["levels"] = _levels(search)
+    result["front"] = [c.design.id for c in front]
+    result["nearest_miss"] = None if best is not None or not search.tried else _nearest_miss(search, by_id)
+    result["relaxations"] = _relaxations(search, best)
+    result["other_confidences"] = _other_confidences(search)
+    reference = best or max(search.tried, key=lambda c: (c.probability, -c.design.cost), default=None)
+    result["sensitivity"] = {
+        "axes": worth.axes(search),
+        "uncertain": worth.uncertain(search, reference, known[reference.design.number]) if reference in chosen and reference is not None else [],
+        "design": None if reference is None else reference.design.id,
+    }
+    value = worth.Value(search, chosen, known) if chosen else None
+    result["falling_short"] = None if value is None else value.falling_short
+    result["measurements"] = [] if value is None else worth.measurements(search, value)
+    result["scales"] = [{"name": s.name, "nodes": s.nodes, "ranks_per_node": s.ranks_per_node, "ranks": s.ranks} for s in study.scales.values()]
+    result["workloads"] = [_workload(search, w) for w in study.workloads]
+    result["curves"] = [row for c in shown for row in _curves(search, c)]
+    result["stations"] = [row for c in shown for row in _stations(search, c)]
+    result["knee"] = [] if reference is None else knee(search, reference)
+    result["routes"] = None if reference is None else {"design": reference.design.name, "operations": desk.routes(reference.design)}
+    result["shown"] = [c.design.id for c in shown]
+    result["search"] = {
+        "explored": search.explored, "designs": study.size, "excluded": study.size - len(search.candidates) if search.explored == "full factorial" else None,
+        "looked_at": len(search.candidates), "within_limits": len(search.allowed), "simulated": len(search.tried),
+        "replications": max((len(c.replications) for c in search.tried), default=0),
+    }  # fmt: skip
+    result["extrapolation"] = _extrapolation(search)
+    result["programs"] = {"version": versions(), **programs()}
+    result["study"] = document_of(study)
+    result["file"] = str(study.file)
+    result["command"] = command
+    result["headline"] = sentence(result)
+    result["conclusions"] = conclusions(result)
+    result["warnings"] = warnings(search, result)
+    return result
+
+
+def _platform(search: Search) -> Json:
+    platform = search.desk.platforms[search.study.platform]
+    fitted = platform.fitted
+    known: Json = {"calibrated": bool(fitted), "description": platform.description, "source": platform.source}
+    if fitted:
+        known |= {"fitted_ranks": fitted["campaign"]["ranks"], "holdout": fitted.get("holdout") or {}, "discrepancy": fitted.get("discrepancy") or {}}
+    return known
+
+
+def _extrapolation(search: Search) -> float | None:
+    fitted = search.desk.platforms[search.study.platform].fitted
+    return search.study.largest.ranks / max(fitted["campaign"]["ranks"]) if fitted else None
+
+
+def _workload(search: Search, name: str) -> Json:
+    workload, profile = search.study.workloads[name], search.desk.profiles[name]
+    return {
+        "name": name, "workload": workload.reference.rpartition("/")[2], "weight": workload.weight, "phase": profile["phase"],
+        "settings": workload.settings, "operations": profile["operations"], "scales": list(workload.scales),
+        "screened": search.desk.can_screen(name),
+        "simulated_share": min(search.desk.share(name, search.study.scales[s].ranks) for s in workload.scales),
+    }  # fmt: skip
+
+
+def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> list[Candidate]:
+    """The decision, the front and the likeliest, simulated ones only."""
+    likely = sorted(search.tried, key=lambda c: (-c.probability, c.design.cost, c.design.number))
+    cheapest = search.tried[:1]
+    found = dict.fromkeys([*([best] if best else []), *cheapest, *(c for c in front if c.simulated), *likely])
+    return list(found)[:SHOWN]
+
+
+def _design(search: Search, c: Candidate, breaks: dict[int, Json], in_front: bool) -> Json:
+    design, study = c.design, search.study
+    values = {axis.name: value.name for axis, value in zip(study.axes, design.values, strict=True)}
+    told: Json = {"id": design.id, "name": design.name, "values": values, "parts": dict(design.parts), "price": design.price, "cost": design.cost}
+    told |= {"watts": design.watts, "rack_units": design.rack_units, "beyond_limits": list(design.beyond)}
+    told["basis"] = "simulated" if c.simulated else "beyond limits" if design.beyond else "screened"
+    if design.beyond:
+        return told | {"meets": None, "probability": None, "levels": [], "front": False, "rate": None, "tail": None, "first_failing": None, "breaks_at": None, "replications": 0}
+    objectives = search.objectives(c)
+    told |= {"rate": objectives and objectives[1], "tail": objectives and objectives[2], "front": in_front}
+    told |= {"replications": len(c.replications), "probability": c.probability, "meets": bool(c.simulated and c.probability >= study.confidence)}
+    told["levels"] = [_condition(search, c, i) for i in range(len(search.conditions))]
+    told["first_failing"] = _first_failing(search, c, told["levels"])
+    told["breaks_at"] = breaks.get(design.number)
+    return told
+
+
+def _condition(search: Search, c: Candidate, index: int) -> Json:
+    level, point = search.conditions[index]
+    told: Json = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "workload": point.workload, "scale": point.scale}
+    told["under"] = point.scenario or None
+    told["probability"] = float(c.level_probabilities[index]) if c.level_probabilities is not None else None
+    told |= interval(search, c, point, level.quantity)
+    told["margin"] = None if told["value"] is None else math.exp(level.margin(told["value"]))
+    return told
+
+
+def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
+    """Best estimate and the interval meant to cover with probability LEVEL; None where nothing is known or served."""
+    known = search.value(c, point, quantity)
+    if known is None or known[0] <= 0:
+        return {"value": None if known is None else known[0], "low": None, "high": None}
+    value, sd = known
+    error = search.error_of(c, [(quantity, point)])
+    if c.replications:
+        logs = [math.log(v) for one in c.replications if (v := search.read(one[point], point, quantity))]
+        if len(logs) > 1:
+            sd = float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / len(logs))
+    # Few held-out measurements know the model's error badly: their quantile is that of Student's t, taken from samples.
+    samples = np.abs(error.samples(2000, seed=5)[:, 0]) if error.scale[0] > 0 or error.noise[0] > 0 else np.zeros(1)
+    own = float(np.quantile(samples, LEVEL))
+    half = min(math.hypot(own, NormalDist().inv_cdf((1 + LEVEL) / 2) * sd), math.log(30))
+    return {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
+
+
+def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:
+    """The level that fails at the smallest scale, there the least likely one; and the station that is why."""
+    order = list(search.study.scales)
+    failing = [r for r in rows if r["probability"] is not None and r["probability"] < search.study.confidence]
+    if not failing:
+        return None
+    first = min(failing, key=lambda r: (order.index(r["scale"]), r["probability"]))
+    told = {k: first[k] for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")}
+    told["ranks"] = search.study.scales[first["scale"]].ranks
+    level, point = search.conditions[rows.index(first)]
+    return told | {"why": _why(search, c, level, point)}
+
+
+def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | None:
+    """The station where the time goes: for a response time where its operation spends most, for a rate the busiest one."""
+    result = c.best.get(point) or c.screened.get(point)
+    if result is None or "down" in result:
+        return {"station": None, "part": "down", "share": 1.0}
+    busiest = max(result["stations"], key=lambda s: result["stations"][s]["utilisation"], default=None)
+    spent = _spent(result, level.subject, search.study.tasks)
+    if not spent:
+        return None if busiest is None else {"station": busiest, "part": "service", "share": result["stations"][busiest]["utilisation"]}
+    if not level.upper and busiest is not None and result["stations"][busiest]["utilisation"] >= 0.7:
+        return {"station": busiest, "part": "utilisation", "share": result["stations"][busiest]["utilisation"]}
+    total = sum(spent.values())
+    tail = level.quantity.rpartition(".")[2] in ("q95", "q99", "q999", "max")
+    waits = {k: v for k, v in spent.items() if k[1] != "service"}
+    # In the tail it is waiting that differs from operation to operation, unless there is next to none.
+    pool = waits if tail and sum(waits.values()) > 0.1 * total else spent
+    (station, part), seconds = max(pool.items(), key=lambda item: item[1])
+    inside = {k: v for k, v in spent.items() if k[0] != OUTSIDE}
+    behind = {k: v for k, v in inside.items() if k[1] != "service"}
+    if level.upper and station == OUTSIDE and 2 * sum(behind.values()) > sum(inside.values()):
+        # The queue for a slot of a limit is as long as those who hold one are slow; when these mostly wait too, it is for the cause.
+        (station, part), seconds = max(behind.items(), key=lambda item: item[1])
+        total = sum(inside.values())
+    return {"station": station, "part": part, "share": seconds / total if total else 0.0}
+
+
+def _spent(result: Result, subject: str, tasks: dict[str, dict[str, float]]) -> dict[tuple[str, str], float]:
+    """Seconds by station and part of an operation, a task, or (any, rates) of all operations alike."""
+    known = result["operations"]
+    weights = tasks.get(subject) or ({subject: 1.0} if subject in known else {op: result["quantities"][f"{op}.rate"] for op in known})
+    found: dict[tuple[str, str], float] = {}
+    for op, weight in weights.items():
+        for station, parts in known.get(op, {}).items():
+            for part, seconds in parts.items():
+                found[station, part] = found.get((station, part), 0.0) + weight * seconds
+    return found
+
+
+def _levels(search: Search) -> list[Json]:
+    """Each level with the share of designs that it rules out, and that it alone rules out."""
+    allowed = search.allowed
+    rows = []
+    fails = {
+        level.name: np.array([[(c.level_probabilities is not None) and c.level_probabilities[i] < search.study.confidence for i, (other, _) in enumerate(search.conditions) if other is level] for c in allowed]).any(axis=1)
+        if allowed else np.zeros(0, bool)
+        for level in search.desk.levels
+    }  # fmt: skip
+    together = sum(v.astype(int) for v in fails.values()) if fails else np.zeros(0, int)
+    for level in search.desk.levels:
+        failing = fails[level.name]
+        rows.append(
+            {
+                "level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "at": list(level.at), "workloads": list(level.workloads),
+                "under": level.under or None, "why": level.why or None,
+                "rules_out": float(failing.mean()) if len(failing) else None,
+                "alone": float((failing & (together == 1)).mean()) if len(failing) else None,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _nearest_miss(search: Search, by_id: dict[str, Json]) -> Json:
+    """The design most likely to keep all levels, and by how much its levels would have to give."""
+    c = max(search.tried, key=lambda c: (c.probability, min(search.margins(c.best)), -c.design.cost))
+    return {"design": c.design.id, "name": c.design.name, "cost": c.design.cost, "probability": c.probability, "first_failing": by_id[c.design.id]["first_failing"], "needed": _needed(search, c)}
+
+
+def _needed(search: Search, c: Candidate) -> list[Json]:
+    """New limits with which a design would keep every level with the confidence asked for: each level alone gives its share."""
+    samples = risk.predictive(search.margin_table(c), search.model_error(c))
+    kept = (samples >= 0).mean(axis=0)
+    failing = [i for i in range(samples.shape[1]) if kept[i] < search.study.confidence] or [int(np.argmin(kept))]
+    level_confidence = 1 - (1 - search.study.confidence) / len(failing)
+    needed: dict[str, Json] = {}
+    for i in failing:
+        level, point = search.conditions[i]
+        short = -float(np.quantile(samples[:, i], 1 - level_confidence))
+        if short <= 0:
+            continue
+        limit = level.limit * math.exp(short if level.upper else -short)
+        before = needed.get(level.name)
+        if before is None or (limit > before["needed"]) == level.upper:
+            needed[level.name] = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "needed": limit, "workload": point.workload, "scale": point.scale, "down": short > 6}
+    return list(needed.values())
+
+
+def _relaxations(search: Search, best: Candidate | None) -> list[Json]:
+    """Cheaper designs, and the limits with which they would do."""
+    if best is None:
+        return []
+    cheaper = [c for c in search.tried if c.design.cost < best.design.cost]
+    told = []
+    for c in sorted(cheaper, key=lambda c: -c.probability)[:3]:
+        needed = _needed(search, c)
+        if needed and not any(n["down"] for n in needed):
+            told.append({"design": c.design.id, "name": c.design.name, "saves": best.design.cost - c.design.cost, "probability": c.probability, "needed": needed})
+    return told
+
+
+def _other_confidences(search: Search) -> list[Json]:
+    told = []
+    for asked in (0.5, 0.8, 0.9, 0.95, 0.99):
+        holds = sorted((c for c in search.tried if c.probability >= asked), key=lambda c: (c.design.cost, -c.probability, c.design.number))
+        told.append({"confidence": asked, "design": holds[0].design.id if holds else None, "name": holds[0].design.name if holds else None, "cost": holds[0].design.cost if holds else None})
+    return told
+
+
+def _curves(search: Search, c: Candidate) -> list[Json]:
+    """Rate and the levels' quantities against scale, with intervals."""
+    rows = []
+    for workload in search.study.workloads.values():
+        quantities = dict.fromkeys(["rate", f"{ANY}.q99", *(level.quantity for level in search.desk.levels if workload.name in level.workloads and level.under == NORMAL)])
+        for scale in (s for s in search.study.scales if s in workload.scales):
+            point = Point(NORMAL, workload.name, scale)
+            for quantity in quantities:
+                rows.append({"design": c.design.id, "name": c.design.name, "workload": workload.name, "scale": scale, "ranks": search.study.scales[scale].ranks, "quantity": quantity, **interval(search, c, point, quantity)})
+    return rows
+
+
+def _stations(search: Search, c: Candidate) -> list[Json]:
+    """Where an operation's time goes at the largest scale of every workload."""
+    rows = []
+    for workload in search.study.workloads.values():
+        point = Point(NORMAL, workload.name, [s for s in search.study.scales if s in workload.scales][-1])
+        result = c.best[point]
+        total = sum(result["quantities"][f"{op}.rate"] for op in result["operations"])
+        spent = _spent(result, "", {})
+        for (station, part), seconds in spent.items():
+            used = result["stations"].get(station, {}).get("utilisation")
+            rows.append({"design": c.design.id, "name": c.design.name, "workload": workload.name, "scale": point.scale, "station": station, "part": part, "seconds": seconds / total, "utilisation": used})
+    return rows
+
+
+def samples(search: Search) -> Json:
+    """What the replications of every simulated design gave, for comparisons: replication k of two designs shares its draw of what is
+    uncertain and its random numbers. By design, workload and scale, and quantity; null where a design did not serve."""
+    study = search.study
+    told: Json = {"schema_version": SCHEMA_VERSION, "kind": "samples", "designs": {}}
+    for c in search.tried:
+        rows = []
+        for point in search.points:
+            result = c.best[point]
+            names = [] if "down" in result else [q for q in result["quantities"] if q == "rate" or q.rpartition(".")[2] in ("rate", "mean", "q50", "q95", "q99", "max", "bandwidth")]
+            names += [level.quantity for level, p in search.conditions if p == point and level.quantity not in names]
+            for name in dict.fromkeys(names):
+                values = [search.read(one[point], point, name) for one in (c.best, *c.replications)]
+                rows.append({"scenario": point.scenario, "workload": point.workload, "scale": point.scale, "ranks": study.scales[point.scale].ranks, "quantity": name, "values": values})
+        told["designs"][c.design.id] = {"name": c.design.name, "cost": c.design.cost, "rows": rows}
+    return told

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scale at which each design breaks: the number of clients from which on a level is missed, best estimate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from iocast.study import quantities
+from iocast.study.desk import Ask, Point
+from iocast.study.levels import Level
+from iocast.study.search import Candidate, Search
+from iocast.study.spec import NORMAL
+
+BEYOND = 16
+"""Times the largest scale, up to which is looked."""
+
+
+def ladder(search: Search) -> list[int]:
+    """Numbers of nodes, doubling from the smallest scale to far beyond the largest."""
+    scales = list(search.study.scales.values())
+    per_node = scales[-1].ranks_per_node
+    first, last = max(1, scales[0].ranks // per_node), BEYOND * scales[-1].nodes
+    steps = [first * 2**i for i in range(math.ceil(math.log2(last / first)) + 1)]
+    return sorted({*(min(s, last) for s in steps), *(max(1, s.ranks // per_node) for s in scales)})
+
+
+def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
+    """By design that was simulated: {ranks, level, workload, beyond}: `ranks` at which the first level is missed, None when none is up
+    to `beyond` ranks. By the analytic solver, set right at the simulated scales and between them in proportion."""
+    nodes = ladder(search)
+    per_node = search.study.largest.ranks_per_node
+    last = search.study.largest.name
+    wanted = [(level, w) for level in search.desk.levels for w in level.workloads if search.desk.can_screen(w) and not level.quantity.endswith("seconds")]
+    asks = {}
+    for c in search.tried:
+        for level, w in wanted:
+            for n in nodes:
+                ask = Ask("analytic", c.design.number, Point(level.under, w, last), nodes=n)
+                asks[c.design.number, level.under, w, n] = ask
+    found = search.desk.gather(asks.values(), "looking for the scale at which designs break")
+    result: dict[int, dict[str, Any]] = {}
+    for c in search.tried:
+        breaks = []
+        for level, w in wanted:
+            # Few clients can't ask for much: a rate is only looked at from where it is due.
+            least = min(search.study.scales[s].ranks for s in level.at)
+            curve = []
+            for n in nodes:
+                ranks = n * per_node
+                one = found[asks[c.design.number, level.under, w, n]]
+                value = quantities.value(one, level.quantity, search.study.tasks)
+                if ranks >= least and "unsolved" not in one:
+                    margin = -7.0 if value is None else level.margin(value * math.exp(_correction(search, c, level, w, ranks)))
+                    curve.append((ranks, margin))
+            breaks.append((_crossing(curve), level, w))
+        known = [b for b in breaks if b[0] is not None]
+        told: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
+        if known:
+            ranks, level, w = min(known, key=lambda b: b[0])
+            told |= {"ranks": ranks, "level": level.name, "workload": w}
+        result[c.design.number] = told
+    return result
+
+
+def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
+    """Rate and mean response time of one design against the number of clients, solved and simulated, with asymptotic bounds and the
+    number of clients at which they meet."""
+    nodes, per_node, rows = ladder(search), search.study.largest.ranks_per_node, []
+    for workload in search.study.workloads:
+        if not search.desk.can_screen(workload):
+            continue
+        asks = {n: Ask("analytic", c.design.number, Point(NORMAL, workload, search.study.largest.name), nodes=n) for n in nodes}
+        found = search.desk.gather(asks.values(), "looking for the knee")
+        solved = [(n * per_node, found[a]) for n, a in asks.items() if "bounds" in found[a]]
+        if not solved:
+            continue
+        given = search.desk.profiles[workload]["given"]
+        thinks = float(given.get("waiting_factor", 0)) > 0 or float(given.get("think_time", 0)) > 0
+        each, capacity = solved[0][1]["bounds"]["upper"] / solved[0][0], solved[-1][1]["bounds"]["upper"]
+        at = capacity / each if len(solved) > 1 and solved[-2][1]["bounds"]["upper"] >= 0.999 * capacity else None
+        for ranks, one in solved:
+            low, high = one["bounds"]["lower"] or None, one["bounds"]["upper"]
+            rows.append({
+                "workload": workload, "series": "analytic solver", "ranks": ranks, "rate": one["quantities"]["rate"], "mean": _mean(one), "rate_low": low,
+                "rate_high": high, "mean_low": None if thinks else ranks / high, "mean_high": None if thinks or not low else ranks / low, "knee": at,
+            })  # fmt: skip
+        for name in search.study.workloads[workload].scales:
+            one = c.best.get(Point(NORMAL, workload, name), {})
+            if "quantities" in one:
+                none = dict.fromkeys(("rate_low", "rate_high", "mean_low", "mean_high", "knee"))
+                rows.append({"workload": workload, "series": "simulated", "ranks": search.study.scales[name].ranks, "rate": one["quantities"]["rate"], "mean": _mean(one), **none})
+    return rows
+
+
+def _mean(result: dict[str, Any]) -> float:
+    """Of the response times of all operations."""
+    known = result["quantities"]
+    return sum(known[f"{op}.rate"] * known[f"{op}.mean"] for op in quantities.operations_of(result)) / known["rate"]
+
+
+def _crossing(curve: list[tuple[int, float]]) -> int | None:
+    """The first number of ranks with a negative margin, straight lines between logarithms."""
+    before: tuple[int, float] | None = None
+    for ranks, margin in curve:
+        if margin < 0:
+            if before is None:
+                return ranks
+            part = before[1] / (before[1] - margin)
+            return round(math.exp(math.log(before[0]) + part * math.log(ranks / before[0])))
+        before = (ranks, margin)
+    return None
+
+
+def _correction(search: Search, c: Candidate, level: Level, workload: str, ranks: int) -> float:
+    """log(simulated / analytic) of this design between its simulated scales; beyond them as at the nearest."""
+    places = []
+    for name, scale in search.study.scales.items():
+        point = Point(level.under, workload, name)
+        if "quantities" not in c.best.get(point, {}) or "bounds" not in c.screened.get(point, {}):
+            continue
+        a, b = search.read(c.best[point], point, level.quantity), quantities.value(c.screened[point], level.quantity, search.study.tasks)
+        if a and b:
+            places.append((math.log(scale.ranks), math.log(a / b)))
+    if not places:
+        return 0.0
+    x = math.log(ranks)
+    if x <= places[0][0]:
+        return places[0][1]
+    for (x0, y0), (x1, y1) in zip(places, places[1:], strict=False):
+        if x <= x1:
+            return y0 + (y1 - y0) * (x - x0) / (x1 - x0) if x1 > x0 else y1
+    return places[-1][1]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two designs, or two vendors' offers, beside each other: differences with intervals.
+
+Replication k of both shares its draw of what is uncertain and its random numbers, so a difference is known better than either side:
+intervals are of the paired logarithms, Student's t. The model's own error is common to both and cancels as far as it is one factor;
+what is left of it is not known here, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION, read_json
+from iocast.strict_yaml import allowed_sentence
+from iocast.study import ANSWER, SAMPLES
+from iocast.study.words import amount, money, quoted
+from iocast.study.workers import Workers
+from iocast.text import percent, table
+
+Json = dict[str, Any]
+
+
+def is_design(argument: str) -> bool:
+    """Whether an argument of `iocast compare` names a design (DIRECTORY:DESIGN), a study, or an offer (a platform file)."""
+    path, colon, design = argument.rpartition(":")
+    if colon and design and (Path(path) / ANSWER).is_file():
+        return True
+    return (Path(argument) / ANSWER).is_file() or argument.endswith((".yaml", ".yml"))
+
+
+def compare(first: str, second: str, study: Path | None, workers: Workers, report: Callable[[str, int, int], None], level: float, seed: int = 0) -> Json:
+    """@raises InputError when an argument names no design, or the two were not asked the same"""
+    if study is not None:
+        sides = _offers(first, second, study, workers, report, seed)
+    else:
+        sides = [_design(first), _design(second)]
+    rows = _rows(sides, level)
+    if not rows:
+        raise InputError(f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs that were asked the same.")
+    told: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
+    told["sides"] = [{k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides]
+    told["rows"] = rows
+    told["conclusion"] = _conclusion(sides, rows)
+    return told
+
+
+def _design(argument: str) -> Json:
+    path, _, design = argument.rpartition(":")
+    directory = Path(path) if path and (Path(path) / ANSWER).is_file() else Path(argument)
+    if not (directory / ANSWER).is_file():
+        raise InputError(f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY for its decision.")
+    told, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
+    if directory == Path(argument):
+        if told["decision"] is None:
+            raise InputError(f"The study '{directory}' has no decision; name one of its designs: {directory}:{told['designs'][0]['id']}.")
+        design = told["decision"]["id"]
+    known = {d["id"]: d for d in told["designs"]} | {d["name"]: d for d in told["designs"]}
+    if design not in known:
+        raise InputError(f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in told['designs'] if d['basis'] == 'simulated'])}")
+    found = known[design]
+    if found["id"] not in samples["designs"]:
+        raise InputError(f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study.")
+    return found | {"argument": argument, "currency": told["currency"], "rows": samples["designs"][found["id"]]["rows"], "platform": told["platform"]}
+
+
+def _offers(first: str, second: str, study: Path, workers: Workers, report: Callable[[str, int, int], None], seed: int) -> list[Json]:
+    """Both files take the place of the study's platform, with the first value on every axis."""
+    import tempfile
+
+    import yaml
+
+    from iocast.study import run_study
+
+    document = yaml.safe_load(study.read_text()) if study.is_file() else None
+    if not isinstance(document, dict):
+        raise InputError(f"The study '{study}' can't be read, or is no map of keys and values.")
+    for offer in (first, second):
+        if not Path(offer).is_file():
+            raise InputError(f"There is no platform file '{offer}'.")
+    document["axes"] = {"offer": {Path(o).stem if Path(first).stem != Path(second).stem else o: {"platform": str(Path(o).resolve())} for o in (first, second)}}
+    document["platform"] = str(Path(first).resolve())
+    for key in ("exclude", "base", "limits", "measurements"):
+        document.pop(key, None)
+    for workload in document.get("workloads", {}).values():
+        if str(workload.get("workload", "")).endswith((".yaml", ".yml")):
+            workload["workload"] = str((study.parent / workload["workload"]).resolve())
+    with tempfile.TemporaryDirectory(prefix="iocast-compare-") as scratch:
+        file = Path(scratch) / "study.yaml"
+        file.write_text(yaml.safe_dump(document, sort_keys=False))
+        try:
+            run_study(file, Path(scratch) / "answer", workers, report, [], seed)
+        except InputError as error:
+            raise InputError(str(error).replace(str(file), str(study))) from error
+        return [_design(f"{scratch}/answer:d{i}") | {"argument": offer} for i, offer in enumerate((first, second), start=1)]
+
+
+def _rows(sides: list[Json], level: float) -> list[Json]:
+    """One for each workload, scale and quantity that both have."""
+    keys = ("scenario", "workload", "scale", "ranks", "quantity")
+    second = {tuple(r[k] for k in keys): r["values"] for r in sides[1]["rows"]}
+    rows = []
+    for row in sides[0]["rows"]:
+        key = tuple(row[k] for k in keys)
+        if key not in second:
+            continue
+        a, b = row["values"], second[key]
+        told = {k: row[k] for k in keys} | {"first": a[0], "second": b[0], "ratio": None, "low": None, "high": None, "pairs": 0, "clear": False}
+        pairs = [math.log(y / x) for x, y in zip(a[1:], b[1:], strict=False) if x and y]
+        if a[0] and b[0]:
+            told["ratio"] = math.exp(float(np.mean(pairs))) if pairs else b[0] / a[0]
+        if len(pairs) > 1:
+            half = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) / math.sqrt(len(pairs))
+            spread = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) * math.sqrt(1 + 1 / len(pairs))
+            middle = float(np.mean(pairs))
+            # The mean says which is better on the whole; where one and the same future may go either way, the wider interval says.
+            told |= {"pairs": len(pairs), "mean_low": math.exp(middle - half), "mean_high": math.exp(middle + half), "low": math.exp(middle - spread), "high": math.exp(middle + spread)}
+            told["clear"] = told["low"] > 1 or told["high"] < 1
+        rows.append(told)
+    return rows
+
+
+def _student(level: float, degrees: int) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf((1 + level) / 2, degrees))
+
+
+def _conclusion(sides: list[Json], rows: list[Json]) -> str:
+    a, b = sides
+    words = []
+    if a["cost"] or b["cost"]:
+        gap = b["cost"] - a["cost"]
+        words.append(f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than {quoted(a['name'])}." if gap else "Both cost the same.")
+    last = [r for r in rows if r["ranks"] == max(x["ranks"] for x in rows) and r["quantity"] == "rate" and not r["scenario"]]
+    for r in last:
+        if r["ratio"]:
+            sure = "" if r["clear"] else ", which may be chance" if abs(math.log(r["ratio"])) > 0.01 else ""
+            words.append(f"At {r['ranks']:,} clients of {r['workload']} it serves {percent(r['ratio'] - 1)} operations a second{sure}.")
+    if a["probability"] is not None and b["probability"] is not None:
+        words.append(f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with {100 * a['probability']:.0f} %.")
+    return " ".join(words)
+
+
+def as_text(told: Json) -> str:
+    """For a terminal: the larger differences of rates and tails first come with the largest scale."""
+    a, b = told["sides"]
+    lines = [f"{a['id']} {a['name']}  against  {b['id']} {b['name']}"]
+    rows = []
+    for r in told["rows"]:
+        if r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds") and r["quantity"] != "rate":
+            continue
+        ratio = "-" if r["ratio"] is None else percent(r["ratio"] - 1)
+        interval = "-" if r["low"] is None else f"{percent(r['low'] - 1)} .. {percent(r['high'] - 1)}"
+        where = f"{r['workload']}, {r['scale']}" + (f", {r['scenario']}" if r["scenario"] else "")
+        rows.append([f"{where}: {r['quantity']}", amount(r["quantity"], r["first"]) if r["first"] else "down", amount(r["quantity"], r["second"]) if r["second"] else "down", ratio, interval, "yes" if r["clear"] else ""])
+    lines.append(table(["", a["id"], b["id"], "difference", f"{100 * told['level']:.0f} % interval", "clear"], rows))
+    lines.append(told["conclusion"])
+    lines.append("Intervals are of the paired replications; an error of the model that differs between the two is not in them.")
+    return "\n".join(lines)

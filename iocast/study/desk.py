@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The desk between a study and its workers: turns questions about designs into requests, looks them up, has the rest computed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.platform import find_platform
+from iocast.strict_yaml import allowed_sentence
+from iocast.study.designs import Design, Designs, Platform, Variants
+from iocast.study.documents import Edit, get_path, known_paths, nearest, number, plus
+from iocast.study.evaluate import Result, key_of
+from iocast.study.levels import ALL, ANY, Level
+from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
+from iocast.study.store import Store
+from iocast.study.workers import Workers
+
+Report = Callable[[str, int, int], None]
+SCREENING_POINTS = 2048
+LENGTHS = ("iterations", "items", "transactions")
+DOWN: Result = {"down": True}
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a design is looked at."""
+
+    scenario: str
+    workload: str
+    scale: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One evaluation. `factors`, when given, are the factors on what is uncertain, in place of the replication's draw."""
+
+    what: str  # "analytic" or "simulate"
+    design: int
+    point: Point
+    replication: int = 0
+    factors: tuple[tuple[str, float], ...] | None = None
+    nodes: int = 0  # in place of the scale's
+
+
+class Desk:
+    """@raises InputError when the study asks for something that its platform or its workloads don't have"""
+
+    def __init__(self, study: Study, store: Store, workers: Workers, report: Report, seed: int = 0) -> None:
+        self.study, self.store, self.workers, self.report, self.seed = study, store, workers, report, seed
+        self.designs = Designs(study)
+        self.platforms = self._open_platforms()
+        self.variants = Variants(study, self.platforms)
+        self.profiles = {w.name: self._profile(w) for w in study.workloads.values()}
+        self.levels = [self._checked(level) for level in study.levels]
+        self._check_measurements()
+        self._down: dict[tuple[int, str], bool] = {}
+
+    # What is asked of a platform ------------------------------------------------------------------------------------------------
+
+    def _open_platforms(self) -> dict[str, Platform]:
+        names = dict.fromkeys([self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)])
+        result = {}
+        for name in names:
+            find_platform(name)
+            platform = Platform(name, Fitted.open(name), [])
+            document, key = platform.best
+            resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
+            result[name] = platform.with_defaults(self._check_edits(name, document, resolved))
+        return result
+
+    def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
+        """Refuses edits of what the platform does not have. Returns the defaults of what is edited but not written in its files."""
+        known = known_paths(document, resolved)
+        for axis in self.study.axes:
+            for value in axis.values:
+                known |= {p for e in value.edits if e.how == "lay" for p in known_paths(e.value, {})}
+        defaults: dict[str, Edit] = {}
+
+        def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
+            if path not in known:
+                raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {nearest(path, known)}")
+            now = get_path(document, path)
+            if now is None and (default := get_path(resolved, path)) is not None:
+                defaults[path] = Edit(path, "set", default)
+                now = default
+            if how in ("times", "plus") and now is not None and not (isinstance(now, dict) and "law" in now):
+                if number(now) is None:
+                    raise InputError(f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a {'factor' if how == 'times' else 'sum'}.")
+                if how == "plus":
+                    try:
+                        plus(now, value)
+                    except InputError as error:
+                        raise InputError(f"{self.study.file}:{line}: in {where}, {error}") from error
+
+        others = [v.platform for axis in self.study.axes for v in axis.values if v.platform]
+        for axis in self.study.axes:
+            for value in axis.values:
+                # With several families each is only asked for what it has; one of them must have it.
+                if others and not all(e.how == "lay" or e.path in known for e in value.edits) and self._elsewhere(value.edits, name):
+                    continue
+                for edit in value.edits:
+                    if edit.how != "lay":
+                        check(edit.path, f"axes.{axis.name}.{value.name}", value.line, edit.value, edit.how)
+        for scenario in self.study.scenarios.values():
+            for edit in scenario.edits:
+                if edit.how != "lay":
+                    check(edit.path, f"scenarios.{scenario.name}", scenario.line, edit.value, edit.how)
+        for uncertain in self.study.uncertainty.values():
+            for path in uncertain.paths:
+                check(path, f"uncertainty.{uncertain.name}", uncertain.line, how="times")
+        return list(defaults.values())
+
+    def _elsewhere(self, edits: Iterable[Edit], name: str) -> bool:
+        """Whether another of the study's platforms has all that is edited."""
+        for other in {self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)} - {name}:
+            document, key = Platform(other, Fitted.open(other), []).best
+            resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
+            if all(e.how == "lay" or e.path in known_paths(document, resolved) for e in edits):
+                return True
+        return False
+
+    def _profile(self, workload: Workload) -> Result:
+        """What the workload does, from its own operation stream; `phase` and `settings` are those to be used."""
+        document, key = self.platforms[self.study.platform].best
+        settings = dict(workload.settings)
+        request = {"what": "profile", "platform": document, "platform_key": key, "workload": workload.reference, "settings": settings}
+        try:
+            profile = self._one(request)
+            known, wanted = profile["parameters"].get("phases"), workload.phase or "benchmark"
+            if known and "phases" not in settings and wanted in known["default"].split(","):  # the others need not be simulated
+                settings["phases"] = wanted
+                profile = self._one(request | {"settings": settings})
+        except InputError as error:
+            raise InputError(f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}") from error
+        phases = profile["phases"]
+        named = workload.phase or ("benchmark" if "benchmark" in phases else max(phases, key=lambda p: sum(phases[p]["operations"].values())))
+        if named not in phases:
+            raise InputError(f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}")
+        return profile | {"phase": named, "settings": settings, **phases[named]}
+
+    def _checked(self, level: Level) -> Level:
+        """The level for those workloads that have its operation, if at least one has."""
+        subject, tasks = level.subject, self.study.tasks
+        what = level.quantity.rpartition(".")[2]
+        if level.quantity == "seconds" or level.quantity == "rate" or what == "bandwidth" or subject == ANY:
+            having = level.workloads
+            if what == "bandwidth":
+                having = tuple(w for w in having if self._moves(w, subject))
+        elif what == "utilisation":
+            stations = set().union(*(get_path(p.best[0], "stations") or {} for p in self.platforms.values()))
+            if subject not in stations:
+                raise InputError(f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}")
+            having = level.workloads
+        else:
+            needed = set(tasks.get(subject, {subject: 1}))
+            having = tuple(w for w in level.workloads if needed <= set(self.profiles[w]["operations"]))
+        if not having:
+            has = sorted({op for w in level.workloads for op in self.profiles[w]["operations"]} | set(tasks) | {ANY, ALL})
+            about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
+            raise InputError(f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}")
+        return replace(level, workloads=having)
+
+    def _moves(self, workload: str, direction: str) -> bool:
+        from iocast.study.evaluate import READS, WRITES
+
+        kinds = WRITES if direction == "write" else READS
+        return any(self.profiles[workload]["bytes"].get(kind, 0) > 0 for kind in kinds)
+
+    def _check_measurements(self) -> None:
+        known = [*self.study.uncertainty, *(path for p in self.platforms.values() for path in p.fitted.get("parameters", {})), MODEL]
+        for measurement in self.study.measurements:
+            for told in measurement.tells:
+                if told not in known:
+                    raise InputError(f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{told}'. {allowed_sentence(told, known)}")
+
+    # Points ---------------------------------------------------------------------------------------------------------------------
+
+    def points(self) -> list[Point]:
+        """Everything a design is looked at for: normal service everywhere, each scenario where a level asks."""
+        found = [Point(NORMAL, w.name, s) for w in self.study.workloads.values() for s in self.study.scales if s in w.scales]
+        for level in self.levels:
+            if level.under != NORMAL:
+                found += [p for _, p in self.conditions_of(level)]
+        return list(dict.fromkeys(found))
+
+    def conditions_of(self, level: Level) -> list[tuple[Level, Point]]:
+        """The level at each point where it must hold."""
+        places = [(w, s) for w in level.workloads for s in level.at if s in self.study.workloads[w].scales]
+        return [(level, Point(level.under, w, s)) for w, s in places]
+
+    def conditions(self) -> list[tuple[Level, Point]]:
+        return [condition for level in self.levels for condition in self.conditions_of(level)]
+
+    def scale(self, ask: Ask) -> Scale:
+        scale = self.study.scales[ask.point.scale]
+        return replace(scale, nodes=ask.nodes) if ask.nodes else scale
+
+    # Evaluations ----------------------------------------------------------------------------------------------------------------
+
+    def can_screen(self, workload: str) -> bool:
+        """Whether the analytic solver knows what this workload does."""
+        profile = self.profiles[workload]
+        return not profile["together"] and not profile["pauses"]
+
+    def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
+        """All results; what the store lacks is computed, and kept at once."""
+        wanted = list(dict.fromkeys(asks))
+        down = [a for a in wanted if self._is_down(a)]
+        result: dict[Ask, Result] = dict.fromkeys(down, DOWN)
+        requests = {a: self._request(a) for a in wanted if a not in result}
+        keys = {a: key_of(request) for a, request in requests.items()}
+        stored = self.store.get(keys.values())
+        result |= {a: stored[key] for a, key in keys.items() if key in stored}
+        missing = [a for a in requests if keys[a] not in stored]
+        if missing:
+            self._compute(missing, requests, keys, result, label)
+        return {a: result[a] for a in wanted}  # in the order asked, whoever was ready first
+
+    def _compute(self, missing: list[Ask], requests: dict[Ask, Any], keys: dict[Ask, str], result: dict[Ask, Result], label: str) -> None:
+        tasks: dict[Any, list[Ask]] = {}
+        for ask in missing:
+            # Analytic answers of one platform share its resolution; a simulation is long enough to be a task of its own.
+            key = (ask.what, requests[ask]["platform_key"]) if ask.what == "analytic" else ask
+            tasks.setdefault(key, []).append(ask)
+        # The longest first, so that nobody waits for one at the end.
+        ordered = sorted(tasks.values(), key=lambda group: (-max(self.scale(a).ranks for a in group), group[0].design, group[0].replication))
+        documents = [
+            [requests[a] | {"platform": self.variants.document(self.designs.at(a.design), a.point.scenario, a.replication, _dict(a.factors))} for a in group]
+            for group in ordered
+        ]
+        done, total = 0, len(missing)
+        self.report(label, done, total)
+        try:
+            for number_, results in self.workers.map(documents):
+                for ask, one in zip(ordered[number_], results, strict=True):
+                    self.store.put(keys[ask], one)
+                    result[ask] = one
+                done += len(results)
+                self.report(label, done, total)
+        except InputError as error:
+            raise InputError(f"{self.study.file}: a design of this study makes no platform that can be simulated: {_without_place(str(error))}") from error
+
+    def _request(self, ask: Ask) -> dict[str, Any]:
+        design, scale, profile = self.designs.at(ask.design), self.scale(ask), self.profiles[ask.point.workload]
+        workload = self.study.workloads[ask.point.workload]
+        request = {
+            "what": ask.what,
+            "platform_key": self.variants.key(design, ask.point.scenario, ask.replication, _dict(ask.factors)),
+            "nodes": scale.nodes,
+            "ranks_per_node": scale.ranks_per_node,
+            "phase": profile["phase"],
+            "bytes": profile["bytes"],
+        }
+        if ask.what == "simulate":
+            return request | {"workload": workload.reference, "settings": self.settings(ask), "seed": self.seed + ask.replication}
+        thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
+        return request | {"mix": profile["operations"], "datasets": profile["datasets"], "points": SCREENING_POINTS, **thinking}
+
+    def settings(self, ask: Ask) -> dict[str, str]:
+        """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""
+        profile = self.profiles[ask.point.workload]
+        settings, share = dict(profile["settings"]), self.share(ask.point.workload, self.scale(ask).ranks)
+        if share < 1:
+            length = _length(profile)
+            settings[length] = str(max(1, math.floor(float(profile["given"][length]) * share)))
+        return settings
+
+    def share(self, workload: str, ranks: int) -> float:
+        """Of its operations that a simulation does."""
+        profile = self.profiles[workload]
+        operations = sum(profile["operations"].values()) * ranks
+        length = _length(profile)
+        if operations <= self.study.most_operations or not length:
+            return 1.0
+        full = float(profile["given"][length])
+        return max(1, math.floor(full * self.study.most_operations / operations)) / full
+
+    def _is_down(self, ask: Ask) -> bool:
+        if ask.point.scenario == NORMAL:
+            return False
+        key = (ask.design, ask.point.scenario)
+        if key not in self._down:
+            self._down[key] = self.variants.is_down(self.designs.at(ask.design), ask.point.scenario)
+        return self._down[key]
+
+    def routes(self, design: Design) -> Any:
+        """The ways of the operations through the design's platform, as the simulator understands them."""
+        document, key = self.variants.document(design, NORMAL, 0), self.variants.key(design, NORMAL, 0)
+        return self._one({"what": "resolve", "platform": document, "platform_key": key})["operations"]
+
+    def _one(self, request: dict[str, Any]) -> Result:
+        """A short evaluation that is not worth a worker."""
+        from iocast.study.evaluate import evaluate
+
+        key = key_of(request)
+        found = self.store.get([key])
+        if key not in found:
+            found[key] = evaluate(request)
+            self.store.put(key, found[key])
+        return found[key]
+
+
+def _length(profile: Result) -> str:
+    """The parameter to which the number of operations is in proportion; "" when there is none."""
+    return next((name for name in LENGTHS if float(profile["given"].get(name) or 0) > 0), "")
+
+
+def _dict(factors: tuple[tuple[str, float], ...] | None) -> dict[str, float] | None:
+    return None if factors is None else dict(factors)
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _without_place(sentence: str) -> str:
+    """A program's sentence without the name of the temporary file that it read."""
+    return re.sub(r"\S*iocast-study-\S*?platform\.yaml(:\d+)?:? ?", "", sentence)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One evaluation: a platform, a workload and a scale in; throughput, response times and what the stations did out.
+
+Requests and results are plain data, and a result depends on nothing but its request and the two programs: that is what lets
+any worker anywhere compute it, and the store keep it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from iocast import binaries
+from iocast.errors import InputError
+from iocast.operations import iteration, profile
+from iocast.study.store import content_hash
+
+Result = dict[str, Any]
+STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
+WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
+OUTSIDE = "client limits and network"
+"""Where the time goes that no station has."""
+_SPENT = ("wait", "service", "lock_wait", "stall")
+
+
+@lru_cache(maxsize=1)
+def programs() -> dict[str, str]:
+    """Hashes of what computes: the simulator, and the analytic solver with this file."""
+    here = Path(__file__).resolve()
+    own = [here, here.parents[1] / "operations.py"]
+    sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
+    return {
+        "simulate": _hash([Path(binaries.find("iocast-sim")), *own]),
+        "analytic": _hash(sources),
+    }
+
+
+def _hash(files: list[Path]) -> str:
+    return hashlib.sha256(b"".join(p.read_bytes() for p in files)).hexdigest()[:16]
+
+
+def versions() -> str:
+    """Of iocast as it is installed; the hashes of the programs say exactly what computed."""
+    try:
+        return metadata.version("iocast")
+    except metadata.PackageNotFoundError:
+        return "from its source tree"
+
+
+def key_of(request: dict[str, Any]) -> str:
+    """The request's place in the store. The platform counts by `platform_key`, what it was made from, so that it need not be made."""
+    counted = {k: v for k, v in request.items() if k != "platform"}
+    tool = programs()["simulate"] + (programs()["analytic"] if request["what"] == "analytic" else "")
+    return content_hash([tool, counted])
+
+
+def evaluate(request: dict[str, Any]) -> Result:
+    """The result of a request of any kind. @raises InputError, RunError with the programs' sentences"""
+    with tempfile.TemporaryDirectory(prefix="iocast-study-") as scratch:
+        file = Path(scratch) / "platform.yaml"  # JSON is YAML
+        file.write_text(json.dumps(request["platform"]))
+        return {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}[request["what"]](request, file)
+
+
+def _resolve(request: dict[str, Any], file: Path) -> Result:
+    """The platform as the simulator understands it, without its laws' quantiles."""
+    resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
+    return {key: resolved[key] for key in ("clients", "stations", "limits", "locks", "stalls", "background", "network", "operations") if key in resolved}
+
+
+def _profile(request: dict[str, Any], file: Path) -> Result:
+    return profile(file, request["workload"], request["settings"])
+
+
+def _simulate(request: dict[str, Any], file: Path) -> Result:
+    run = binaries.simulate(
+        file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"]
+    )
+    repeats = [p for p in run["phases"] if p["name"] == request["phase"]]
+    phase = repeats[-1]
+    seconds = phase["seconds"]
+    quantities = {"rate": phase["operations"] / seconds, "seconds": seconds}
+    operations: dict[str, Any] = {}
+    for operation, said in phase["latency"].items():
+        if "." in operation or not said["count"]:
+            continue
+        quantities[f"{operation}.rate"] = said["count"] / seconds
+        quantities |= {f"{operation}.{name}": said[name] for name in STATISTICS}
+        operations[operation] = _where(operation, said, phase["stations"])
+    _bandwidths(quantities, request["bytes"], {op: phase["latency"][op]["count"] for op in operations}, seconds)
+    stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
+    for name, station in stations.items():
+        spent = phase["stations"][name]["operations"]
+        for part in _SPENT:
+            station[part] = sum(v["visits"] * v[part] for op, v in spent.items() if op != "others") / phase["operations"]
+        quantities[f"{name}.utilisation"] = station["utilisation"]
+    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)}
+
+
+def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) -> dict[str, Any]:
+    """Seconds that a mean operation spends in each way at each station; the rest goes to client limits and the network."""
+    result: dict[str, Any] = {}
+    for name, station in stations.items():
+        visit = station["operations"].get(operation)
+        if visit:
+            result[name] = {part: visit["visits"] * visit[part] / latency["count"] for part in _SPENT}
+    rest = latency["mean"] - sum(sum(parts.values()) for parts in result.values())
+    result[OUTSIDE] = {"wait": max(rest, 0.0), "service": 0.0, "lock_wait": 0.0, "stall": 0.0}
+    return result
+
+
+def _bandwidths(quantities: dict[str, float], bytes_each: dict[str, float], counts: dict[str, float], seconds: float) -> None:
+    for name, kinds in (("write", WRITES), ("read", READS)):
+        moved = sum(bytes_each.get(kind, 0) * counts.get(kind, 0) for kind in kinds)
+        if moved:
+            quantities[f"{name}.bandwidth"] = moved / seconds
+
+
+def _analytic(request: dict[str, Any], file: Path) -> Result:
+    from iocast import analytic  # its libraries take a second to load, which an edited price should not wait for
+
+    resolved = _resolved(request["platform_key"], file)
+    mix, total = request["mix"], sum(request["mix"].values())
+    ranks = request["nodes"] * request["ranks_per_node"]
+    try:
+        solution = analytic.solve(
+            resolved,
+            iteration(mix),
+            request["nodes"],
+            request["ranks_per_node"],
+            request["waiting_factor"],
+            round(total * ranks),
+            size=request["bytes"],
+            datasets=request["datasets"],
+            think_time=request["think_time"],
+            points=request["points"],
+        )
+    except InputError as error:
+        return {"unsolved": str(error)}  # the simulator knows more; it will say if the platform is wrong
+    seconds = total * ranks / solution.rate
+    quantities = {"rate": solution.rate, "seconds": seconds}
+    for operation, values in solution.quantiles.items():
+        quantities[f"{operation}.rate"] = solution.rate * mix[operation] / total
+        quantities |= {f"{operation}.{name}": values[name] for name in STATISTICS}
+    _bandwidths(quantities, request["bytes"], {kind: n * ranks for kind, n in mix.items()}, seconds)
+    for name, used in solution.utilisation.items():
+        quantities[f"{name}.utilisation"] = used
+    stations = {name: {"utilisation": used} for name, used in solution.utilisation.items()}
+    bounds = {"lower": solution.bounds.lower, "upper": solution.bounds.upper}
+    return {"quantities": _short(quantities), "stations": _short(stations), "operations": {}, "bounds": _short(bounds)}
+
+
+_last_resolved: dict[str, Any] = {}
+
+
+def _resolved(key: str, file: Path) -> Any:
+    """Scales and workloads of one platform follow each other, so that only the last one is kept."""
+    if key not in _last_resolved:
+        _last_resolved.clear()
+        _last_resolved[key] = binaries.resolve_platform(file)
+    return _last_resolved[key]
+
+
+def _short(value: Any) -> Any:
+    """Seven digits: more would say nothing, and would differ where a sum is taken in another order."""
+    if isinstance(value, dict):
+        return {k: _short(v) for k, v in value.items()}
+    return float(f"{value:.7g}") if isinstance(value, float) else value

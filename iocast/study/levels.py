@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Service levels: sentences such as `p99(create) < 50 ms` that a design must keep."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from iocast.errors import InputError
+from iocast.strict_yaml import allowed_sentence
+
+STATISTICS = {
+    "mean": "mean", "median": "q50", "p25": "q25", "p50": "q50", "p75": "q75", "p95": "q95", "p99": "q99", "p99.9": "q999", "max": "max",
+}  # fmt: skip
+"""Of the response times of an operation, by the name that a level uses."""
+FUNCTIONS = (*STATISTICS, "rate", "time", "bandwidth", "utilisation")
+ANY, ALL = "any", "all"
+"""Subjects beside operations: the worst of all operations (response times), all operations together (rates)."""
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_RATES = {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "G/s": 1e9, "/ms": 1e3, "/min": 1 / 60}
+_BYTES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "KiB/s": 2.0**10, "MiB/s": 2.0**20, "GiB/s": 2.0**30, "TiB/s": 2.0**40}
+_SHARES = {"%": 0.01, "": 1.0}
+_FORM = re.compile(r"\s*([\w.]+)\s*\(\s*([^()]+?)\s*\)\s*(<=|>=|<|>|==?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
+EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s'"
+
+
+@dataclass(frozen=True)
+class Level:
+    """`quantity` is what an evaluation calls it, `limit` in SI units; `upper`: the quantity must stay below.
+
+    at: scales where it must hold. workloads: those it is about. under: the scenario, "" for normal service."""
+
+    text: str
+    quantity: str
+    limit: float
+    upper: bool
+    at: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    under: str = ""
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.text + (f" with {self.under}" if self.under else "")
+
+    @property
+    def subject(self) -> str:
+        return self.quantity.rpartition(".")[0]
+
+    @property
+    def kind(self) -> str:
+        """The kind of quantity, as calibrations tell their errors by: rate, q50, q75, q95, q99 or max."""
+        return kind_of(self.quantity)
+
+    def margin(self, value: float) -> float:
+        """How far the value is on the good side, as the logarithm of a factor; negative when the level is missed."""
+        if value <= 0:
+            return -MOST if not self.upper else MOST
+        margin = math.log(self.limit / value) if self.upper else math.log(value / self.limit)
+        return max(-MOST, min(MOST, margin))
+
+
+MOST = 7.0
+"""A margin of a factor 1000 either way; nothing hangs on more."""
+
+
+def kind_of(quantity: str) -> str:
+    """rate, q50, q75, q95, q99 or max: calibrations know their errors by these."""
+    which = quantity.rpartition(".")[2]
+    return {"mean": "q75", "q25": "q50", "q999": "max", "seconds": "rate"}.get(which, which if which.startswith("q") or which == "max" else "rate")
+
+
+def parse_level(text: str) -> Level:
+    """@raises InputError without file and line: the caller knows them"""
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise InputError(f"'{text}' is no level; {EXAMPLE}")
+    function, subject, comparison, value, unit = found.groups()
+    if function not in FUNCTIONS:
+        raise InputError(f"'{text}' asks for '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
+    if "<" not in comparison and ">" not in comparison:
+        raise InputError(f"'{text}' compares with '{comparison}', which no measurement ever meets; use <, <=, > or >=")
+    if function == "rate":
+        units, quantity = _RATES, "rate" if subject == ALL else f"{subject}.rate"
+    elif function == "time":
+        units, quantity = _SECONDS, "seconds"
+    elif function == "bandwidth":
+        units, quantity = _BYTES, f"{subject}.bandwidth"
+        if subject not in ("read", "write"):
+            raise InputError(f"'{text}' asks for the bandwidth of '{subject}'. {allowed_sentence(subject, ('read', 'write'))[:-1]}")
+    elif function == "utilisation":
+        units, quantity = _SHARES, f"{subject}.utilisation"
+    else:
+        units, quantity = _SECONDS, f"{subject}.{STATISTICS[function]}"
+    scale = units.get(unit)
+    if scale is None and unit[:1] in "kMG" and unit[1:] in units:  # "20k /s" and the like
+        scale = {"k": 1e3, "M": 1e6, "G": 1e9}[unit[0]] * units[unit[1:]]
+    if scale is None:
+        raise InputError(f"'{text}' has the unit '{unit}'. {allowed_sentence(unit, [u for u in units if u])[:-1]}")
+    limit = float(value) * scale
+    if limit <= 0 or not math.isfinite(limit):
+        raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")
+    upper = "<" in comparison
+    if upper and function in ("rate", "bandwidth"):
+        raise InputError(f"'{text}' asks for less {function} than so much; a level says how much there must be at least, with >=")
+    if not upper and function not in ("rate", "bandwidth"):
+        raise InputError(f"'{text}' asks for more than so much; a level on {function} says how much it may be at most, with <")
+    return Level(" ".join(text.split()), quantity, limit, upper)
+
+
+def said_twice(levels: list[Level]) -> str | None:
+    """A sentence on the first two levels that set different limits to one thing; None when there are none."""
+    for i, one in enumerate(levels):
+        for other in levels[i + 1 :]:
+            same = one.quantity == other.quantity and one.under == other.under
+            if same and set(one.workloads) & set(other.workloads) and set(one.at) & set(other.at):
+                return f"'{one.text}' and '{other.text}' contradict each other: both limit the same thing at the same scale; keep one"
+    return None

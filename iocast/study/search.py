@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From many designs to one: screened by the analytic solver, then simulated, cheapest candidates first, until the decision stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iocast.errors import InputError
+from iocast.study import quantities, risk
+from iocast.study.designs import Design
+from iocast.study.desk import Ask, Desk, Point
+from iocast.study.evaluate import Result
+from iocast.study.levels import Level, kind_of
+from iocast.study.risk import DOWN, ModelError
+from iocast.study.spec import NORMAL, Study
+
+Array = NDArray[np.float64]
+
+BATCH = 4
+"""Replications that are added at a time; also designs that are tried at a time."""
+STABLE = 0.95
+"""Share of bootstrap samples over replications that must give the same decision before it counts as settled."""
+PLAUSIBLE = 0.02
+"""A design that screening leaves less chance than this is not simulated."""
+_PRIOR = {"rate": (0.15, 0.10), "q50": (0.4, 0.25), "q75": (0.4, 0.25), "q95": (0.5, 0.3), "q99": (0.5, 0.3), "max": (0.7, 0.5)}
+"""Of log(simulated / analytic), by kind: standard deviation of its mean before anything is simulated, and from design to design."""
+_NORMAL = NormalDist()
+
+
+@dataclass(eq=False)
+class Candidate:
+    """What is known of one design."""
+
+    design: Design
+    screened: dict[Point, Result] = field(default_factory=dict)
+    best: dict[Point, Result] = field(default_factory=dict)  # simulated with the best estimate
+    replications: list[dict[Point, Result]] = field(default_factory=list)
+    probability: float = 0.0  # that all levels hold
+    level_probabilities: Array | None = None  # by condition
+    settled: bool = False
+
+    @property
+    def simulated(self) -> bool:
+        return bool(self.best)
+
+
+class Search:
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.study: Study = desk.study
+        self.points = desk.points()
+        self.conditions: list[tuple[Level, Point]] = desk.conditions()
+        self.candidates: dict[int, Candidate] = {}
+        self.stability = 0.0
+        self.explored = "full factorial"
+        self._errors: dict[str, ModelError] = {}
+        self._ratios: dict[tuple[Point, str], Any] = {}
+
+    # Choosing what to look at ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        if self.study.size <= self.study.search.full_up_to:
+            self.add(list(self.desk.designs.all()))
+        else:
+            from iocast.study.optimiser import explore
+
+            explore(self)
+        if not self.allowed:
+            raise InputError(f"{self.study.file}: the limits contradict the prices, no design stays within them. {self._no_room()}")
+        self.simulate()
+        self.settle()
+
+    def _no_room(self) -> str:
+        """What the most modest design takes of everything that is limited."""
+        study, every = self.study, [c.design for c in self.candidates.values()]
+        if not every:
+            return "All of them are excluded."
+        least = [("cost", "budget", study.currency), ("watts", "watts", "W"), ("rack_units", "rack_units", "rack units")]
+        told = [
+            f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
+            for what, limit, unit in least
+            if any(getattr(d, what) > getattr(study.limits, limit) for d in every)
+        ]
+        return ("; ".join(told) + ".").replace("the cost limit", "the budget").capitalize()
+
+    def add(self, designs: list[Design]) -> None:
+        """Makes candidates of the designs and screens those that break no limit."""
+        fresh = [d for d in designs if d.number not in self.candidates]
+        for design in fresh:
+            self.candidates[design.number] = Candidate(design)
+        asks = [Ask("analytic", d.number, p) for d in fresh if not d.beyond for p in self.points if self.desk.can_screen(p.workload)]
+        found = self.desk.gather(asks, "screening designs")
+        for ask, result in found.items():
+            if "unsolved" not in result:
+                self.candidates[ask.design].screened[ask.point] = result
+        # What the analytic solver can't do is simulated once instead.
+        left = [Ask("simulate", d.number, p) for d in fresh if not d.beyond for p in self.points if p not in self.candidates[d.number].screened]
+        for ask, result in self.desk.gather(left, "screening designs by simulation").items():
+            self.candidates[ask.design].screened[ask.point] = result
+
+    @property
+    def allowed(self) -> list[Candidate]:
+        """Within all limits, cheapest first."""
+        return sorted((c for c in self.candidates.values() if not c.design.beyond), key=lambda c: (c.design.cost, c.design.number))
+
+    @property
+    def tried(self) -> list[Candidate]:
+        return [c for c in self.allowed if c.simulated]
+
+    def simulate(self) -> None:
+        """Simulates candidates in small rounds: those that could be the decision, cheapest first; what is left of the budget goes to
+        the front of cost, rate and tail, and to the neighbours of the decision in cost."""
+        budget = self.budget
+        while len(self.tried) < budget:
+            chosen = self._next(min(BATCH, budget - len(self.tried)))
+            if not chosen:
+                break
+            self.simulate_best(chosen)
+
+    @property
+    def budget(self) -> int:
+        return min(self.study.search.simulate or max(12, math.ceil(len(self.candidates) / 10)), len(self.allowed))
+
+    def _next(self, count: int) -> list[Candidate]:
+        untried = [c for c in self.allowed if not c.simulated]
+        hopeful = [c for c in self.tried if min(self.margins(c.best), default=0) >= 0]
+        cost = min((c.design.cost for c in hopeful), default=math.inf)
+        plausible = [c for c in untried if c.design.cost <= cost and self.chance(c) >= PLAUSIBLE]
+        if plausible:
+            return plausible[:count]
+        if not hopeful and untried:
+            return sorted(untried, key=lambda c: (-self.chance(c), -min(self.margin_means(c)[0]), c.design.number))[:count]
+        front = [c for c in self.front() if not c.simulated]
+        near = sorted(untried, key=lambda c: (abs(c.design.cost - cost), c.design.number))
+        return list(dict.fromkeys([*front, *near]).keys())[:count] if untried else []
+
+    def simulate_best(self, chosen: list[Candidate]) -> None:
+        asks = [Ask("simulate", c.design.number, p) for c in chosen for p in self.points]
+        for ask, result in self.desk.gather(asks, f"simulating designs ({len(self.tried) + len(chosen)} of {self.budget})").items():
+            self.candidates[ask.design].best[ask.point] = result
+        self._ratios.clear()
+
+    # What screening says of a design that was not simulated ---------------------------------------------------------------------
+
+    def value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
+        """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been simulated."""
+        tasks = self.study.tasks
+        if candidate.simulated:
+            found = self.read(candidate.best[point], point, quantity)
+            return None if found is None else (found, 0.0)
+        if point not in candidate.screened or "down" in candidate.screened[point]:
+            return None
+        found = quantities.value(candidate.screened[point], quantity, tasks)
+        if found is None:
+            return None
+        if "bounds" not in candidate.screened[point]:  # a simulation already
+            return self.read(candidate.screened[point], point, quantity) or found, 0.0
+        mean, sd = self.bridge(candidate, point, quantity)
+        return found * math.exp(mean), sd
+
+    def read(self, result: Result, point: Point, quantity: str) -> float | None:
+        """From a simulation; a time is that of all operations, also when fewer were simulated."""
+        if "down" in result:
+            return None
+        found = quantities.value(result, quantity, self.study.tasks)
+        if found is not None and quantity == "seconds" and "bounds" not in result:
+            found /= self.desk.share(point.workload, self.study.scales[point.scale].ranks)
+        return found
+
+    def bridge(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float]:
+        """Mean and standard deviation of log(simulated / analytic) at this point, learnt from the designs that were simulated; those
+        that share more values with this one count for more."""
+        of_mean, between = _PRIOR[kind_of(quantity)]
+        key = (point, quantity)
+        if key not in self._ratios:
+            self._ratios[key] = self._simulated_over_analytic(point, quantity)
+        numbers, logs, choices = self._ratios[key]
+        if not len(numbers):
+            return 0.0, math.hypot(of_mean, between)
+        own = np.array(self.desk.designs.choice(candidate.design.number))
+        weights = 0.25 ** (choices != own).sum(axis=1) + 1e-3
+        prior = (between / of_mean) ** 2
+        total = weights.sum()
+        mean = float((weights * logs).sum() / (total + prior))
+        spread = float((weights * (logs - mean) ** 2).sum())
+        return mean, math.sqrt((spread + between**2) / (total + 1) + between**2 / (total + prior))
+
+    def _simulated_over_analytic(self, point: Point, quantity: str) -> tuple[Array, Array, NDArray[np.int64]]:
+        numbers, logs, choices = [], [], []
+        for one in self.tried:
+            if "down" in one.best[point] or "bounds" not in one.screened.get(point, {}):
+                continue
+            a, b = self.read(one.best[point], point, quantity), quantities.value(one.screened[point], quantity, self.study.tasks)
+            if a and b:
+                numbers.append(one.design.number)
+                logs.append(math.log(a / b))
+                choices.append(self.desk.designs.choice(one.design.number))
+        return np.array(numbers), np.array(logs), np.array(choices, dtype=np.int64)
+
+    def margin_means(self, candidate: Candidate) -> tuple[list[float], list[float]]:
+        """Margins by condition, and their standard deviations as far as they come from not having been simulated."""
+        means, sds = [], []
+        for level, point in self.conditions:
+            known = self.value(candidate, point, level.quantity)
+            means.append(DOWN if known is None else level.margin(known[0]))
+            sds.append(0.0 if known is None else known[1])
+        return means, sds
+
+    def chance(self, candidate: Candidate) -> float:
+        """At most this likely does a screened design keep all levels: that of its worst condition."""
+        means, sds = self.margin_means(candidate)
+        error = self.model_error(candidate)
+        return min((_NORMAL.cdf(m / max(math.sqrt(s * s + e * e + n * n + 1e-4), 1e-9)) for m, s, e, n in zip(means, sds, error.scale, error.noise, strict=True)), default=1.0)
+
+    def margins(self, results: dict[Point, Result]) -> list[float]:
+        """Of one simulation everywhere, by condition; a system that is down keeps nothing."""
+        return [DOWN if m is None else m for m in self.margins_of(results)]
+
+    def margins_of(self, results: dict[Point, Result]) -> list[float | None]:
+        """By condition; None where the results say nothing."""
+        found: list[float | None] = []
+        for level, point in self.conditions:
+            value = self.read(results[point], point, level.quantity) if point in results else None
+            found.append(None if value is None else level.margin(value))
+        return found
+
+    # Risk -----------------------------------------------------------------------------------------------------------------------
+
+    def model_error(self, candidate: Candidate) -> ModelError:
+        """Of the conditions, on the platform that the design starts from."""
+        reference = self.desk.variants.platform_of(candidate.design).reference
+        if reference not in self._errors:
+            self._errors[reference] = self.error_of(candidate, [(level.quantity, point) for level, point in self.conditions])
+        return self._errors[reference]
+
+    def error_of(self, candidate: Candidate, asked: list[tuple[str, Point]]) -> ModelError:
+        """What the platform's calibration found, grown with the distance beyond its scales; without one, what the study states."""
+        scale, degrees, noise, kinds = [], [], [], []
+        fitted = self.desk.variants.platform_of(candidate.design).fitted
+        for quantity, point in asked:
+            kind = kind_of(quantity)
+            kinds.append(kind)
+            if fitted:
+                from iocast.fitted import discrepancy_at
+
+                error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
+                scale.append(error)
+                degrees.append(freedom)
+                noise.append(fitted["noise"][kind])
+            else:
+                scale.append(self.study.model_error.get(kind, 0.0))
+                degrees.append(math.inf)
+                noise.append(0.0)
+        return ModelError(np.array(scale), np.array(degrees), np.array(noise), tuple(kinds))
+
+    @property
+    def is_random(self) -> bool:
+        """Whether replications differ in more than their random numbers."""
+        return bool(self.study.uncertainty) or any(p.draws for p in self.desk.platforms.values())
+
+    def settle(self) -> None:
+        """Adds replications until the decision no longer changes; a design that comes into play then is simulated too."""
+        self.replicate(self.tried, BATCH)
+        while True:
+            self.judge()
+            contenders = self.contenders()
+            fresh = self._missed()
+            if fresh:
+                self.simulate_best(fresh)
+                self.replicate(fresh, BATCH)
+                continue
+            self.stability = self._stability(contenders)
+            most = self.study.search.replications
+            short = [c for c in contenders if len(c.replications) < most]
+            if self.stability >= STABLE or not short:
+                return
+            self.replicate(short, min(most, min(len(c.replications) for c in short) + BATCH))
+
+    def replicate(self, candidates: list[Candidate], count: int) -> None:
+        asks = [
+            Ask("simulate", c.design.number, p, r)
+            for c in candidates
+            for r in range(len(c.replications) + 1, count + 1)
+            for p in self.points
+        ]
+        found = self.desk.gather(asks, f"replication {count} of the survivors")
+        for c in candidates:
+            for r in range(len(c.replications) + 1, count + 1):
+                c.replications.append({p: found[Ask("simulate", c.design.number, p, r)] for p in self.points})
+
+    def margin_table(self, candidate: Candidate) -> Array:
+        """[replications, conditions]"""
+        return np.array([self.margins(one) for one in candidate.replications])
+
+    def judge(self) -> None:
+        for c in self.tried:
+            samples = risk.predictive(self.margin_table(c), self.model_error(c))
+            c.probability, c.level_probabilities = risk.probabilities(samples)
+        for c in self.allowed:
+            if not c.simulated:
+                means, sds = self.margin_means(c)
+                error = self.model_error(c)
+                total = np.sqrt(np.array(sds) ** 2 + error.scale**2 + error.noise**2 + 1e-4)
+                c.level_probabilities = np.array([_NORMAL.cdf(m / s) for m, s in zip(means, total, strict=True)])
+                c.probability = float(min(c.level_probabilities, default=1.0))
+
+    def decision(self) -> Candidate | None:
+        """The cheapest simulated design that keeps all levels with the confidence asked for."""
+        return next(iter(sorted((c for c in self.tried if c.probability >= self.study.confidence), key=_order)), None)
+
+    def contenders(self) -> list[Candidate]:
+        """Simulated designs that cost no more than the decision; all, when there is none."""
+        best = self.decision()
+        return [c for c in self.tried if best is None or c.design.cost <= best.design.cost]
+
+    def _missed(self) -> list[Candidate]:
+        """Designs that screening thought too poor or too dear, but that would now be the decision if they held."""
+        best = self.decision()
+        cost = math.inf if best is None else best.design.cost
+        untried = [c for c in self.allowed if not c.simulated and c.design.cost <= cost and c.probability >= max(PLAUSIBLE, 0.5 * self.study.confidence)]
+        room = 2 * self.budget - len(self.tried)
+        return untried[: min(BATCH, max(room, 0))]
+
+    def _stability(self, contenders: list[Candidate]) -> float:
+        """Share of resampled replications that would have given the same decision."""
+        if not contenders:
+            return 1.0
+        ordered = sorted(contenders, key=_order)
+        table = np.array([risk.resampled(self.margin_table(c), self.model_error(c)) for c in ordered])
+        holds = table >= self.study.confidence
+        first = np.where(holds.any(axis=0), holds.argmax(axis=0), -1)
+        best = self.decision()
+        return float((first == (-1 if best is None else ordered.index(best))).mean())
+
+    # The front ------------------------------------------------------------------------------------------------------------------
+
+    def objectives(self, candidate: Candidate) -> tuple[float, float, float] | None:
+        """Cost, rate and tail at the largest scale in normal service: weighted geometric means over the workloads, the rate of all
+        operations, the worst operation's p99. None for a design that does not run."""
+        rate = tail = weights = 0.0
+        for workload in self.study.workloads.values():
+            scale = [s for s in self.study.scales if s in workload.scales][-1]
+            point = Point(NORMAL, workload.name, scale)
+            a, b = self.value(candidate, point, "rate"), self.value(candidate, point, "any.q99")
+            if a is None or b is None:
+                return None
+            rate += workload.weight * math.log(a[0])
+            tail += workload.weight * math.log(max(b[0], 1e-9))
+            weights += workload.weight
+        return candidate.design.cost, math.exp(rate / weights), math.exp(tail / weights)
+
+    def front(self) -> list[Candidate]:
+        """Designs that no other beats in cost, rate and tail at once, cheapest first."""
+        known = [(c, o) for c in self.allowed if (o := self.objectives(c)) is not None]
+        if not known:
+            return []
+        table = np.array([[o[0], -o[1], o[2]] for _, o in known])
+        # Two designs within 1 % of each other are not told apart.
+        logs = np.column_stack((table[:, 0], -np.round(np.log(-table[:, 1]) * 100), np.round(np.log(table[:, 2]) * 100)))
+        front = []
+        for i, (candidate, _) in enumerate(known):
+            better = (logs <= logs[i]).all(axis=1) & (logs < logs[i]).any(axis=1)
+            if not better.any():
+                front.append(candidate)
+        return front
+
+
+def _order(candidate: Candidate) -> tuple[float, float, int]:
+    return candidate.design.cost, -candidate.probability, candidate.design.number

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's answer in words that a board reads in a minute, each sentence made of the numbers beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from iocast import text
+from iocast.study.evaluate import OUTSIDE
+
+if TYPE_CHECKING:
+    from iocast.study.search import Search
+
+Json = dict[str, Any]
+FAR = 4.0
+"""Times the largest measured scale, from which an extrapolation is called far."""
+STALL_PERIODS = 3
+SHORT_STALL = 0.02
+"""Share of the time below which a stall is nothing to rates and medians."""
+SMALL_CHANGE = 2.5
+"""A limit that would have to give by more than this factor is no small concession."""
+_PARTS = {"wait": "waiting for a server", "service": "being served", "lock_wait": "waiting for a lock", "stall": "standing still in stalls"}
+
+
+def amount(quantity: str, value: float | None) -> str:
+    """A value with its unit, by the kind of quantity."""
+    what = quantity.rpartition(".")[2]
+    if value is None:
+        return "nothing"
+    if what == "rate":
+        return text.quantity("rate", value)
+    if what == "bandwidth":
+        unit, scale = next(((u, s) for u, s in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)) if value >= s), ("B/s", 1.0))
+        return f"{value / scale:.3g} {unit}"
+    return f"{100 * value:.0f} %" if what == "utilisation" else text.quantity("", value)
+
+
+def money(value: float, currency: str) -> str:
+    """Three digits are as many as a price forecast deserves to be read with; small amounts are exact."""
+    rounded = value if abs(value) < 1000 else float(f"{value:.3g}")
+    return f"{rounded:,.0f} {currency}".rstrip()
+
+
+def chance(probability: float) -> str:
+    if probability > 0.99:
+        return "more than 99 %"
+    return "less than 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+
+
+def quoted(name: str) -> str:
+    return f"\u201c{name}\u201d"
+
+
+def sentence(told: Json) -> str:
+    """The decision, its cost and its confidence."""
+    asked = f"{100 * told['confidence_asked']:g} %"
+    looked = [d for d in told["designs"] if d["basis"] != "beyond limits"]
+    count = len(told["levels"])
+    levels = {1: "its service level", 2: "both service levels"}.get(count, f"all {count} service levels")
+    if told["decision"]:
+        d = told["decision"]
+        cost = f" for {money(d['cost'], told['currency'])}" if any(x["cost"] for x in told["designs"]) else ""
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(told['confidence'])} confidence, {asked} was asked for."
+    miss = told["nearest_miss"]
+    return f"None of the {len(looked)} designs within the limits keeps {levels} with {asked} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}."
+
+
+def conclusions(told: Json) -> list[Json]:
+    """What a board asks next, as {about, text}."""
+    texts = {
+        "What it is": _what(told),
+        "Why not cheaper": _cheaper(told),
+        "Which levels decide": _levels(told),
+        "Where it ends": _ends(told),
+        "What would change it": _changes(told),
+        "What matters most": _matters(told),
+        "Measure before signing": _measure(told),
+        "How it was found": _found(told),
+    }
+    return [{"about": about, "text": words} for about, words in texts.items() if words]
+
+
+def _what(told: Json) -> str:
+    if not told["decision"]:
+        return ""
+    d = told["decision"]
+    values = ", ".join(f"{axis}: {value}" for axis, value in d["values"].items())
+    words = f"{values[0].upper()}{values[1:]}."
+    if d["cost"]:
+        running = d["cost"] - d["price"]
+        words += f" It costs {money(d['price'], told['currency'])} to buy"
+        words += f" and {money(running, told['currency'])} of electricity in {told['years']:g} years." if running else "."
+    if d["rate"]:
+        words += f" At the largest scale it serves {text.quantity('rate', d['rate'])}, and one operation in a hundred of the slowest kind takes longer than {text.quantity('', d['tail'])}."
+    return words
+
+
+def _cheaper(told: Json) -> str:
+    if told["nearest_miss"]:
+        words = [_needs(n) for n in told["nearest_miss"]["needed"] if not n["down"]]
+        return f"{quoted(told['nearest_miss']['name'])} would do with {' and '.join(words)}." if words else "No change of the limits alone would do."
+    if not told["decision"]:
+        return ""
+    designs = {d["id"]: d for d in told["designs"]}
+    found = []
+    for one in told["relaxations"][:2]:
+        saves = f"{quoted(one['name'])} would save {money(one['saves'], told['currency'])}, but keeps all levels with {chance(one['probability'])} only"
+        if all(max(n["needed"] / n["limit"], n["limit"] / n["needed"]) < SMALL_CHANGE for n in one["needed"]):
+            found.append(f"{saves}; it would do with {' and '.join(_needs(n) for n in one['needed'])}.")
+        else:
+            found.append(f"{saves}: {_misses(designs[one['design']])}")
+    if not found:
+        cheaper = [d for d in told["designs"] if d["cost"] < told["decision"]["cost"] and d["first_failing"]]
+        if not cheaper:
+            return "No design that may be built costs less."
+        return f"The next cheaper design, {quoted(cheaper[-1]['name'])}, does not: {_misses(cheaper[-1])}"
+    return " ".join(found)
+
+
+def _misses(design: Json) -> str:
+    failing = design["first_failing"]
+    value, limit = failing["value"], failing["limit"]
+    under = f" with {failing['under']}" if failing["under"] else ""
+    where = f"{failing['level'].partition(' with ')[0]}", f"at {failing['ranks']:,} clients{under}"
+    if value is not None and (value < limit) == failing["upper"]:  # it may go either way, and goes wrong too often
+        return f"{where[0]} is kept {where[1]} with {chance(failing['probability'])} only (best estimate {amount(failing['quantity'], value)}); {_because(failing)}"
+    told = "" if value is None else f" ({amount(failing['quantity'], value)})"
+    return f"{where[0]} is missed {where[1]}{told}; {_because(failing)}"
+
+
+def _needs(needed: Json) -> str:
+    return f"{_limit_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of {amount(needed['quantity'], needed['limit'])}"
+
+
+def _limit_name(needed: Json) -> str:
+    name = needed["level"]
+    for sign in ("<=", ">=", "<", ">"):
+        name = name.partition(f" {sign}")[0]
+    return name
+
+
+def _because(failing: Json) -> str:
+    why = failing["why"]
+    if why is None:
+        return "the analytic solver does not say where the time goes."
+    if why["part"] == "down":
+        return "nothing is left that could serve."
+    if why["part"] == "utilisation":
+        return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
+    if why["station"] == OUTSIDE:
+        return f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits and to the network."
+    if failing["value"] is not None and why["share"]:
+        return f"{100 * why['share']:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."
+    return f"the time goes to {why['station']}."
+
+
+def _levels(told: Json) -> str:
+    rows = sorted((r for r in told["levels"] if r["rules_out"]), key=lambda r: -r["rules_out"])
+    if not rows:
+        return "Every design within the limits keeps every level."
+    words = [f"{r['level']} rules out {100 * r['rules_out']:.0f} % of the designs" + (f" ({100 * r['alone']:.0f} % by itself alone)" if r["alone"] else "") for r in rows[:3]]
+    return "; ".join(words) + "."
+
+
+def _ends(told: Json) -> str:
+    reference = told["decision"] or (told["nearest_miss"] and {"id": told["nearest_miss"]["design"]})
+    if not reference:
+        return ""
+    d = next(d for d in told["designs"] if d["id"] == reference["id"])
+    end = d["breaks_at"]
+    if not end:
+        return ""
+    if end["ranks"] is None:
+        return f"No level is missed up to {end['beyond']:,} clients, as far as was looked; beyond the study's scales this is the analytic solver's word alone."
+    largest = told["scales"][-1]["ranks"]
+    times = end["ranks"] / largest
+    where = f"{times:.1f} times the largest scale of the study" if times > 1.05 else "within the scales of the study" if times < 0.95 else "the largest scale of the study itself"
+    return f"The best estimate is that it breaks at about {round_count(end['ranks']):,} clients, {where}, where {end['level']} is missed first."
+
+
+def round_count(count: int) -> int:
+    """Two digits are as many as the scale at which something breaks deserves."""
+    digits = max(0, len(str(count)) - 2)
+    return int(round(count, -digits))
+
+
+def _changes(told: Json) -> str:
+    words = []
+    if told["decision"]:
+        dearer = [d for d in told["designs"] if d["meets"] and d["id"] != told["decision"]["id"] and d["cost"] >= told["decision"]["cost"]]
+        if dearer:
+            gap = dearer[0]["cost"] - told["decision"]["cost"]
+            costs = f"costs {money(gap, told['currency'])} more: if prices move by that much, it is the cheaper choice" if gap else "costs the same"
+            words.append(f"{quoted(dearer[0]['name'])} also keeps all levels and {costs}.")
+        at = {o["confidence"]: o for o in told["other_confidences"]}
+        lower = next((at[c] for c in (0.5, 0.8) if c < told["confidence_asked"] and at[c]["design"] not in (None, told["decision"]["id"])), None)
+        if lower:
+            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])} for {money(lower['cost'], told['currency'])}.")
+        higher = next((at[c] for c in (0.95, 0.99) if c > told["confidence_asked"] and at[c]["design"] != told["decision"]["id"]), None)
+        if higher:
+            instead = f"{quoted(higher['name'])} for {money(higher['cost'], told['currency'])}" if higher["design"] else "none of the designs"
+            words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
+    turning = [u for u in told["sensitivity"]["uncertain"] if u["turns_at"]]
+    if turning:
+        u = min(turning, key=lambda u: abs(math.log(u["turns_at"])))
+        side = "kept" if told["nearest_miss"] else "missed"
+        words.append(f"If {u['name']} is {u['turns_at']:.2g} times what is thought, {u['level']} is {side}.")
+    return " ".join(words)
+
+
+def _matters(told: Json) -> str:
+    words = []
+    ranked = sorted(told["sensitivity"]["axes"], key=lambda a: -a["shares"]["worst margin"])
+    if ranked and ranked[0]["shares"]["worst margin"] > 0.05:
+        shares = ", then ".join(f"{quoted(a['axis'])} ({100 * a['shares']['worst margin']:.0f} %)" for a in ranked[:2] if a["shares"]["worst margin"] > 0.05)
+        words.append(f"Of the differences between designs in how well they keep their worst level, most come from {shares}.")
+    uncertain = told["sensitivity"]["uncertain"]
+    if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
+        u = uncertain[0]
+        words.append(f"Of what is uncertain, {u['name']} weighs most: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {_limit_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
+    return " ".join(words)
+
+
+def _measure(told: Json) -> str:
+    paying = [m for m in told["measurements"] if m["price"] is not None]
+    if paying:
+        best = paying[0]
+        if best["net"] > 0:
+            return f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], told['currency'])} and saves {money(best['value'], told['currency'])} on average, by choosing better with its result."
+        return f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs {money(best['price'], told['currency'])} and would save {money(best['value'], told['currency'])} on average."
+    known = [m for m in told["measurements"] if m["value"] > 0]
+    if known:
+        return f"Most would be gained by {known[0]['name']}: a measurement that tells it would be worth up to {money(known[0]['value'], told['currency'])}."
+    return "Nothing uncertain here could change the choice enough to be worth measuring." if told["measurements"] else ""
+
+
+def _found(told: Json) -> str:
+    s = told["search"]
+    words = f"Of {s['designs']:,} designs {s['within_limits']:,} within the limits were screened by the analytic solver"
+    if s["explored"] != "full factorial":
+        words = f"Of {s['designs']:,} designs {s['explored']} looked at {s['looked_at']:,}"
+    words += f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in {100 * told['stability']:.0f} % of resampled replications the decision is the same."
+    holdout = told["platform"].get("holdout") or {}
+    rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
+    if rate:
+        words += f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, and was wrong by {100 * rate['error']:+.0f} % in throughput."
+    return words
+
+
+def warnings(search: Search, told: Json) -> list[str]:
+    """Everything that must be known before the answer is believed."""
+    study, found = search.study, []
+    for platform in search.desk.platforms.values():
+        name = platform.reference.rpartition("/")[2]
+        if not platform.fitted:
+            error = "" if study.model_error else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
+            found.append(f"The platform {name} was never calibrated: its numbers are its author's{error}.")
+        else:
+            largest = max(platform.fitted["campaign"]["ranks"])
+            if study.largest.ranks > FAR * largest:
+                found.append(f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between.")
+            found += platform.fitted.get("notes", [])
+    if not search.is_random:
+        found.append("Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much.")
+    if told["stability"] < 0.95:
+        found.append(f"The decision is not settled: in {100 * (1 - told['stability']):.0f} % of resampled replications it would be another; allow more replications.")
+    placeholders = [p.name for p in study.parts.values() if "placeholder" in p.source.lower() or not p.source]
+    if placeholders:
+        found.append(f"Prices without a source, to be replaced by those of an offer: {', '.join(placeholders)}.")
+    shares = [(w["name"], w["simulated_share"]) for w in told["workloads"] if w["simulated_share"] < 1]
+    for name, share in shares:
+        found.append(f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer.")
+    found += _stall_warnings(search)
+    unscreened = [w["name"] for w in told["workloads"] if not w["screened"]]
+    if unscreened:
+        found.append(f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each.")
+    return list(dict.fromkeys(found))
+
+
+def _stall_warnings(search: Search) -> list[str]:
+    """Simulations shorter than a few periods of a stall know it badly."""
+    best = search.decision() or next(iter(search.tried), None)
+    if best is None:
+        return []
+    document = search.desk.variants.document(best.design, "", 0)
+    tails = any(level.kind in ("q99", "max") for level in search.desk.levels)
+    found = []
+    for name, stall in (document.get("stalls") or {}).items():
+        period, share = _seconds(stall.get("every")), _seconds(stall.get("length")) / max(_seconds(stall.get("every")), 1e-9)
+        if share < SHORT_STALL and not tails:
+            continue
+        for point in search.points:
+            result = best.best[point]
+            if "down" not in result and period and result["quantities"]["seconds"] < STALL_PERIODS * period:
+                found.append(f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, less than {STALL_PERIODS} periods of the stall {name}: give the workload more iterations.")
+                break
+    return found
+
+
+def _seconds(value: Any) -> float:
+    from iocast.study.documents import number
+
+    found = number(value)
+    return 0.0 if found is None else found[0] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0}.get(found[1], 1.0)
+
+
+def as_text(told: Json, most: int = 12) -> str:
+    """The answer for a terminal: the sentence, the likeliest and cheapest designs, then the rest in words."""
+    looked = [d for d in told["designs"] if d["basis"] != "beyond limits"]
+    decision = told["decision"]["id"] if told["decision"] else None
+    simulated = [d for d in looked if d["basis"] == "simulated"] or looked
+    rows = []
+    for d in simulated[:most]:
+        failing = d["first_failing"]
+        fails = "" if failing is None else f"{failing['level']} at {failing['ranks']:,} clients"
+        rows.append([
+            ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}", money(d["cost"], told["currency"]), chance(d["probability"]),
+            amount("rate", d["rate"]) if d["rate"] else "-", amount("", d["tail"]) if d["tail"] else "-", "*" if d["front"] else "", fails,
+        ])  # fmt: skip
+    lines = [told["headline"], "", text.table(["  design", "cost", "keeps all", "rate", "tail", "front", "fails first"], rows)]
+    if len(looked) > len(rows):
+        lines.append(f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv")
+    lines.append("")
+    lines += [f"{c['about']}: {c['text']}" for c in told["conclusions"]]
+    lines += [f"Beware: {w}" for w in told["warnings"]]
+    return "\n".join(lines)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the answer hangs on: the axes, what is uncertain, and what it would be worth to know it before buying.
+
+The expected value of information (Howard 1966; Raiffa & Schlaifer 1961): what a choice made with the knowledge costs less, on
+average, than the choice that is best without it. A choice costs its price, and the price of falling short when a level is missed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iocast.study import risk
+from iocast.study.desk import Ask
+from iocast.study.search import Candidate, Search
+from iocast.study.spec import MODEL
+
+Array = NDArray[np.float64]
+
+CONTENDERS = 8
+OUTER, INNER = 256, 512
+STEP = 1.0
+"""Standard deviations to either side over which an effect is taken."""
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Of one design: change of every margin with one standard deviation of what is uncertain, [names, conditions]."""
+
+    names: tuple[str, ...]
+    table: Array
+
+
+def slopes(search: Search, chosen: list[Candidate]) -> dict[int, Slopes]:
+    """By the analytic solver, whose answers have no noise, set right by a ridge regression over the replications: the solver's slope
+    counts as much as one replication."""
+    desk = search.desk
+    asks: dict[Any, Ask] = {}
+    uncertain = {c.design.number: desk.variants.uncertain(c.design) for c in chosen}
+    points = [p for p in search.points if desk.can_screen(p.workload)]
+    for c in chosen:
+        for name, sd in uncertain[c.design.number].items():
+            for side in (-1, 1):
+                factors = ((name, math.exp(side * STEP * sd)),)
+                for point in points:
+                    asks[c.design.number, name, side, point] = Ask("analytic", c.design.number, point, factors=factors)
+    found = desk.gather(asks.values(), "asking what the answer hangs on")
+    result = {}
+    for c in chosen:
+        names = tuple(uncertain[c.design.number])
+        table = np.zeros((len(names), len(search.conditions)))
+        for i, name in enumerate(names):
+            sides = [search.margins_of({p: found[asks[c.design.number, name, side, p]] for p in points}) for side in (1, -1)]
+            table[i] = [0.0 if up is None or down is None else (up - down) / 2 / STEP for up, down in zip(*sides, strict=True)]
+        scores = np.array([[desk.variants.scores(c.design, r + 1).get(name, 0.0) for name in names] for r in range(len(c.replications))])
+        if names and len(scores) > 1:
+            scores -= scores.mean(axis=0)
+            margins = search.margin_table(c)
+            unexplained = margins - margins.mean(axis=0) - scores @ table
+            table = table + np.linalg.solve(scores.T @ scores + np.eye(len(names)), scores.T @ unexplained)
+        result[c.design.number] = Slopes(names, table)
+    return result
+
+
+def contenders(search: Search) -> list[Candidate]:
+    """Designs that could be bought: the decision, what is cheaper with some chance, and what is dearer but safer."""
+    best = search.decision()
+    known = [c for c in search.tried if c.probability >= 0.01 or c is best]
+    known.sort(key=lambda c: (c.design.cost, c.design.number))
+    if best is None:
+        return sorted(known or search.tried, key=lambda c: -c.probability)[:CONTENDERS]
+    cheaper = [c for c in known if c.design.cost < best.design.cost][-CONTENDERS // 2 :]
+    dearer = [c for c in known if c is not best and c.design.cost >= best.design.cost and c.probability >= best.probability]
+    return [*cheaper, best, *dearer[: CONTENDERS - 1 - len(cheaper)]]
+
+
+def axes(search: Search) -> list[dict[str, Any]]:
+    """How much of the differences in rate, in tail and in the worst margin each axis explains by itself (first-order share of the
+    variance over all designs looked at), and what each of its values does on average."""
+    known = [(c, o) for c in search.allowed if (o := search.objectives(c)) is not None]
+    result: list[dict[str, Any]] = []
+    if len(known) < 2:
+        return result
+    choices = np.array([search.desk.designs.choice(c.design.number) for c, _ in known])
+    worst = np.array([min(search.margin_means(c)[0], default=0.0) for c, _ in known])
+    outcomes = {"rate": np.log([o[1] for _, o in known]), "tail": np.log([o[2] for _, o in known]), "worst margin": worst}
+    for index, axis in enumerate(search.study.axes):
+        here = choices[:, index]
+        shares, effects = {}, []
+        for name, values in outcomes.items():
+            total = float(values.var())
+            means = np.array([values[here == i].mean() if (here == i).any() else values.mean() for i in range(len(axis.values))])
+            shares[name] = float(((means[here] - values.mean()) ** 2).mean() / total) if total > 1e-12 else 0.0
+        for i, value in enumerate(axis.values):
+            of = here == i
+            if of.any():
+                cost = float(np.mean([c.design.cost for (c, _), chosen in zip(known, of, strict=True) if chosen]))
+                means = {name: float(math.exp(values[of].mean())) for name, values in outcomes.items() if name != "worst margin"}
+                effects.append({"value": value.name, "cost": cost, **means, "worst_margin": float(worst[of].mean())})
+        result.append({"axis": axis.name, "shares": shares, "values": effects})
+    return result
+
+
+def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[str, Any]]:
+    """What the tightest condition of a design does when something uncertain is one standard deviation up, most important first; and
+    the factor from which on that level is missed, all else being as thought."""
+    margins = np.array(search.margins(candidate.best))
+    index = int(np.argmin(margins))
+    level, point = search.conditions[index]
+    sds = search.desk.variants.uncertain(candidate.design)
+    result = []
+    for name, slope in zip(known.names, known.table[:, index], strict=True):
+        turns = None
+        if abs(slope) > 1e-6 and abs(z := -margins[index] / slope) <= 4:
+            turns = math.exp(z * sds[name])
+        result.append(
+            {
+                "name": name, "factor": math.exp(NormalDist().inv_cdf(0.95) * sds[name]), "effect": math.exp(-slope) if level.upper else math.exp(slope),
+                "level": level.name, "workload": point.workload, "scale": point.scale, "turns_at": turns,
+            }
+        )  # fmt: skip
+    return sorted(result, key=lambda r: -abs(math.log(r["effect"])))
+
+
+class Value:
+    """Samples of all contenders' margins, told apart by what they come from."""
+
+    def __init__(self, search: Search, chosen: list[Candidate], known: dict[int, Slopes]) -> None:
+        self.search, self.chosen = search, chosen
+        self.names = tuple(dict.fromkeys(n for c in chosen for n in known[c.design.number].names))
+        best = search.decision()
+        price = search.study.falling_short
+        self.falling_short = price if price is not None else max((best or chosen[0]).design.cost, 1.0)
+        self.costs = np.array([c.design.cost for c in chosen])
+        self.centres, self.slopes, self.rest, self.errors = [], [], [], []
+        for c in chosen:
+            table = search.margin_table(c)
+            slope = np.zeros((len(self.names), table.shape[1]))
+            for name, row in zip(known[c.design.number].names, known[c.design.number].table, strict=True):
+                slope[self.names.index(name)] = row
+            samples = risk.predictive(table, risk.ModelError.none(table.shape[1]), INNER)
+            residual = samples - samples.mean(axis=0)
+            # What the uncertain numbers explain is theirs; replications keep the rest.
+            explained = (slope**2).sum(axis=0) / np.maximum(residual.var(axis=0), 1e-12)
+            self.centres.append(table.mean(axis=0))
+            self.slopes.append(slope)
+            self.rest.append(residual * np.sqrt(np.maximum(1 - explained, 0.05)))
+            self.errors.append(search.model_error(c))
+        generator = np.random.Generator(np.random.Philox(key=7))
+        self._inner = generator.standard_normal((INNER, len(self.names)))
+        self._outer = generator.standard_normal((OUTER, len(self.names)))
+
+    def now(self) -> float:
+        """Expected cost of the best choice, knowing no more than now."""
+        return float(self._losses({}).mean(axis=0).min())
+
+    def of_knowing(self, told: dict[str, float]) -> float:
+        """What a choice costs less on average once these are known; `told`: the share of the standard deviation that stays unknown."""
+        if len(self.chosen) < 2:
+            return 0.0
+        losses = self._losses(told)
+        # The same samples with and without the knowledge, so that their noise is not taken for value.
+        return max(0.0, float(losses.mean(axis=0).min() - losses.min(axis=1).mean()))
+
+    def _losses(self, told: dict[str, float]) -> Array:
+        """[outer, designs]: expected cost given what is told in each outer sample."""
+        stays = np.array([told.get(name, 1.0) for name in self.names])
+        result = np.empty((OUTER, len(self.chosen)))
+        model = told.get(MODEL, 1.0)
+        for d in range(len(self.chosen)):
+            error = self.errors[d]
+            inner_error = error.samples(INNER, seed=3)
+            outer_error = error.samples(OUTER, seed=4)
+            unknown = self.centres[d] + self.rest[d] + (self._inner * stays) @ self.slopes[d] + model * inner_error
+            known = (self._outer * np.sqrt(1 - stays**2)) @ self.slopes[d] + math.sqrt(1 - model**2) * outer_error
+            kept = (unknown[None, :, :] + known[:, None, :] >= 0).all(axis=2).mean(axis=1)
+            result[:, d] = self.costs[d] + self.falling_short * (1 - kept)
+        return result
+
+
+def measurements(search: Search, value: Value) -> list[dict[str, Any]]:
+    """The study's measurements with what they are worth and cost, and what it would be worth to know each uncertain thing exactly."""
+    sds = search.desk.variants.uncertain(value.chosen[0].design)
+    result = []
+    for one in search.study.measurements:
+        left = math.log(one.leaves) / NormalDist().inv_cdf(0.95)
+        told = {name: min(1.0, left / sds[name]) if name in sds else 0.0 for name in one.tells}
+        worth = value.of_knowing(told)
+        result.append({"name": one.name, "tells": list(one.tells), "price": one.price, "value": worth, "net": worth - one.price, "exact": one.leaves == 1})
+    for name in (*value.names, MODEL):
+        if name == MODEL and not any(e.scale.any() for e in value.errors):
+            continue
+        worth = value.of_knowing({name: 0.0})
+        result.append({"name": f"knowing {name} exactly" if name != MODEL else "a model without error", "tells": [name], "price": None, "value": worth, "net": None, "exact": True})
+    return sorted(result, key=lambda r: -(r["net"] if r["net"] is not None else r["value"]))

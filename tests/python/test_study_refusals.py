@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Studies that ask for what is not there: one finished sentence with file and line, exit 2, nothing lost."""
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from study_inputs import SMALL, changed, write
+from test_refusals import refused
+
+from iocast.errors import InputError
+from iocast.study import run_study
+from iocast.study.workers import Workers
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+
+def axis(**edit: Any) -> dict[str, Any]:
+    return {"axis": {"as it is": {}, "other": {"edit": {k.replace("__", "."): v for k, v in edit.items()}}}}
+
+
+CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
+    ("an axis that names nothing", changed(axes=axis(stations__mdt__servers=2)), ("study.yaml:", "stations.mdt.servers", "stations.mds.servers")),
+    ("an unknown key", changed(levls=["p99(create) < 1 s"]), ("study.yaml:", "levls", "levels")),
+    ("an unknown part", changed(base={"chasis": 1}), ("study.yaml:", "chasis", "no price", "chassis")),
+    ("no parts at all", changed(parts=None), ("study.yaml:", "core", "no price", "parts")),
+    ("a part without a price", changed(parts={**SMALL["parts"], "core": {"watts": 3}}), ("study.yaml:", "parts.core", "'price' is missing")),
+    ("a level on an operation that is never done", changed(levels=["p99(readdir) < 1 s"]), ("readdir", "never does", "create")),
+    ("a level that is none", changed(levels=["create should be fast"]), ("study.yaml:", "no level", "p99(create) < 50 ms")),
+    ("an unknown statistic", changed(levels=["p98(create) < 50 ms"]), ("study.yaml:", "p98", "p99")),
+    ("an unknown unit", changed(levels=["p99(create) < 50 m/s"]), ("study.yaml:", "m/s", "ms")),
+    ("a rate from above", changed(levels=["rate(create) < 50k/s"]), ("study.yaml:", ">=")),
+    ("a response time from below", changed(levels=["p99(create) > 50 ms"]), ("study.yaml:", "<")),
+    ("an equality", changed(levels=["p99(create) = 50 ms"]), ("study.yaml:", "'='")),
+    ("contradicting levels", changed(levels=["p99(create) < 50 ms", "p99(create) < 20 ms"]), ("study.yaml:", "contradict")),
+    ("no level", changed(levels=[]), ("study.yaml:", "at least one service level")),
+    ("an unknown scale", changed(levels=[{"level": "p99(stat) < 1 s", "at": ["mny"]}]), ("study.yaml:", "mny", "Did you mean 'many'")),
+    ("an unknown scenario", changed(levels=[{"level": "p99(stat) < 1 s", "under": "rain"}]), ("study.yaml:", "rain")),
+    ("an unknown workload", changed(workloads={"mix": {"workload": "md-workbnch"}}), ("workloads.mix", "md-workbnch", "md-workbench")),
+    ("an unknown setting", changed(workloads={"mix": {"workload": "md-workbench", "settings": {"datsets": 1}}}), ("workloads.mix", "datsets", "datasets")),
+    ("an unknown phase", changed(workloads={"mix": {"workload": "md-workbench", "phase": "benchmrk"}}), ("workloads.mix", "benchmrk")),
+    ("an unknown platform", changed(platform="lustr"), ("study.yaml:", "lustr", "lustre")),
+    ("a platform file that is not there", changed(platform="nothing.yaml"), ("study.yaml:", "nothing.yaml")),
+    ("an unknown axis to exclude", changed(exclude=[{"sped": "fast"}]), ("study.yaml:", "sped", "speed")),
+    ("an unknown value to exclude", changed(exclude=[{"speed": "fats"}]), ("study.yaml:", "fats", "fast")),
+    ("an impossible confidence", changed(confidence=1.5), ("study.yaml:", "confidence", "1.5")),
+    ("nobody to serve", changed(scales={"none": {"nodes": 0, "ranks_per_node": 4}}), ("study.yaml:", "nodes", "0")),
+    ("half a node", changed(scales={"half": {"nodes": 0.5, "ranks_per_node": 4}}), ("study.yaml:", "nodes")),
+    ("a factor that is no number", changed(axes=axis(stations__mds__servers={"times": "two"})), ("study.yaml:", "'times'", "two")),
+    ("a sum of different units", changed(axes=axis(network__latency={"plus": "5GB/s"})), ("study.yaml:", "5GB/s")),
+    ("an uncertainty about nothing", changed(uncertainty={"x": {"paths": "demands.mak", "factor": 2, "source": "s"}}), ("study.yaml:", "demands.mak", "demands.make")),
+    ("an uncertainty without a source", changed(uncertainty={"x": {"paths": "demands.make", "factor": 2}}), ("study.yaml:", "'source' is missing")),
+    ("a measurement of nothing", changed(measurements={"m": {"tells": "service time", "price": 1}}), ("measurements.m", "service time", "service times")),
+    ("an edit that makes no platform", changed(axes=axis(stations__mds__discipline="lifo")), ("lifo",)),
+    ("a newer schema", changed(schema_version=2), ("study.yaml:1", "2")),
+    ("no axes", changed(axes={}), ("study.yaml:", "axes")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("study, words", [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_bad_studies(simulator: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, study: dict[str, Any], words: tuple[str, ...]) -> None:
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    with pytest.raises(InputError) as refusal, Workers(1) as workers:
+        run_study(write(tmp_path, study), tmp_path / "answer", workers, lambda *_: None, [])
+    message = str(refusal.value)
+    assert message.endswith(".") and "\n" not in message, message
+    for word in words:
+        assert word in message, (word, message)
+    assert not (tmp_path / "answer" / "study.json").exists()
+
+
+def test_a_refusal_is_a_sentence_and_exit_2(iocast: Iocast, tmp_path: Path) -> None:
+    refused(iocast("study", write(tmp_path, CASES[0][1]), "--out", tmp_path / "answer", "--workers", "1"), *CASES[0][2])
+
+
+def test_lines_are_those_of_the_file(iocast: Iocast, tmp_path: Path) -> None:
+    file = write(tmp_path, changed(levels=["p99(stat) < 8 ms", "p99(create) << 8 ms"]))
+    number = next(i for i, line in enumerate(file.read_text().splitlines(), start=1) if "<<" in line)
+    refused(iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{number}:")
+    twice = file.read_text() + "platform: mistral\n"
+    file.write_text(twice)
+    refused(iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{len(twice.splitlines())}:", "given twice")
+
+
+def test_limits_that_leave_nothing(iocast: Iocast, tmp_path: Path) -> None:
+    """Answered, not refused: what is too dear is part of the answer."""
+    done = iocast("study", write(tmp_path, changed(limits={"budget": 100})), "--out", tmp_path / "answer", "--workers", "1")
+    assert done.returncode == 2, done.stderr
+    assert "budget" in done.stderr and "6,000" in done.stderr
+
+
+def test_directories_and_files_of_others_are_left_alone(iocast: Iocast, tmp_path: Path) -> None:
+    file = write(tmp_path / "s", SMALL)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("kept")
+    refused(iocast("study", file, "--out", tmp_path / "full"), "no directory of a study")
+    assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine"]
+    refused(iocast("study", tmp_path / "none.yaml", "--out", tmp_path / "a"), "none.yaml", "can't be read")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "evaluations.sqlite").write_text("this is no database, it is a long enough text to be read as one " * 9)
+    refused(iocast("study", file, "--out", tmp_path / "broken"), "evaluations.sqlite", "Remove it")
+    refused(iocast("study", file, "--out", tmp_path / "a", "--slurm", "--scheduler", "tcp://h:1"), "--scheduler")
+
+
+def test_compare_refuses_what_it_can_not_set_side_by_side(iocast: Iocast, tmp_path: Path) -> None:
+    refused(iocast("compare", tmp_path, tmp_path), "nothing that can be compared")
+    (tmp_path / "a.yaml").write_text("schema_version: 1\nextends: lustre\n")
+    refused(iocast("compare", tmp_path / "a.yaml", tmp_path / "a.yaml"), "--study")
+    refused(iocast("compare", tmp_path / "a.yaml", tmp_path / "b.yaml", "--study", write(tmp_path, SMALL)), "b.yaml")

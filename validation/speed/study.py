@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How fast studies are, beside the targets: 200 designs at 3 scales screened in under 30 s on two cores, the whole study with simulation of the
+surviving tenth in under 5 minutes, an edited price in under 2 s; efficiency of workers; a lost worker; a million clients.
+
+    validation/speed/study.py [--only screening,whole,price,workers,lost,million] [--json]
+
+Needs a quiet machine; exit status 4 when a target is missed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+STUDY: dict[str, Any] = {
+    "schema_version": 1,
+    "title": "speed",
+    "platform": "lustre",
+    "workloads": {"mix": {"workload": "md-workbench", "settings": {"datasets": 10, "objects": 20, "iterations": 20}}},
+    "scales": {"a": {"nodes": 10, "ranks_per_node": 10}, "b": {"nodes": 30, "ranks_per_node": 10}, "c": {"nodes": 100, "ranks_per_node": 10}},
+    "axes": {
+        "servers": {"path": "stations.mds.count", "values": [1, 2, 3, 4, 8], "part": "server"},
+        "cores": {
+            name: {"edit": {"stations.mds.servers": n}, "parts": {"core": n}} for name, n in (("8", 8), ("16", 16), ("32", 32), ("64", 64))
+        },
+        "speed": {"path": "stations.mds.speed", "values": [1, 1.2, 1.5, 1.8, 2.1], "part": "fast"},
+        "target": {"disk": {}, "flash": {"edit": {"stalls.commit.length": {"times": 0.1}}, "parts": {"flash": 1}}},
+    },
+    "parts": {n: {"price": p, "source": "made up"} for n, p in (("server", 9000), ("core", 400), ("fast", 7000), ("flash", 8000))},
+    "levels": ["rate(create) >= 70k/s", "p99(create) < 30 ms"],
+    "uncertainty": {"service times": {"paths": ["demands.make", "demands.getattr", "demands.open", "demands.remove"], "factor": 1.2, "source": "made up"}},
+}  # fmt: skip
+
+
+def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[str, Any], str]:
+    """Seconds of wall time, the answer, and what was said on standard error."""
+    file = out.parent / f"{out.name}.yaml"
+    file.write_text(yaml.safe_dump(study, sort_keys=False))
+    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(out), "--json", *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    began = time.monotonic()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - began
+    if done.returncode not in (0, 4):
+        raise SystemExit(done.stderr)
+    return seconds, json.loads(done.stdout), done.stderr
+
+
+def screening(scratch: Path) -> dict[str, Any]:
+    """All designs through the analytic solver, nothing else, by the workers that a study has."""
+    from iocast.study.desk import Ask, Desk
+    from iocast.study.spec import read_study
+    from iocast.study.store import Store
+    from iocast.study.workers import Workers
+
+    file = scratch / "screening.yaml"
+    file.write_text(yaml.safe_dump(STUDY, sort_keys=False))
+    began = time.monotonic()
+    with Store(scratch / "screening.sqlite") as store, Workers() as workers:
+        desk = Desk(read_study(file), store, workers, lambda *_: None)
+        asks = [Ask("analytic", d.number, p) for d in desk.designs.all() for p in desk.points()]
+        found = desk.gather(asks, "")
+    seconds = time.monotonic() - began
+    assert len(found) == 600 and all("bounds" in r for r in found.values())
+    return {"what": "200 designs x 3 scales screened", "seconds": seconds, "target": 30}
+
+
+def whole(scratch: Path) -> dict[str, Any]:
+    seconds, told, _ = run(STUDY, scratch / "whole")
+    assert told["search"]["looked_at"] == 200 and told["search"]["simulated"] >= 20, told["search"]
+    return {"what": f"the whole study, {told['search']['simulated']} designs simulated, {told['search']['computed']} evaluations", "seconds": seconds, "target": 300}
+
+
+def price(scratch: Path) -> dict[str, Any]:
+    """After `whole`."""
+    edited = {**STUDY, "parts": {**STUDY["parts"], "core": {"price": 401, "source": "made up"}}}
+    seconds, told, _ = run(edited, scratch / "whole")
+    return {"what": f"an edited price, {told['search']['computed']} evaluations computed", "seconds": seconds, "target": 2}
+
+
+def workers(scratch: Path) -> list[dict[str, Any]]:
+    """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers; efficiency counts no more workers than there are cores. One
+    is a Dask worker too, so that what is compared is the number."""
+    from iocast.study.desk import Ask, Desk
+    from iocast.study.spec import read_study
+    from iocast.study.store import Store
+    from iocast.study.workers import Workers
+
+    file = scratch / "workers.yaml"
+    file.write_text(yaml.safe_dump({**STUDY, "most_operations": 400_000}, sort_keys=False))
+    cores, told, alone, answers = len(os.sched_getaffinity(0)), [], 0.0, []
+    for count in (1, 2, 4):
+        with Store(scratch / f"workers-{count}.sqlite") as store, Workers(count, always_dask=True) as crew:
+            desk = Desk(read_study(file), store, crew, lambda *_: None)
+            point = desk.points()[-1]
+            desk.gather([Ask("simulate", n, point, 99) for n in range(1, count + 1)], "")  # the workers are up
+            began = time.monotonic()
+            answers.append(desk.gather([Ask("simulate", n, point) for n in range(1, 41)], ""))
+            seconds = time.monotonic() - began
+        alone = alone or seconds
+        efficiency = alone / seconds / min(count, cores)
+        told.append({"what": f"{count} workers on {cores} cores, 40 simulations", "seconds": seconds, "efficiency": efficiency, "least_efficiency": 0.9})
+    assert answers[0] == answers[1] == answers[2], "another number of workers gave another answer"
+    return told
+
+
+def million(scratch: Path) -> dict[str, Any]:
+    study = {
+        **STUDY,
+        "workloads": {"mix": {"workload": "md-workbench", "settings": {"datasets": 1, "objects": 2, "iterations": 2}}},
+        "scales": {"small": {"nodes": 10, "ranks_per_node": 100}, "a million": {"nodes": 10_000, "ranks_per_node": 100}},
+        "axes": {"servers": {"path": "stations.mds.count", "values": [64, 256], "part": "server"}},
+        "levels": ["p99(stat) < 10 s"],
+        "most_operations": 8_000_000,
+        "uncertainty": {},
+        "search": {"replications": 4, "simulate": 1},
+    }
+    study["search"]["replications"] = 4
+    seconds, told, _ = run(study, scratch / "million")
+    row = next(r for r in told["curves"] if r["scale"] == "a million" and r["quantity"] == "rate")
+    return {"what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {told['search']['computed']} evaluations", "seconds": seconds, "target": None}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="screening,whole,price,workers,million")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="iocast-speed-") as scratch:
+        for name in given.only.split(","):
+            found = {"screening": screening, "whole": whole, "price": price, "workers": workers, "million": million}[name](Path(scratch))
+            results += found if isinstance(found, list) else [found]
+    missed = False
+    for r in results:
+        late = r.get("target") is not None and r["seconds"] > r["target"]
+        poor = "efficiency" in r and r["efficiency"] < r["least_efficiency"]
+        missed |= late or poor
+        if not given.json:
+            beside = f"target {r['target']} s" if r.get("target") else f"efficiency {r['efficiency']:.2f}" if "efficiency" in r else ""
+            print(f"{r['what']}: {r['seconds']:.1f} s  {beside}{'  MISSED' if late or poor else ''}")
+    if given.json:
+        print(json.dumps({"results": results, "missed": missed}))
+    sys.exit(4 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
