@@ -88,6 +88,8 @@ def comparisons(sources: Sources) -> list[Comparison]:
         for platform in sources.fitted:
             held = platform["fitted"].get("holdout") or {}
             found += _held_out(held, float(platform["fitted"].get("level", 0.9)))
+    if not found and sources.study is not None:
+        found += _held_out(sources.study["platform"].get("holdout") or {}, 0.9)
     if not any(c.role == "check" for c in found):
         found += _matched(sources)
     return sorted(found, key=lambda c: (c.role != "check", -c.ranks, c.waiting_factor))

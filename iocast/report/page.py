@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
 import tempfile
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,12 +20,14 @@ import vl_convert
 from markupsafe import Markup
 
 from iocast.errors import InputError, RunError
+from iocast.files import write_bytes, write_text
 from iocast.report import provenance, story, tables
 from iocast.report.figures import Drawing, Figure, all_figures
-from iocast.report.figures.style import Mark
+from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
 
 HERE = Path(__file__).parent
+WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
 DIGITS = 7  # significant digits of numbers in the page and its JSON
 
 
@@ -45,7 +50,43 @@ def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> N
     _write(out, json.dumps(numbers, indent=1, allow_nan=False) + "\n")
 
 
+def write_figures(sources: list[Path], out: Path) -> list[Path]:
+    """Write every panel of the report's figures as PDF and PNG into the directory `out`; returns the files."""
+    read = read_sources(sources)
+    numbers, drawings = _numbers(read, _title(read))
+    files = []
+    for figure, drawing in drawings:
+        for i, panel in enumerate(drawing.panels if drawing else ()):
+            chart = panel.chart.to_dict(validate=False) | {"width": WIDE if panel.wide else NARROW, "title": panel.title}
+            chart["datasets"] = {**chart.get("datasets", {}), ROWS: numbers["figures"][figure.name]["rows"]}
+            version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
+            for suffix, convert in (("pdf", vl_convert.vegalite_to_pdf), ("png", partial(vl_convert.vegalite_to_png, scale=2))):
+                files.append(out / f"{figure.name}-{i}.{suffix}")
+                write_bytes(files[-1], convert(chart, vl_version=version))
+    return files
+
+
+def write_data(sources: list[Path], out: Path) -> list[Path]:
+    """Write every number of the report into the directory `out`: one JSON file with all, and a CSV file for each table and figure."""
+    read = read_sources(sources)
+    numbers, _ = _numbers(read, _title(read))
+    files = [out / "report.json"]
+    write_text(files[0], json.dumps(numbers, indent=1, allow_nan=False) + "\n")
+    for kind in ("tables", "figures"):
+        for name, content in numbers[kind].items():
+            columns = list(dict.fromkeys(key for row in content["rows"] for key in row))
+            text = io.StringIO()
+            writer = csv.DictWriter(text, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(content["rows"])
+            files.append(out / f"{kind[:-1]}-{name}.csv")
+            write_text(files[-1], text.getvalue())
+    return files
+
+
 def _title(read: Sources) -> str:
+    if read.study:
+        return str(read.study["title"])
     names = [r.workload for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
     if not names:
         asked = [f.get("workload") for f in read.forecasts]
@@ -62,7 +103,9 @@ def _numbers(read: Sources, title: str) -> tuple[dict[str, Any], list[tuple[Figu
     for figure in all_figures():
         rows = figure.data(read)
         if not rows:
-            drawings.append((figure, None))
+            # A study alone says nothing of runs, and runs say nothing of designs.
+            if figure.of_study == (read.study is not None) and (figure.of_study or read.study is None):
+                drawings.append((figure, None))
             continue
         figures[figure.name] = {"title": figure.title, "rows": plain(rows)}
         drawings.append((figure, figure.draw(figures[figure.name]["rows"])))

@@ -23,7 +23,7 @@ class Provenance:
 
 
 def collect(sources: Sources) -> Provenance:
-    parts = []
+    parts = _study(sources.study) if sources.study else []
     focus = evidence.focus_runs(sources)
     if focus:
         workload = focus[0].document.get("workload", {})
@@ -51,8 +51,57 @@ def collect(sources: Sources) -> Provenance:
         parts.append(("Validation", [("criterion", c) for c in dict.fromkeys(criteria)]))
     parts.append(("Versions", _versions(sources)))
     commands = [command for r in sources.runs if (command := _command(r.document.get("command")))]
-    commands += [command for d in sources.forecasts + sources.validations if (command := _command(d.get("command")))]
+    studies = [sources.study] if sources.study else []
+    commands += [command for d in sources.forecasts + sources.validations + studies if (command := _command(d.get("command")))]
     return Provenance([(h, e) for h, e in parts if e], list(dict.fromkeys(commands)), sources.files)
+
+
+def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What the study assumes, each with the source that it names."""
+    asked = study["study"]
+    parts = [("Question", _flat({"asked": study["question"], "platform": asked.get("platform"), "confidence": study["confidence_asked"]}))]
+    parts.append((f"Platform {study['platform']['name']}", _flat({k: study["platform"].get(k) for k in ("description", "source", "calibrated", "fitted_ranks")})))
+    prices = [
+        (name, f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}")
+        for name, part in (asked.get("parts") or {}).items()
+    ]
+    parts.append(("Prices", prices + _flat(asked.get("running") or {}, "running") + _flat(asked.get("limits") or {}, "limit")))
+    parts.append(("In every design", _flat(asked.get("base") or {})))
+    unknown = [
+        (name, f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: {one.get('source')}")
+        for name, one in (asked.get("uncertainty") or {}).items()
+    ]
+    parts.append(("What is uncertain", unknown + _flat(asked.get("model_error") or {}, "model error")))
+    for workload in study["workloads"]:
+        parts.append((f"Workload {workload['name']}", _flat({k: workload[k] for k in ("workload", "phase", "weight", "settings", "operations")})))
+    for axis, values in (asked.get("axes") or {}).items():
+        entries = [(str(name), _value(value)) for name, value in values.items()] if "path" not in values else _flat(values)
+        parts.append((f"Axis {axis}", entries))
+    for name, scenario in (asked.get("scenarios") or {}).items():
+        parts.append((f"When {name}", [("edit", _value(scenario))]))
+    parts.append(("Tasks", [(name, ", ".join(f"{n} x {op}" for op, n in task.items())) for name, task in (asked.get("tasks") or {}).items()]))
+    programs = study.get("programs") or {}
+    parts.append(("Search", _flat(study["search"]) + _flat(programs, "program")))
+    return parts
+
+
+def _as_list(value: Any) -> list[str]:
+    return [str(v) for v in value] if isinstance(value, list) else [str(value)]
+
+
+def _value(value: Any) -> str:
+    """An axis value or a scenario on one line: its edits and its note."""
+    if not isinstance(value, dict):
+        return str(value)
+    words = []
+    for path, to in (value.get("edit") or {}).items():
+        words.append(f"{path} {next(iter(to))} {next(iter(to.values()))}" if isinstance(to, dict) and "law" not in to else f"{path} = {to}")
+    if value.get("add"):
+        words.append("adds " + ", ".join(f"{kind} {', '.join(map(str, piece))}" for kind, piece in value["add"].items() if isinstance(piece, dict)))
+    if value.get("platform"):
+        words.append(f"platform {value['platform']}")
+    words += [str(value["note"])] if value.get("note") else []
+    return "; ".join(words) or "as the platform has it"
 
 
 def _places(sources: Sources) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -98,6 +147,8 @@ def _versions(sources: Sources) -> list[tuple[str, str]]:
         text = ", ".join(map(str, list(dict.fromkeys(seeds))[:LONGEST_LIST]))
         found["seeds"] = text
     found["Python"] = platform.python_version()
+    if sources.study:
+        found["iocast-sim"] = str((sources.study.get("programs") or {}).get("version", ""))
     for package in ("altair", "vl-convert-python", "hdrhistogram"):
         found[package] = metadata.version(package)
     return list(found.items())

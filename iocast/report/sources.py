@@ -26,7 +26,8 @@ from iocast.errors import InputError
 SCHEMA_VERSION = 1
 ALLOWED = (
     "A report is made of run directories (with run.json), campaign directories (with campaign.json), "
-    "forecasts and validations (JSON with that kind) and fitted platforms (YAML with a part fitted)."
+    "forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted) "
+    "and one study (a directory or JSON that iocast study wrote)."
 )
 LONGEST = 3600 * 10**9  # ns, the largest latency that a histogram here can hold
 
@@ -143,6 +144,7 @@ class Sources:
     forecasts: list[dict[str, Any]] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
+    study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
 
 
@@ -169,13 +171,15 @@ def _read(path: Path, sources: Sources) -> None:
     if path.is_dir():
         if (path / "campaign.json").is_file():
             _read_campaign(path, sources)
+        elif (path / "study.json").is_file():
+            _read(path / "study.json", sources)
         elif (path / "run.json").is_file():
             run = _run(path)
             sources.runs.append(run)
             sources.given_runs.append(run)
             _note(sources, "run", path / "run.json", path.name)
         else:
-            raise InputError(f"{path} is a directory without run.json or campaign.json. {ALLOWED}")
+            raise InputError(f"{path} is a directory without run.json or campaign.json or study.json. {ALLOWED}")
         return
     document = _document(path)
     kind = document.get("kind")
@@ -187,6 +191,12 @@ def _read(path: Path, sources: Sources) -> None:
         if not isinstance(document.get("points"), list):
             raise InputError(f"{path} is a validation without points; write it again with iocast validate.")
         sources.validations.append(document)
+    elif kind == "study":
+        if not isinstance(document.get("designs"), list) or "headline" not in document:
+            raise InputError(f"{path} is a study without designs or headline; write it again with iocast study.")
+        if sources.study is not None:
+            raise InputError(f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each other.")
+        sources.study = document
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
         document.setdefault("name", path.stem)

@@ -13,6 +13,7 @@ from typing import Any
 from iocast.report import evidence, units
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
+from iocast.study import words
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
@@ -37,6 +38,43 @@ class Story:
 
 
 def tell(sources: Sources) -> Story:
+    measured = _tell_measured(sources)
+    return measured if sources.study is None else _tell_study(sources, sources.study, measured)
+
+
+def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Story:
+    """A study's decision comes before everything; what was measured and forecast stands behind it as its record."""
+    decision = study["decision"]
+    cards = []
+    shown = decision or next((d for d in study["designs"] if d["id"] == (study["nearest_miss"] or {}).get("design")), None)
+    if shown is not None:
+        what = "cost of the decision" if decision else "cost of the nearest miss"
+        probability = study["confidence"] if decision else shown["probability"]
+        if any(d["cost"] for d in study["designs"]):
+            bought = f"{units.money(shown['price'])} to buy"
+            running = f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years" if shown["cost"] > shown["price"] else ""
+            cards.append(Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running))
+        asked = f"{100 * study['confidence_asked']:g}{units.SPACE}% was asked for"
+        cards.append(Card("chance that all levels are kept", units.chance(probability), asked))
+        if shown["rate"]:
+            largest = units.ranks(study["scales"][-1]["ranks"]).replace("rank", "client")
+            cards.append(Card(f"rate at {largest}", units.rate(shown["rate"]), f"one operation in a hundred takes longer than {units.seconds(shown['tail'])}"))
+        ends = next(d for d in study["designs"] if d["id"] in (shown.get("id"), None))["breaks_at"]
+        if ends:
+            value = units.count(words.round_count(ends["ranks"])) if ends["ranks"] is not None else f"> {units.count(ends['beyond'])}"
+            cards.append(Card("clients at which it breaks", value, f"first: {ends['level']}" if ends["level"] else "no level missed as far as was looked"))
+    paragraphs = [(c["about"], c["text"]) for c in study["conclusions"]]
+    record = dict(measured.paragraphs)
+    paragraphs += [(about, record[about]) for about in ("Measured", "Forecast", "How wrong it was", "Simple rules") if about in record]
+    told = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
+    return Story(study["headline"], paragraphs, cards, told, measured.summary | {"study": _study_summary(study)})
+
+
+def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
+    return {key: study[key] for key in ("title", "decision", "confidence", "confidence_asked", "stability", "currency", "front", "nearest_miss", "search")}
+
+
+def _tell_measured(sources: Sources) -> Story:
     compared = evidence.comparisons(sources)
     checked = [c for c in compared if c.role == "check"]
     told = checked or compared

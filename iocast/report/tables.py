@@ -3,74 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from iocast.report import evidence, units
+from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Sources
+from iocast.report.table import Column, Table
 from iocast.utilisation import bounds
-
-WRITERS = {
-    "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
-    "factor": units.factor, "plain": "{:g}".format,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    """`kind` says how a value is written: text, count, seconds, rate, error, share, factor, number (three digits), plain,
-    yesno, or quantity (a rate or seconds, by the row's `quantity`). With `to` the cell is an interval, from this key's value
-    to that key's."""
-
-    key: str
-    title: str
-    kind: str = "text"
-    to: str | None = None
-
-    def text(self, row: dict[str, Any]) -> str:
-        value = row.get(self.key)
-        if self.to is None:
-            return self._one(row, value)
-        end = row.get(self.to)
-        if value is None or end is None:
-            return units.NOTHING
-        return units.span(self._one(row, value), self._one(row, end))
-
-    def _one(self, row: dict[str, Any], value: Any) -> str:
-        if value is None or value == "":
-            return units.NOTHING
-        if self.kind == "quantity":
-            return units.quantity(row["quantity"], value)
-        if self.kind == "number":
-            return units.digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-        if self.kind == "yesno":
-            return "yes" if value else "NO"
-        return WRITERS[self.kind](value) if self.kind in WRITERS else str(value)
-
-    @property
-    def is_number(self) -> bool:
-        return self.kind not in ("text", "yesno")
-
-
-@dataclass(frozen=True)
-class Table:
-    name: str
-    title: str
-    note: str
-    columns: list[Column]
-    rows: list[dict[str, Any]]
-    folded: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        keys = [key for c in self.columns for key in (c.key, c.to) if key]
-        return {"title": self.title, "rows": [{key: row.get(key) for key in keys} for row in self.rows]}
 
 
 def all_tables(sources: Sources) -> list[Table]:
     """Every table with at least one row, in reading order."""
     compared = evidence.comparisons(sources)
     made = [
+        *study_tables.all_tables(sources),
         _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),
         _forecasts(sources),
         _limits(sources),

@@ -74,8 +74,30 @@ def factor(value: float | None) -> str:
 
 
 def quantity(name: str, value: float | None) -> str:
-    """A value of the quantity `rate` or `<operation>.<quantile>`."""
-    return rate(value) if name == "rate" else seconds(value)
+    """A value of a quantity: `rate`, `<operation>.<quantile>`, `read.bandwidth`, `<station>.utilisation`, `seconds`, ..."""
+    what = name.rpartition(".")[2]
+    if what == "bandwidth":
+        return bandwidth(value)
+    return share(value) if what == "utilisation" else rate(value) if what == "rate" else seconds(value)
+
+
+def bandwidth(value: float | None) -> str:
+    """12.3 GB/s."""
+    return NOTHING if value is None else _scaled(value, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")])
+
+
+def chance(value: float | None) -> str:
+    """A probability, never more certain than an estimate of one can be."""
+    if value is None:
+        return NOTHING
+    if value > 0.99:
+        return f"more than 99{SPACE}%"
+    return f"less than 1{SPACE}%" if value < 0.01 else share(value)
+
+
+def money(value: float | None) -> str:
+    """Whole units of the currency, which a heading names."""
+    return NOTHING if value is None else f"{value:,.0f}".replace("-", MINUS)
 
 
 def span(low: str, high: str) -> str:

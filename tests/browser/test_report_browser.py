@@ -125,23 +125,35 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
+def pages(tmp_path_factory):
+    """A page on measurements and forecasts, and one on a study."""
     directory = tmp_path_factory.mktemp("report")
     inputs = report_inputs.build(directory / "inputs", scales=(64, 256))
     write_report(inputs.all, directory / "report.html")
-    return directory / "report.html"
+    write_report([inputs.study], directory / "study.html")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def report(pages):
+    return pages / "report.html"
+
+
+@pytest.fixture(scope="module", params=["report", "study"])
+def page(pages, request):
+    return pages / f"{request.param}.html"
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_page_draws_offline_without_a_request_or_an_error(browser, report, size, tmp_path):
-    browser.open(report, SIZES[size])
+def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, tmp_path):
+    browser.open(page, SIZES[size])
     charts = browser.evaluate("document.querySelectorAll('.chart').length")
     assert browser.evaluate("document.body.dataset.failed || ''") == ""
-    assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 15
+    assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 9
     assert browser.evaluate("[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg text'))")
     asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
     outside = [url for url in asked if not url.startswith("data:")]
-    assert outside == [report.as_uri()], "nothing but the page itself is loaded"
+    assert outside == [page.as_uri()], "nothing but the page itself is loaded"
     said = [
         e["params"]
         for e in browser.events
@@ -153,8 +165,8 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, report, size,
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_nothing_is_wider_than_the_page(browser, report, size):
-    browser.open(report, SIZES[size])
+def test_nothing_is_wider_than_the_page(browser, page, size):
+    browser.open(page, SIZES[size])
     width = SIZES[size][0]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     wide = browser.evaluate(
@@ -175,38 +187,37 @@ OVERLAPS = """
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_labels_of_axes_do_not_overlap(browser, report, size):
-    browser.open(report, SIZES[size])
+def test_labels_of_axes_do_not_overlap(browser, page, size):
+    browser.open(page, SIZES[size])
     assert browser.evaluate("document.querySelectorAll('.role-axis-label text').length") > 50
     assert browser.evaluate(OVERLAPS) == []
 
 
-def column(browser, key: str) -> list[float]:
-    values = browser.evaluate(f"[...document.querySelectorAll('#table-checked td[data-key=\"{key}\"]')].map(c => c.dataset.value)")
+def column(browser, table: str, key: str) -> list[float]:
+    values = browser.evaluate(f"[...document.querySelectorAll('#table-{table} td[data-key=\"{key}\"]')].map(c => c.dataset.value)")
     return [float(v) for v in values]
 
 
-def test_tables_sort_by_click_and_by_keyboard(browser, report):
-    browser.open(report, SIZES["desk"])
-    before = column(browser, "error")
-    head = "[...document.querySelectorAll('#table-checked th button')].find(b => b.textContent === 'error')"
+@pytest.mark.parametrize("name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")])
+def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, title):
+    browser.open(pages / f"{name}.html", SIZES["desk"])
+    before = column(browser, table, key)
+    head = f"[...document.querySelectorAll('#table-{table} th button')].find(b => b.textContent === '{title}')"
     browser.evaluate(f"{head}.click()")
-    assert column(browser, "error") == sorted(before) != before
+    assert column(browser, table, key) == sorted(before) != before
     assert browser.evaluate(f"{head}.closest('th').getAttribute('aria-sort')") == "ascending"
     browser.evaluate(f"{head}.focus()")
     browser.press("Enter", 13, "\r")
-    assert column(browser, "error") == sorted(before, reverse=True)
+    assert column(browser, table, key) == sorted(before, reverse=True)
     assert browser.evaluate(f"{head}.closest('th').getAttribute('aria-sort')") == "descending"
 
 
-def test_hover_tells_the_number_of_the_json(browser, report):
-    browser.open(report, SIZES["desk"])
-    numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
-    row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
-    browser.evaluate("document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('beside-0').scrollIntoView()")
+def hovered(browser, chart: str, colour: str) -> str:
+    """What the tooltip of the chart's only mark of this colour says."""
+    browser.evaluate(f"document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('{chart}').scrollIntoView()")
     dot = browser.evaluate(
-        "(() => { const marks = [...document.querySelectorAll('#beside-0 .mark-symbol path')]"
-        ".filter(p => p.getAttribute('fill') === '#0072B2');"
+        f"(() => {{ const marks = [...document.querySelectorAll('#{chart} .mark-symbol path')]"
+        f".filter(p => p.getAttribute('fill') === '{colour}');"
         "const b = marks[0].getBoundingClientRect(); return [marks.length, b.x + b.width / 2, b.y + b.height / 2]; })()"
     )
     assert dot[0] == 1
@@ -217,9 +228,28 @@ def test_hover_tells_the_number_of_the_json(browser, report):
         assert time.monotonic() < until, "no tooltip came up"
         browser.move(dot[1] + 1, dot[2])
         time.sleep(0.1)
-    value = float(re.search(r"value\s*([\d.]+) k/s", shown).group(1)) * 1e3
+    return shown
+
+
+def test_hover_tells_the_number_of_the_json(browser, pages):
+    browser.open(pages / "report.html", SIZES["desk"])
+    numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
+    row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
+    value = float(re.search(r"value\s*([\d.]+) k/s", hovered(browser, "beside-0", "#0072B2")).group(1)) * 1e3
     assert value == pytest.approx(row["value"], rel=1e-3)
     assert units.rate(row["value"]).split(units.SPACE)[1] == "k/s"
+
+
+def test_hover_over_the_decision_tells_its_numbers(browser, pages):
+    browser.open(pages / "study.html", SIZES["desk"])
+    numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
+    row = next(r for r in numbers["figures"]["front"]["rows"] if r["state"] == "the decision")
+    shown = hovered(browser, "front-0", "#D55E00")
+    assert row["name"] in shown and row["design"] in shown
+    rate = re.search(r"rate\s*([\d.]+) k/s", shown)
+    assert float(rate.group(1)) * 1e3 == pytest.approx(row["rate"], rel=5e-3)
+    cost = re.search(r"cost\s*([\d,]+) EUR", shown)
+    assert float(cost.group(1).replace(",", "")) == pytest.approx(row["cost"], rel=5e-3)
 
 
 def test_the_download_is_the_json(browser, report):

@@ -19,7 +19,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import study_inputs
+
 from iocast.observe import Observer
+from iocast.study import run_study
+from iocast.study.workers import Workers
 from iocast.utilisation import join, run_clock
 
 ROOT = Path(__file__).parents[2]
@@ -37,9 +41,11 @@ class Inputs:
     forecasts: list[Path]
     validation: Path
     fitted: Path
+    study: Path
 
     @property
     def all(self) -> list[Path]:
+        """Of measurements and forecasts; a study leads a page of its own."""
         return [self.campaign, self.validation, self.fitted, *self.forecasts]
 
 
@@ -267,7 +273,15 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
     )  # fmt: skip
     fitted = directory / "fitted.yaml"
     fitted.write_text(_fitted(rows))
-    return Inputs(campaign, directory / "simulated" / f"0-{scales[0]}", files, validation, fitted)
+    return Inputs(campaign, directory / "simulated" / f"0-{scales[0]}", files, validation, fitted, study(directory / "study"))
+
+
+def study(directory: Path) -> Path:
+    """The answer of a study of six designs, four of them simulated."""
+    file = study_inputs.write(directory, study_inputs.changed(search={"simulate": 4, "replications": 4}))
+    with Workers(1) as workers:
+        run_study(file, directory / "answer", workers, lambda *_: None, ["iocast", "study", "study.yaml"])
+    return directory / "answer"
 
 
 def _fitted(rows: list[dict[str, Any]]) -> str:

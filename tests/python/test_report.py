@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import html
 import json
 import re
 import shutil
@@ -13,7 +15,7 @@ import pytest
 import report_inputs
 
 from iocast.errors import InputError
-from iocast.report import evidence, figures, story, units, write_numbers, write_report
+from iocast.report import evidence, figures, story, units, write_data, write_figures, write_numbers, write_report
 from iocast.report.sources import Sources, read_sources
 
 FIGURES = figures.all_figures()
@@ -97,10 +99,11 @@ def test_page_holds_the_same_json_as_write_numbers(page):
 
 def test_every_figure_that_has_data_is_drawn(page):
     text, numbers = page
-    assert set(numbers["figures"]) == {f.name for f in FIGURES}, "the inputs have data for every figure"
+    drawn = [f for f in FIGURES if not f.of_study and f.name != "routes"]  # routes are a model's
+    assert set(numbers["figures"]) == {f.name for f in drawn}, "the inputs have data for every figure"
     found = Page(text)
     charts = json.loads(found.texts["charts"])
-    for figure in FIGURES:
+    for figure in drawn:
         assert f'id="figure-{figure.name}"' in text
         places = [a["id"] for t, a in found.elements if a.get("data-figure") == figure.name]
         assert places and set(places) <= set(charts)
@@ -200,7 +203,7 @@ def test_figure_contract(figure, inputs):
     assert figure.caption.endswith(".") and len(figure.caption) > 100, "a caption teaches how to read the figure"
     assert re.fullmatch(r"[a-z]+", figure.name) and figure.title and not figure.needs.endswith(".")
     assert figure.data(Sources()) is None
-    rows = figure.data(read_sources(inputs.all))
+    rows = figure.data(read_sources([inputs.study] if figure.of_study or figure.name == "routes" else inputs.all))
     assert rows
     rows = json.loads(json.dumps(rows, allow_nan=False))
     drawing = figure.draw(rows)
@@ -271,6 +274,46 @@ def test_interrupted_runs_and_failed_operations_are_warnings(inputs, tmp_path):
     assert any("7 operations failed" in w for w in warned)
 
 
+def test_a_studys_page_begins_with_its_decision(inputs, tmp_path):
+    told = json.loads((inputs.study / "study.json").read_text())
+    write_report([inputs.study], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    found = Page(text)
+    numbers = json.loads(found.texts["numbers"])
+    assert {f.name for f in FIGURES if f.of_study} <= set(numbers["figures"])
+    assert f"<h1>{html.escape(told['headline'])}</h1>" in text
+    decision = next(d for d in told["designs"] if d["id"] == told["decision"]["id"])
+    row = next(r for r in numbers["tables"]["designs"]["rows"] if r["id"] == decision["id"])
+    for key in ("cost", "price", "watts", "rack_units", "probability", "rate", "tail"):
+        assert row[key] == pytest.approx(decision[key], rel=1e-6)
+    assert [r["id"] for r in numbers["tables"]["designs"]["rows"]] == [d["id"] for d in told["designs"]]
+    assert sum(a.get("class") == "chosen" for t, a in found.elements if t == "tr") == 1
+    screen = text[: text.index("<nav")]
+    for c in told["conclusions"]:
+        assert f"<dt>{c['about']}</dt>" in screen
+    for warning in told["warnings"][:6]:
+        assert html.escape(warning) in screen.replace("&#39;", "&#x27;").replace("&#34;", "&quot;")
+    for part in told["study"]["parts"].values():
+        assert part["source"] in text
+
+
+def test_figures_and_numbers_are_files_too(inputs, tmp_path):
+    write_numbers([inputs.study], tmp_path / "numbers.json")
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    data = write_data([inputs.study], tmp_path / "data")
+    assert json.loads((tmp_path / "data" / "report.json").read_text()) == numbers
+    assert len(data) == 1 + len(numbers["tables"]) + len(numbers["figures"])
+    for kind, name in (("tables", "designs"), ("figures", "front")):
+        with (tmp_path / "data" / f"{kind[:-1]}-{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        known = numbers[kind][name]["rows"]
+        assert [r["cost"] for r in rows] == [str(r["cost"]) for r in known] and [r["rate"] for r in rows] == [str(r["rate"]) for r in known]
+    files = write_figures([inputs.study], tmp_path / "figures")
+    assert {f.name.rpartition("-")[0] for f in files} == set(numbers["figures"])
+    for file in files:
+        assert file.read_bytes()[:4] == (b"%PDF" if file.suffix == ".pdf" else b"\x89PNG") and file.stat().st_size > 3000
+
+
 def _write(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
@@ -287,7 +330,8 @@ def test_odd_sources_are_refused_with_the_file_and_what_is_allowed(inputs, tmp_p
         (_write(tmp_path / "empty.json", ""), "is empty"),
         (_write(tmp_path / "cut.json", '{"kind": "forecast", "quant'), "cut.json:1 is not whole JSON"),
         (_write(tmp_path / "list.json", "[1, 2]"), "holds a list where a map is needed"),
-        (_write(tmp_path / "kind.json", '{"kind": "study"}'), "has the kind 'study'"),
+        (_write(tmp_path / "kind.json", '{"kind": "story"}'), "has the kind 'story'"),
+        (_write(tmp_path / "study.json", '{"kind": "study"}'), "a study without designs or headline"),
         (_write(tmp_path / "p.yaml", "stations: {}"), "neither a kind nor a part fitted"),
         (_write(tmp_path / "odd.yaml", "a: [1, 2"), "neither JSON nor YAML"),
         (_write(tmp_path / "new.json", '{"kind": "forecast", "schema_version": 2}'), "schema version 2"),

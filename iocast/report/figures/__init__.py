@@ -45,6 +45,7 @@ class Figure:
     needs: str  # what must be among the sources, to end the sentence "It needs ..."
     data: Callable[[Sources], list[Row] | None]
     draw: Callable[[list[Row]], Drawing]
+    of_study: bool = False  # about a study: missed only where there is one
 
 
 def all_figures() -> list[Figure]:

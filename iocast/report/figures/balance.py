@@ -71,7 +71,7 @@ def _chart(run: str, rows: list[Row]) -> style.Drawn:
 
 FIGURE = Figure(
     name="balance",
-    order=8,
+    order=10,
     title="Balance between ranks and nodes",
     caption=(
         "When each rank finished its share, since the start of the phase. Ranks that end together share the storage fairly. A whole "

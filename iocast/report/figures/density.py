@@ -71,7 +71,7 @@ def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> sty
 
 FIGURE = Figure(
     name="density",
-    order=5,
+    order=7,
     title="Density of latency, by operation and phase",
     caption=(
         "How the operations share themselves out over latency, on a logarithmic axis; each step is 12 % wide. One hump is one way "

@@ -20,7 +20,7 @@ MOST = 8  # panels
 
 
 def data(sources: Sources) -> list[Row] | None:
-    rows: list[Row] = []
+    rows: list[Row] = _of_study(sources)
     labels = evidence.what_if(sources)
     common = evidence.largest_common(labels)
     for label, forecasts in labels.items():
@@ -35,6 +35,22 @@ def data(sources: Sources) -> list[Row] | None:
         runs = [r for r in evidence.focus_runs(sources) if r.simulated]
         rows = [row for run in runs for row in _of_run(run, f", {run.name}" if len(runs) > 1 else "")]
     return [r for r in rows if r["seconds"]] or None
+
+
+def _of_study(sources: Sources) -> list[Row]:
+    """Of a study's first few designs, each workload at its largest scale."""
+    study = sources.study
+    if study is None:
+        return []
+    parts = {key: part for part, key in KEYS.items()}
+    several = len(study["workloads"]) > 1
+    shown = study["shown"][: max(1, MOST // 2 // len(study["workloads"]))]
+    return [
+        _row(r["name"] + (f", {r['workload']}" if several else ""), r["station"], parts[r["part"]], r["seconds"])
+        for design in shown
+        for r in study["stations"]
+        if r["design"] == design and r["seconds"]
+    ]
 
 
 def _of_run(run: Run, suffix: str) -> list[Row]:
@@ -80,7 +96,7 @@ def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: fl
         .encode(
             x=alt.X("seconds:Q", stack=True, scale=alt.Scale(domain=[0, longest], nice=True), axis=axis),
             y=alt.Y("station:N", scale=alt.Scale(domain=stations),
-                    axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=110)),
+                    axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=170)),
             color=style.colour(shown, "part"),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("station:N"), alt.Tooltip("part:N"), alt.Tooltip("value_text:N", title="time")],
@@ -91,14 +107,14 @@ def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: fl
 
 FIGURE = Figure(
     name="stations",
-    order=7,
+    order=9,
     title="Where the time goes",
     caption=(
         "What an operation spends at each station of the model. Long pale bars are work: only faster parts help. Long dark blue "
         "bars are queues: more servers at that station help. Orange is time behind a lock and black is time in a stall, and neither "
         "gets better with more servers. All panels have the same scale."
     ),
-    needs="a forecast with stations, or a simulated run",
+    needs="a forecast with stations, a simulated run, or a study",
     data=data,
     draw=draw,
 )

@@ -103,6 +103,17 @@ def rate_text(value: str, digits: str = ".3~r") -> str:
     return _unit_text(value, [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")], digits)
 
 
+def bandwidth_text(value: str, digits: str = ".3~r") -> str:
+    """The Vega expression that writes the bandwidth `value` with its unit."""
+    return _unit_text(value, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")], digits)
+
+
+def share_text(value: str, digits: str = ".3~r") -> str:
+    """The Vega expression that writes the share `value` in percent."""
+    del digits
+    return f"format({value}, '.0%')"
+
+
 def axis(text: Text, title: str | None, **more: Any) -> alt.Axis:
     """A linear axis whose labels carry units."""
     more.setdefault("tickCount", 6)
@@ -129,11 +140,11 @@ def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
     return found
 
 
-def rank_axis(ranks: Iterable[int]) -> alt.Axis:
+def rank_axis(ranks: Iterable[int], title: str = "ranks") -> alt.Axis:
     """An axis of ranks with a tick at each number of them that occurs, as long as these are few."""
     known = sorted(set(ranks))
     ticks = known if len(known) <= 10 else log_ticks(known)
-    return alt.Axis(title="ranks", format=",~r", values=ticks, grid=False)
+    return alt.Axis(title=title, format=",~r", values=ticks, grid=False)
 
 
 def told(base: alt.Chart, text: Text, **fields: str) -> alt.Chart:

@@ -88,7 +88,7 @@ def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds:
 
 FIGURE = Figure(
     name="timeline",
-    order=4,
+    order=5,
     title="Timeline of the run",
     caption=(
         "Each small dot is the slowest operation of its kind in one moment of the run; open shapes are the slowest operations of "

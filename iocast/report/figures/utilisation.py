@@ -72,7 +72,7 @@ def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
 
 FIGURE = Figure(
     name="utilisation",
-    order=5,
+    order=6,
     title="Utilisation over time",
     caption=(
         "How much of each observed resource was in use between two samples: processor time of each machine and of the processes that were asked "

@@ -64,7 +64,7 @@ def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> style.Dra
 
 FIGURE = Figure(
     name="whatif",
-    order=6,
+    order=8,
     title="What if: the alternatives against scale",
     caption=(
         "Forecasts of the system as it is and of each edited one. In throughput higher is better; where a line turns flat, that "

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What money buys: rate and tail of every design against its cost."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from iocast.report.figures import Drawing, Figure, Panel, Row, style
+from iocast.report.sources import Sources
+
+DECISION = style.Mark("the decision", style.VERMILLION, "diamond", kind="point")
+KEEPS = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
+MISSES = style.Mark("misses a level", style.GREY, "triangle-down", kind="point")
+SCREENED = style.Mark("only screened", style.SKY, "cross", kind="point")
+FRONT = style.Mark("the best for the money", style.BLACK, dash=(3, 3), kind="line")
+MARKS = [SCREENED, MISSES, KEEPS, DECISION]
+
+
+def data(sources: Sources) -> list[Row] | None:
+    study = sources.study
+    if study is None:
+        return None
+    decision = (study["decision"] or {}).get("id")
+    rows = []
+    for d in study["designs"]:
+        if d["rate"] and d["tail"]:
+            state = DECISION if d["id"] == decision else SCREENED if d["basis"] != "simulated" else KEEPS if d["meets"] else MISSES
+            rows.append({
+                "design": d["id"], "name": d["name"], "state": state.label, "cost": d["cost"], "currency": study["currency"], "rate": d["rate"],
+                "tail": d["tail"], "probability": d["probability"], "front": d["front"],
+            })  # fmt: skip
+    for what, best in (("rate", max), ("tail", min)):
+        reached = None
+        for row in rows:  # cheapest first
+            reached = row[what] if reached is None else best(reached, row[what])
+            row[f"best_{what}"] = reached
+    return rows if len(rows) > 1 else None
+
+
+def draw(rows: list[Row]) -> Drawing:
+    present = {r["state"] for r in rows}
+    panels = [
+        Panel("Rate at the largest scale", _chart(rows, "rate", style.rate_text, "operations a second")),
+        Panel("Slowest in a hundred at the largest scale", _chart(rows, "tail", style.seconds_text, "latency (q99, worst operation)")),
+    ]
+    return Drawing(panels, [*(m for m in reversed(MARKS) if m.label in present), FRONT])
+
+
+def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Drawn:
+    base = style.told(style.chart(), text, value=what)
+    base = base.transform_calculate(
+        cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency", chance_text="datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')"
+    )
+    x = alt.X("cost:Q", scale=alt.Scale(zero=False, nice=True, padding=12), axis=alt.Axis(title=f"cost, {rows[0]['currency']}".rstrip(", "), format=",.3~s", tickCount=5))
+    y = alt.Y(f"{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12), axis=style.log_axis(text, title, [r[what] for r in rows]))
+    tooltip = [
+        alt.Tooltip("design:N"), alt.Tooltip("name:N"), alt.Tooltip("state:N"), alt.Tooltip("cost_text:N", title="cost"), alt.Tooltip("value_text:N", title=what),
+        alt.Tooltip("chance_text:N", title="keeps all levels"),
+    ]  # fmt: skip
+    look = {"x": x, "y": y, "color": style.colour(MARKS, "state"), "shape": style.shape(MARKS, "state"), "tooltip": tooltip}
+    chosen = style.is_("state", DECISION.label)
+    return style.finish(
+        alt.layer(
+            base.mark_line(color=style.BLACK, size=1, strokeDash=[3, 3], interpolate="step-after")
+            .encode(x=x, y=alt.Y(f"best_{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12)), order="cost:Q"),
+            base.transform_filter(f"!({chosen})").mark_point(size=55, filled=True, opacity=0.75).encode(**look),
+            base.transform_filter(chosen).mark_point(size=220, filled=True, opacity=1).encode(**look),
+        ),
+        f"{what} of every design against its cost",
+        300,
+    )
+
+
+FIGURE = Figure(
+    name="front",
+    order=-8,
+    title="What money buys",
+    caption=(
+        "Each mark is a design. For the rate up is better, for the response time down is better, and further left is always cheaper. The broken line "
+        "is the best that so much money buys; a design off both lines pays for something that none of them shows. Crosses were only screened by the "
+        "analytic solver, set right by the designs that were simulated."
+    ),
+    needs="a study with at least two designs within its limits",
+    data=data,
+    draw=draw,
+    of_study=True,
+)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iocast.report.sources import Sources
+from iocast.report.table import Column, Table
+from iocast.study.evaluate import OUTSIDE
+
+
+def all_tables(sources: Sources) -> list[Table]:
+    study = sources.study
+    if study is None:
+        return []
+    return [_designs(study), _levels(study), _conditions(study), _relaxations(study), _measurements(study), _uncertain(study), _axes(study)]
+
+
+def _money(study: dict[str, Any], title: str) -> str:
+    return f"{title}, {study['currency']}" if study["currency"] else title
+
+
+def _designs(study: dict[str, Any]) -> Table:
+    decision = (study["decision"] or {}).get("id")
+    rows = []
+    for d in study["designs"]:
+        ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
+        what = "the decision" if d["id"] == decision else d["basis"]
+        rows.append({
+            "chosen": d["id"] == decision, **{k: d[k] for k in ("id", "name", "cost", "price", "watts", "rack_units", "probability", "meets", "rate", "tail", "front")}, "what": what,
+            "breaks": ends.get("ranks"), "failing": failing and f"{failing['level']} at {failing['ranks']:,} clients" or None, "why": why(failing.get("why")),
+        })  # fmt: skip
+    columns = [
+        Column("id", "id"), Column("name", "design"), Column("what", "basis"), Column("cost", _money(study, "cost"), "money"),
+        Column("probability", "keeps all levels", "chance"), Column("rate", "rate", "rate"), Column("tail", "q99", "seconds"),
+        Column("breaks", "breaks at clients", "count"), Column("failing", "fails first"), Column("why", "because"), Column("price", _money(study, "price"), "money"), Column("watts", "watts", "count"),
+        Column("rack_units", "rack units", "number"),
+    ]  # fmt: skip
+    columns = [c for c in columns if c.key not in ("price", "watts", "rack_units", "cost") or any(r[c.key] for r in rows)]
+    note = (
+        "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate and q99 (of the worst operation) are at the largest scale. A design that was only screened has "
+        "an upper estimate of its chance. Breaks at: best estimate of the clients from which on a level is missed."
+    )
+    return Table("designs", "The designs", note, columns, rows, leads=True)
+
+
+def why(told: dict[str, Any] | None) -> str | None:
+    """Where the time goes, in a few words."""
+    if not told:
+        return None
+    if told["part"] == "down":
+        return "nothing is left that serves"
+    if told["part"] == "utilisation":
+        return f"{told['station']} is in use {100 * told['share']:.0f} %"
+    if told["station"] == OUTSIDE:
+        return f"{OUTSIDE}, {100 * told['share']:.0f} % of the time"
+    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall"}[told["part"]]
+    return f"{part} at {told['station']}, {100 * told['share']:.0f} % of the time"
+
+
+def _levels(study: dict[str, Any]) -> Table:
+    rows = [{**level, "at": ", ".join(level["at"]), "workloads": ", ".join(level["workloads"]), "under": level["under"] or "normal service"} for level in study["levels"]]
+    columns = [
+        Column("level", "level"), Column("workloads", "workload"), Column("at", "at scale"), Column("under", "when"),
+        Column("rules_out", "rules out designs", "share"), Column("alone", "by itself alone", "share"), Column("why", "reason"),
+    ]  # fmt: skip
+    columns = [c for c in columns if c.key != "why" or any(r["why"] for r in rows)]
+    return Table("levels", "Service levels", "A level rules out the designs that keep it with less than the confidence asked for.", columns, rows)
+
+
+def _conditions(study: dict[str, Any]) -> Table:
+    chosen = (study["decision"] or {}).get("id") or (study["nearest_miss"] or {}).get("design")
+    design = next((d for d in study["designs"] if d["id"] == chosen), None)
+    rows = list(design["levels"]) if design else []
+    columns = [
+        Column("level", "level"), Column("workload", "workload"), Column("scale", "scale"), Column("limit", "limit", "quantity"),
+        Column("value", "forecast", "quantity"), Column("low", "90 % interval", "quantity", "high"), Column("margin", "margin, factor", "factor"),
+        Column("probability", "kept with", "chance"),
+    ]  # fmt: skip
+    name = f"How \u201c{design['name']}\u201d keeps each level" if design else ""
+    return Table("conditions", name, "The margin is the factor by which the forecast stays on the good side; below 1 it does not.", columns, rows)
+
+
+def _relaxations(study: dict[str, Any]) -> Table:
+    found = [*study["relaxations"]]
+    if study["nearest_miss"]:
+        found.append({**study["nearest_miss"], "saves": None})
+    rows = [
+        {"design": one["design"], "name": one["name"], "saves": one["saves"], "probability": one["probability"], **needed}
+        for one in found
+        for needed in one["needed"]
+        if not needed["down"]
+    ]
+    columns = [
+        Column("design", "id"), Column("name", "design"), Column("saves", _money(study, "saves"), "money"), Column("probability", "keeps all now", "chance"),
+        Column("level", "level"), Column("limit", "limit", "quantity"), Column("needed", "would have to be", "quantity"), Column("scale", "because of scale"),
+    ]  # fmt: skip
+    note = "With these limits in place of the present ones the design would be kept with the confidence asked for."
+    return Table("relaxations", "What cheaper designs would need", note, columns, rows)
+
+
+def _measurements(study: dict[str, Any]) -> Table:
+    rows = [{**m, "tells": ", ".join(m["tells"])} for m in study["measurements"]]
+    columns = [
+        Column("name", "measurement"), Column("tells", "tells"), Column("value", _money(study, "saves on average"), "money"),
+        Column("price", _money(study, "costs"), "money"), Column("net", _money(study, "is worth"), "money"),
+    ]  # fmt: skip
+    falling = study["falling_short"]
+    note = (
+        "The expected value of information: what a choice made with the result costs less on average"
+        + (f", when missing a level after buying costs {falling:,.0f} {study['currency']}".rstrip() if falling is not None else "")
+        + ". Rows without a price say what it would be worth to know a thing exactly: no measurement of it is worth more."
+    )
+    return Table("measurements", "What to measure before signing", note, columns, rows)
+
+
+def _uncertain(study: dict[str, Any]) -> Table:
+    rows = [{**u, "effect": u["effect"] - 1} for u in study["sensitivity"]["uncertain"]]
+    columns = [
+        Column("name", "uncertain"), Column("factor", "known to a factor of", "number"), Column("level", "tightest level"), Column("scale", "at scale"),
+        Column("effect", "effect of one standard deviation", "error"), Column("turns_at", "turns at, times", "number"),
+    ]  # fmt: skip
+    note = "Turns at: the factor on the best estimate at which the level changes from kept to missed or back, all else being as thought."
+    return Table("uncertain", "What is uncertain", note, columns, rows, folded=True)
+
+
+def _axes(study: dict[str, Any]) -> Table:
+    rows = [{"axis": a["axis"], **v, "share": a["shares"]["worst margin"]} for a in study["sensitivity"]["axes"] for v in a["values"]]
+    columns = [
+        Column("axis", "axis"), Column("value", "value"), Column("cost", _money(study, "mean cost"), "money"), Column("rate", "mean rate", "rate"),
+        Column("tail", "mean q99", "seconds"), Column("worst_margin", "mean worst margin, log", "number"), Column("share", "axis explains", "share"),
+    ]  # fmt: skip
+    return Table("axes", "Axes and their values", "Means over all designs with this value, rates and times geometrically.", columns, rows, folded=True)

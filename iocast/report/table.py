@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table of a report: rows of plain values, and for each column how people read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.report import units
+
+WRITERS = {
+    "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
+    "factor": units.factor, "plain": "{:g}".format,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """`kind` says how a value is written: text, count, money, seconds, rate, error, share, chance, factor, number (three
+    digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to` the cell is an interval, from this key's value
+    to that key's."""
+
+    key: str
+    title: str
+    kind: str = "text"
+    to: str | None = None
+
+    def text(self, row: dict[str, Any]) -> str:
+        value = row.get(self.key)
+        if self.to is None:
+            return self._one(row, value)
+        end = row.get(self.to)
+        if value is None or end is None:
+            return units.NOTHING
+        return units.span(self._one(row, value), self._one(row, end))
+
+    def _one(self, row: dict[str, Any], value: Any) -> str:
+        if value is None or value == "":
+            return units.NOTHING
+        if self.kind == "quantity":
+            return units.quantity(row["quantity"], value)
+        if self.kind == "number":
+            return units.digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        if self.kind == "yesno":
+            return "yes" if value else "NO"
+        return WRITERS[self.kind](value) if self.kind in WRITERS else str(value)
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind not in ("text", "yesno")
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    title: str
+    note: str
+    columns: list[Column]
+    rows: list[dict[str, Any]]
+    folded: bool = False
+    leads: bool = False  # stands before the figures
+
+    def as_json(self) -> dict[str, Any]:
+        keys = [key for c in self.columns for key in (c.key, c.to) if key]
+        return {"title": self.title, "rows": [{key: row.get(key) for key in keys} for row in self.rows]}
