@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorial on studies, run as a reader would type it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from programs import REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def results() -> Path:
+    """Runs every command of the tutorial in the clone, in order; what an earlier reader left is moved out of the way."""
+    directory = REPOSITORY / "results"
+    directory.mkdir(exist_ok=True)
+    for old in directory.glob("tutorial*"):
+        subprocess.run(["rm", "-r", str(old)], check=True)
+    text = (REPOSITORY / "docs" / "study-tutorial.md").read_text()
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        done = subprocess.run(["bash", "-c", command], cwd=REPOSITORY, capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 0, command + "\n" + done.stdout[-2000:] + done.stderr[-2000:]
+        if "study.yaml --out" in command:
+            (directory / "tutorial-first.json").write_text((directory / "tutorial" / "study.json").read_text())
+    return directory
+
+
+def test_the_tutorial_ends_in_a_decision(results: Path) -> None:
+    first = json.loads((results / "tutorial-first.json").read_text())
+    assert first["decision"] and first["confidence"] >= 0.9
+    assert first["platform"]["calibrated"] and first["extrapolation"] == 16
+    assert first["decision"]["cost"] <= 9000
+    assert any("16 times the 8 that were measured" in w for w in first["warnings"])
+    assert any(c["about"] == "Measure before signing" for c in first["conclusions"])
+
+
+def test_the_tutorials_page_has_the_calibrations_record(results: Path) -> None:
+    page = (results / "tutorial.html").read_text()
+    assert len(page) < 5_000_000 and "<dt>How wrong it was</dt><dd>On data it had not seen" in page
+    figures = {f.stem.rsplit("-", 1)[0] for f in (results / "tutorial-figures").iterdir()}
+    assert {"front", "scale", "risk", "sensitivity", "knee", "beside", "stations", "routes"} <= figures
+    assert all(f.stat().st_size > 5000 for f in (results / "tutorial-figures").iterdir())
+    numbers = json.loads((results / "tutorial-data" / "report.json").read_text())
+    lines = (results / "tutorial-data" / "table-designs.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(numbers["tables"]["designs"]["rows"])
+
+
+def test_an_edited_question_is_answered_from_what_is_known(results: Path) -> None:
+    first = json.loads((results / "tutorial-first.json").read_text())
+    second = json.loads((results / "tutorial" / "study.json").read_text())
+    assert second["confidence_asked"] == 0.8 and second["decision"]["values"] != first["decision"]["values"]
+    # Only replications that a closer call needs, or designs that the other limit brings into play.
+    assert second["search"]["computed"] < first["search"]["computed"] / 2
