@@ -37,10 +37,34 @@ class PlannedRun:
     settings: dict[str, Any]
     role: str
     status: str = "planned"
+    group: str = ""  # runs of one group are steps on one data set, one after the other
+    step: str = ""
 
     @property
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
+
+
+@dataclass(frozen=True)
+class PlannedPoint:
+    nodes: int
+    ranks_per_node: int
+    waiting_factor: float
+    role: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """ "n100x10-t0-d1-o10000-i2000": ranks, nodes, waiting factor, and its own settings by their first letters."""
+        own = "".join(f"-{key[0]}{value}" for key, value in self.settings)
+        return f"n{self.nodes * self.ranks_per_node}" + (f"x{self.nodes}" if self.nodes > 1 else "") + f"-t{self.waiting_factor:g}{own}"
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    settings: dict[str, Any]
+    role: str  # fit, check, beside, or empty for the point's
 
 
 @dataclass
@@ -53,11 +77,15 @@ class Plan:
     seconds: float
     benchmark_repeats: int
     repeats: int
-    points: list[tuple[int, int, float, str]] = field(default_factory=list)  # nodes, ranks per node, waiting factor, role
+    points: list[PlannedPoint] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
 
 
-def read_plan(name_or_file: str) -> Plan:
-    """@raises InputError: with file, line and the nearest match"""
+def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None) -> Plan:
+    """`nodes` and `settings` take the place of the file's own, in every point.
+
+    @raises InputError: with file, line and the nearest match"""
     file = Path(name_or_file)
     if not name_or_file.endswith((".yaml", ".yml")):
         file = CAMPAIGNS / f"{name_or_file}.yaml"
@@ -66,28 +94,53 @@ def read_plan(name_or_file: str) -> Plan:
             raise InputError(f"There is no campaign '{name_or_file}'. Known: {', '.join(known)}; or name a YAML file.")
     yaml = Section.load(file)
     yaml.value("description", "")
+    yaml.value("source", "")
     plan = Plan(
         file,
         workload=str(yaml.value("workload")),
-        settings=yaml.value("settings", {}),
+        settings={**yaml.value("settings", {}), **(settings or {})},
         seconds=yaml.number("seconds", 2, low=0.01, high=86400),
         benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
         repeats=int(yaml.number("repeats", 2, low=1, high=1000)),
+        overrides={k: v for k, v in (("nodes", nodes), ("settings", settings)) if v},
     )
     for point in yaml.sections("points"):
-        nodes = point.numbers("nodes", 1, low=1, high=1e6)
-        role = point.choice("role", ("fit", "check"), "fit")
-        factors = point.numbers("waiting_factor", 0, low=0, high=1e6)
-        for ranks in point.numbers("ranks", low=1, high=1e9):
-            for count in nodes:
-                if ranks % count:
-                    point.fail("ranks", f"{ranks} ranks can't be spread evenly over {count} nodes")
-                plan.points += [(int(count), int(ranks // count), float(factor), role) for factor in factors]
-        point.finish()
+        _read_points(plan, point, nodes, settings or {})
+    if "steps" in yaml:
+        for step in yaml.sections("steps"):
+            role = step.choice("role", ("fit", "check", "beside"), "") if "role" in step else ""
+            plan.steps.append(Step(str(step.value("name")), step.value("settings", {}), role))
+            step.finish()
     yaml.finish()
     if not plan.points:
         yaml.fail("points", "a campaign needs at least one point")
+    if len({step.name for step in plan.steps}) < len(plan.steps):
+        yaml.fail("steps", "two steps have the same name")
     return plan
+
+
+def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[str, str]) -> None:
+    """The product of all lists of one entry of `points`."""
+    counts = [nodes] if nodes is not None else point.numbers("nodes", 1, low=1, high=1e6)
+    point.value("nodes", 1)
+    role = point.choice("role", ("fit", "check"), "fit")
+    factors = point.numbers("waiting_factor", 0, low=0, high=1e6)
+    own = point.value("settings", {})
+    variants = own if isinstance(own, list) else [own]
+    if not all(isinstance(variant, dict) for variant in variants):
+        point.fail("settings", "'settings' must be a map of parameters, or a list of such maps")
+    if ("ranks" in point) == ("ranks_per_node" in point):
+        point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
+    for count in counts:
+        for ranks in point.numbers("ranks", low=1, high=1e9) if "ranks" in point else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]:
+            if ranks % count:
+                point.fail("ranks" if nodes is None else None, f"{ranks} ranks can't be spread evenly over {count} nodes")
+            for variant in variants:
+                kept = tuple((k, v) for k, v in variant.items() if k not in settings)
+                plan.points += [PlannedPoint(int(count), int(ranks // count), float(factor), role, kept) for factor in factors]
+    point.finish()
+    # Points that differed only by what the user set are one.
+    plan.points = list(dict.fromkeys(plan.points))
 
 
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
@@ -131,19 +184,18 @@ def observed(out: Path, file: Path) -> Iterator[None]:
     join(out, [file])
 
 
-def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int) -> None:
-    """One benchmark run in the directory `root`, which is made and removed again.
+def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int, *, goes_on: bool = False) -> None:
+    """One benchmark run in the directory `root`, which is made, and removed again if it is empty then. `goes_on`: on the data set that an earlier
+    run left there.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     bench = binaries.find("iocast-bench")
     command = [*launcher(run.nodes, run.ranks_per_node), bench, "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
     fresh = not root.exists()
-    if not fresh:  # a killed run left it behind
-        settings = [f"{k}={v}" for k, v in run.settings.items()] + ["phases=cleanup"]
-        _call([*command, *(a for s in settings for a in ("--set", s))])
+    if not fresh and not goes_on:  # a killed run left it behind
+        _call([*command, *_settings({**run.settings, "phases": "cleanup"})])
     root.mkdir(exist_ok=True)
-    for name, value in run.settings.items():
-        command += ["--set", f"{name}={value}"]
+    command += _settings(run.settings)
     if out is not None:
         command += ["--out", str(out), "--label", run.name]
     try:
@@ -151,6 +203,11 @@ def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed
     finally:
         if root.is_dir() and not any(root.iterdir()):
             root.rmdir()
+
+
+def _settings(settings: dict[str, Any]) -> list[str]:
+    """As arguments; YAML's true is the programs' true."""
+    return [a for name, value in settings.items() for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
 
 
 def _call(command: list[str]) -> None:
@@ -188,14 +245,16 @@ class Campaign:
             raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
         if not os.access(root, os.W_OK | os.X_OK):
             raise InputError(f"The directory '{root}' can't be written to.")
-        for nodes, ranks_per_node, _, _ in plan.points:
-            launcher(nodes, ranks_per_node)
+        for point in plan.points:
+            launcher(point.nodes, point.ranks_per_node)
         self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
         self.scratch = self.root / "iocast-campaign"
         if (out / "campaign.json").is_file():
             self.json = read_json(out / "campaign.json", "campaign")
             if self.json["plan_sha256"] != sha256(plan.file):
                 raise InputError(f"The campaign in '{out}' was made from another plan than '{plan.file}'; choose another --out.")
+            if self.json.get("overrides", {}) != plan.overrides:
+                raise InputError(f"The campaign in '{out}' was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out.")
             if self.json["root"] != str(self.root):
                 raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{self.root}'; choose another --out.")
             self.runs = [PlannedRun(**point) for point in self.json["points"]]
@@ -203,7 +262,7 @@ class Campaign:
             raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
         else:
             self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": str(self.root)}
-            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "seed": seed}
+            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": seed}
             self.runs = []
 
     def _save(self) -> None:
@@ -216,21 +275,29 @@ class Campaign:
         if self.runs:
             return
         settings = dict(self.plan.settings)
-        if "iterations" not in settings:
+        if any("iterations" not in {**settings, **dict(point.settings)} for point in self.plan.points):
             settings |= self._sized()
         shuffled = random.Random(self.seed)
         for repeat in range(1, self.plan.repeats + 1):
             points = list(self.plan.points)
             shuffled.shuffle(points)
-            for nodes, ranks_per_node, factor, role in points:
-                name = f"n{nodes * ranks_per_node}" + (f"x{nodes}" if nodes > 1 else "") + f"-t{factor:g}-r{repeat}"
-                own = {**settings, "waiting_factor": factor, "repeats": self.plan.benchmark_repeats}
-                if factor > 0 and "iterations" not in self.plan.settings:
+            for point in points:
+                factor = point.waiting_factor
+                own = {**settings, **dict(point.settings), "waiting_factor": factor, "repeats": self.plan.benchmark_repeats}
+                if factor > 0 and "iterations" not in {**self.plan.settings, **dict(point.settings)}:
                     # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
                     own["repeats"] = 1
                     own["iterations"] = own["objects"] = max(5, round(settings["iterations"] / (2 * (1 + factor))))
-                self.runs.append(PlannedRun(name, nodes, ranks_per_node, own, role))
+                self.runs += self._steps(point, own, f"{point.name}-r{repeat}")
         self._save()
+
+    def _steps(self, point: PlannedPoint, settings: dict[str, Any], name: str) -> list[PlannedRun]:
+        if not self.plan.steps:
+            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role)]
+        return [
+            PlannedRun(f"{name}-{step.name}", point.nodes, point.ranks_per_node, {**settings, **step.settings}, step.role or point.role, group=name, step=step.name)
+            for step in self.plan.steps
+        ]
 
     def _sized(self) -> dict[str, int]:
         datasets = int(self.plan.settings.get("datasets", 10))
@@ -265,20 +332,31 @@ class Campaign:
             self.scratch.rmdir()
 
     def missing(self, role: str | None) -> list[PlannedRun]:
-        return [run for run in self.runs if run.status != "complete" and (role is None or run.role == role)]
+        """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data set."""
+        wanted = {run.group for run in self.runs if run.group and run.status != "complete"}
+        asked = {run.group for run in self.runs if run.group and (role is None or run.role == role)}
+        return [
+            run
+            for run in self.runs
+            if (run.group in wanted & asked if run.group else run.status != "complete" and (role is None or run.role == role))
+        ]
 
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
         """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""
         todo = self.missing(role)
+        for run in todo:
+            run.status = "planned"
+        group = ""
         for number, run in enumerate(todo, start=1):
             report(run, number, len(todo))
             out = self.out / "runs" / run.name
             if out.exists():  # from a killed run: kept, but out of the way
                 attempts = len(list(out.parent.glob(f"{run.name}.interrupted-*")))
                 out.rename(out.with_name(f"{run.name}.interrupted-{attempts + 1}"))
+            goes_on, group = bool(run.group) and run.group == group, run.group
             try:
                 with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
-                    run_bench(run, self.json["workload"], self._own(run.name), out, self.seed)
+                    run_bench(run, self.json["workload"], self._own(run.group or run.name), out, self.seed, goes_on=goes_on)
                 run.status = "complete"
             except (InputError, RunError):
                 run.status = "failed"

@@ -112,6 +112,8 @@ def measure(
     campaign: Annotated[str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.")] = "quick",
     out: Annotated[Path, typer.Option(help="Campaign directory; when it exists, what is missing in it is measured.")] = Path("campaign"),
     role: Annotated[Optional[str], typer.Option(help="Only the points of this role: fit or check.")] = None,
+    nodes: Annotated[Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1)] = None,
+    sets: Sets = None,
     observe: Annotated[bool, typer.Option("--observe", help="Observe this machine during each run, and join that to it.")] = False,
     seed: Seed = 0,
     json_: Json = False,
@@ -121,7 +123,7 @@ def measure(
 
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
-    work = Campaign(directory, read_plan(campaign), out, seed, observe=observe)
+    work = Campaign(directory, read_plan(campaign, nodes=nodes, settings=_settings(sets)), out, seed, observe=observe)
     work.prepare()
     with Steps() as steps:
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
@@ -288,8 +290,9 @@ def study(
 @app.command(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")
 def report(
     sources: Annotated[list[Path], typer.Argument(help="Run directories, campaigns, fitted platforms, forecasts, validations, a study's directory.")],
-    out: Annotated[Path, typer.Option(help="HTML file to write; it needs nothing else and no network.")] = Path("report.html"),
+    out: Annotated[Optional[Path], typer.Option(help="HTML file to write (report.html); it needs nothing else and no network.")] = None,
     title: Annotated[Optional[str], typer.Option(help="Title of the page.")] = None,
+    text: Annotated[Optional[str], typer.Option(help="Text on standard output in place of the page: paper-tables, the two tables of the MDWorkbench paper.")] = None,
     figures: Annotated[Optional[Path], typer.Option(help="Directory for every figure as PDF and PNG.")] = None,
     data: Annotated[Optional[Path], typer.Option(help="Directory for every number of the page as JSON and CSV.")] = None,
     seed: Seed = 0,
@@ -299,8 +302,21 @@ def report(
     from iocast.report import write_data, write_figures, write_report
 
     del seed  # a report draws nothing at random; every verb takes it
+    if text is not None:
+        from iocast.report.paper_tables import paper_tables, paper_tables_text
+        from iocast.report.sources import read_sources
+
+        if text != "paper-tables":
+            raise InputError(f"There is no text '{text}'. Allowed: paper-tables.")
+        tables = paper_tables(read_sources(sources))
+        print(json.dumps(tables) if json_ else paper_tables_text(tables))
+        if out is None:
+            return
+    out = out or Path("report.html")
     write_report(sources, out, title)
     files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
+    if text is not None:
+        return
     if json_:
         print(json.dumps({"report": str(out), "bytes": out.stat().st_size, "files": [str(f) for f in files]}))
     else:

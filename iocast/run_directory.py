@@ -265,7 +265,7 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
         if (path / "campaign.json").is_file():
             campaign = read_json(path / "campaign.json", "campaign")
             for point in campaign["points"]:
-                if point["status"] == "complete":
+                if point["status"] == "complete" and point["role"] != "beside":
                     runs.append(Run(path / "runs" / point["name"], phase))
                     roles[str(path / "runs" / point["name"])] = point["role"]
         else:
