@@ -8,12 +8,17 @@ import fcntl
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
@@ -152,9 +157,11 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
         have = int(os.environ.get("SLURM_JOB_NUM_NODES", os.environ.get("SLURM_NNODES", "1")))
         if nodes > have:
             raise InputError(f"{nodes} nodes are asked for, but this Slurm job has {have}.")
-        return ["srun", f"--nodes={nodes}", f"--ntasks={ranks}", f"--ntasks-per-node={ranks_per_node}", "--overcommit"]
+        from iocast.slurm import mpi_options
+
+        return ["srun", *mpi_options(), f"--nodes={nodes}", f"--ntasks={ranks}", f"--ntasks-per-node={ranks_per_node}", "--overcommit"]
     if nodes > 1:
-        raise InputError(f"{nodes} nodes are asked for outside a Slurm job; start iocast measure inside one, or plan runs on one node.")
+        raise InputError(f"{nodes} nodes are asked for outside a Slurm job; start iocast measure inside one, write one with --slurm, or plan runs on one node.")
     cores = len(os.sched_getaffinity(0))
     if ranks > MOST_RANKS_PER_CORE * cores:
         raise InputError(
@@ -172,6 +179,63 @@ def bench_environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+class Ending:
+    """Ends a campaign before its time: on SIGTERM, on SIGUSR1 (with which Slurm announces a time limit to a job script of iocast), or when a
+    deadline comes. The benchmark that runs gets SIGTERM, and keeps what it measured. Use as a context manager in the main thread."""
+
+    WHY = {signal.SIGTERM: "SIGTERM came", signal.SIGUSR1: "the time limit of the job is near"}
+
+    def __init__(self, deadline: float | None = None) -> None:
+        self.why = ""
+        self.child: subprocess.Popen[str] | None = None
+        self._timer: threading.Timer | None = None
+        if deadline is not None:
+            self._timer = threading.Timer(max(0.0, deadline - time.time()), self.end, [self.WHY[signal.SIGUSR1]])
+            self._timer.daemon = True
+
+    def __enter__(self) -> Ending:
+        self._before = {number: signal.signal(number, lambda n, frame: self.end(self.WHY[signal.Signals(n)])) for number in self.WHY}
+        if self._timer is not None:
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def end(self, why: str) -> None:
+        self.why = self.why or why
+        if self.child is not None:
+            ask_to_end(self.child)
+
+
+def ask_to_end(launcher: subprocess.Popen[str]) -> None:
+    """SIGTERM to the ranks, who agree on an end among them and keep what they measured. srun and mpirun, asked themselves, kill the ranks too soon."""
+    if launcher.poll() is not None:
+        return
+    if str(launcher.args[0]) == "srun":  # type: ignore[index]
+        from iocast.slurm import ask_steps_to_end
+
+        if not ask_steps_to_end():
+            launcher.terminate()
+        return
+    try:
+        ranks = [p for p in psutil.Process(launcher.pid).children(recursive=True) if p.name() == "iocast-bench"]
+    except psutil.Error:
+        ranks = []
+    for rank in ranks:
+        with contextlib.suppress(psutil.Error):
+            rank.terminate()
+    if not ranks:
+        launcher.terminate()
+
+
+class Ended(RunError):
+    """The campaign was ended from outside, in good order."""
+
+
 @contextlib.contextmanager
 def observed(out: Path, file: Path) -> Iterator[None]:
     """Observes this machine meanwhile, into `file`, and joins that to the run directory `out` in the end."""
@@ -184,7 +248,9 @@ def observed(out: Path, file: Path) -> Iterator[None]:
     join(out, [file])
 
 
-def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int, *, goes_on: bool = False) -> None:
+def run_bench(
+    run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int, *, goes_on: bool = False, ending: Ending | None = None
+) -> None:
     """One benchmark run in the directory `root`, which is made, and removed again if it is empty then. `goes_on`: on the data set that an earlier
     run left there.
 
@@ -193,13 +259,16 @@ def run_bench(run: PlannedRun, workload: str, root: Path, out: Path | None, seed
     command = [*launcher(run.nodes, run.ranks_per_node), bench, "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
     fresh = not root.exists()
     if not fresh and not goes_on:  # a killed run left it behind
-        _call([*command, *_settings({**run.settings, "phases": "cleanup"})])
+        _call([*command, *_settings({**run.settings, "phases": "cleanup"})], ending)
     root.mkdir(exist_ok=True)
     command += _settings(run.settings)
     if out is not None:
         command += ["--out", str(out), "--label", run.name]
     try:
-        _call(command)
+        _call(command, ending)
+        if out is not None and (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
+            # srun without a fitting MPI plugin starts so many programs of one rank each.
+            raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
     finally:
         if root.is_dir() and not any(root.iterdir()):
             root.rmdir()
@@ -210,13 +279,27 @@ def _settings(settings: dict[str, Any]) -> list[str]:
     return [a for name, value in settings.items() for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
 
 
-def _call(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
-    if done.returncode == 0:
+def _call(command: list[str], ending: Ending | None = None) -> None:
+    if ending is not None and ending.why:
+        raise Ended(ending.why)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench_environment())
+    if ending is not None:
+        ending.child = child
+        if ending.why:  # it came between the question above and here
+            ask_to_end(child)
+    try:
+        _, errors = child.communicate()
+    except BaseException:
+        child.terminate()
+        child.communicate()
+        raise
+    if ending is not None and ending.why:
+        raise Ended(ending.why)
+    if child.returncode == 0:
         return
-    own = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]
-    message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed with exit code {done.returncode}: {done.stderr.strip()[-500:]}"
-    raise (InputError if done.returncode == 2 else RunError)(message)
+    own = [line for line in errors.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
+    message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed with exit code {child.returncode}: {errors.strip()[-500:]}"
+    raise (InputError if child.returncode == 2 else RunError)(message)
 
 
 def make_own_directory(path: Path) -> None:
@@ -235,10 +318,17 @@ def make_own_directory(path: Path) -> None:
         os.close(handle)
 
 
+def _not_begun(out: Path) -> bool:
+    """Whether there is no more than what comes before campaign.json: job scripts, and a pilot that was ended."""
+    names = {p.name for p in out.iterdir()} if out.is_dir() else set()
+    pilots = {p.name for p in (out / "runs").iterdir()} if "runs" in names else set()
+    return bool(names) and names <= {"slurm", "runs"} and pilots <= {"pilot"}
+
+
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing."""
 
-    def __init__(self, root: Path, plan: Plan, out: Path, seed: int, *, observe: bool = False) -> None:
+    def __init__(self, root: Path, plan: Plan, out: Path, seed: int, *, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None) -> None:
         if not root.exists():
             raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
         if not root.is_dir():
@@ -246,7 +336,9 @@ class Campaign:
         if not os.access(root, os.W_OK | os.X_OK):
             raise InputError(f"The directory '{root}' can't be written to.")
         for point in plan.points:
-            launcher(point.nodes, point.ranks_per_node)
+            if only_nodes in (None, point.nodes):
+                launcher(point.nodes, point.ranks_per_node)
+        self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
         self.scratch = self.root / "iocast-campaign"
         if (out / "campaign.json").is_file():
@@ -258,7 +350,7 @@ class Campaign:
             if self.json["root"] != str(self.root):
                 raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{self.root}'; choose another --out.")
             self.runs = [PlannedRun(**point) for point in self.json["points"]]
-        elif out.exists():
+        elif out.exists() and not _not_begun(out):
             raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
         else:
             self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": str(self.root)}
@@ -310,7 +402,7 @@ class Campaign:
             if out.exists():
                 shutil.rmtree(out)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self._own(f"pilot-{number}"), out, self.seed)
+            run_bench(run, self.plan.workload, self._own(f"pilot-{number}"), out, self.seed, ending=self.ending)
             phase = next(p for p in read_json(out / "run.json", "run")["phases"] if p["name"] == "benchmark")
             shutil.rmtree(out)
             seconds = phase["seconds"]
@@ -339,6 +431,7 @@ class Campaign:
             run
             for run in self.runs
             if (run.group in wanted & asked if run.group else run.status != "complete" and (role is None or run.role == role))
+            and self.only_nodes in (None, run.nodes)
         ]
 
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
@@ -356,8 +449,13 @@ class Campaign:
             goes_on, group = bool(run.group) and run.group == group, run.group
             try:
                 with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
-                    run_bench(run, self.json["workload"], self._own(run.group or run.name), out, self.seed, goes_on=goes_on)
+                    run_bench(run, self.json["workload"], self._own(run.group or run.name), out, self.seed, goes_on=goes_on, ending=self.ending)
                 run.status = "complete"
+            except Ended as error:
+                run.status = "planned"
+                self._save()
+                left = len(self.missing(role))
+                raise Ended(f"Ended because {error}; what was measured is kept, and {left} run{'s are' if left != 1 else ' is'} left. The same command goes on with them.") from error
             except (InputError, RunError):
                 run.status = "failed"
                 self._save()

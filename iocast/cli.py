@@ -115,23 +115,52 @@ def measure(
     nodes: Annotated[Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1)] = None,
     sets: Sets = None,
     observe: Annotated[bool, typer.Option("--observe", help="Observe this machine during each run, and join that to it.")] = False,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Write a job script for each number of nodes into OUT/slurm, and submit them one after the other.")] = False,
+    slurm_only_write: Annotated[bool, typer.Option("--slurm-only-write", help="Write the job scripts, submit nothing.")] = False,
+    slurm_time: Annotated[str, typer.Option(help="Time limit of a job, in Slurm's notation.")] = "01:00:00",
+    slurm_option: Annotated[Optional[list[str]], typer.Option(help="A further option of sbatch, --slurm-option=--partition=NAME; may be repeated.")] = None,
+    only_nodes: Annotated[Optional[int], typer.Option(hidden=True, help="Only the points of so many nodes.")] = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Makes the runs of a campaign with mpirun, or with srun inside a Slurm job."""
-    from iocast.campaign import Campaign, read_plan
+    from iocast.campaign import Campaign, Ending, read_plan
 
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
-    work = Campaign(directory, read_plan(campaign, nodes=nodes, settings=_settings(sets)), out, seed, observe=observe)
-    work.prepare()
-    with Steps() as steps:
+    plan = read_plan(campaign, nodes=nodes, settings=_settings(sets))
+    if slurm or slurm_only_write:
+        arguments = [str(directory.resolve()), "--campaign", str(plan.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
+        for name, value in (("--role", role), ("--nodes", nodes)):
+            arguments += [name, str(value)] if value is not None else []
+        arguments += [a for one in sets or [] for a in ("--set", one)] + ["--observe"] * observe
+        _measure_by_slurm(plan, arguments, out, slurm_time, slurm_option or [], submit=not slurm_only_write, json_=json_)
+        return
+    from iocast.slurm import MARGIN, deadline
+
+    limit = deadline()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+        work = Campaign(directory, plan, out, seed, observe=observe, only_nodes=only_nodes, ending=ending)
+        work.prepare()
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
     if json_:
         print(json.dumps(work.json))
     else:
         print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
+
+
+def _measure_by_slurm(plan: Any, arguments: list[str], out: Path, limit: str, options: list[str], *, submit: bool, json_: bool) -> None:
+    from iocast.slurm import JobOptions, write_scripts
+    from iocast.slurm import submit as hand_in
+
+    scripts = write_scripts(plan, arguments, out, JobOptions(limit, options))
+    jobs = hand_in(scripts) if submit else []
+    if json_:
+        print(json.dumps({"scripts": [str(script) for script in scripts], "jobs": jobs}))
+        return
+    for i, script in enumerate(scripts):
+        print(f"Written {script}{f', submitted as job {jobs[i]}' if jobs else ''}.")
 
 
 @app.command(epilog="Example: iocast calibrate campaigns/scratch --platform local --out fitted.yaml")

@@ -79,7 +79,8 @@ def test_quickstart_writes_one_offline_page(results: Path) -> None:
 
 def test_the_commands(results: Path, storage: Path, tmp_path: Path) -> None:
     names = {"DIR": storage, "RUN": tmp_path / "run", "SIMULATED": tmp_path / "simulated", "CAMPAIGN": results / "campaign"}
-    names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html"}
+    names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
+    names |= {name: tmp_path / name.lower() for name in ("OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
     script = blocks()[1]
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)

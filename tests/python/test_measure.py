@@ -2,9 +2,15 @@
 """Campaigns on real storage: plan, measure, resume, report."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+
+from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -55,15 +61,35 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 2 and "another plan" in done.stderr
 
 
+def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -> None:
+    """In the middle of a run that would take minutes; the same command then goes on."""
+    (tmp_path / "root").mkdir()
+    slow = CAMPAIGN.replace("iterations: 20, objects: 20", "iterations: 300, objects: 300").replace("waiting_factor: [0, 1]", "waiting_factor: [2000]")
+    (tmp_path / "slow.yaml").write_text(slow)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "iocast", "measure", str(tmp_path / "root"), "--campaign", str(tmp_path / "slow.yaml"), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not any('"in progress"' in m.read_text() for m in (tmp_path / "root").glob("*/*/iocast.manifest.json")):
+        assert time.monotonic() < until and process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and "Ended because SIGTERM came" in errors and "Traceback" not in errors, errors
+    assert {p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]} <= {"planned", "complete"}
+    (interrupted,) = [p for p in (tmp_path / "out" / "runs").iterdir() if json.loads((p / "run.json").read_text())["status"] != "complete"]
+    assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
+
+
 def test_every_verb_explains_itself(iocast: Iocast) -> None:
-    for verb in ("measure", "calibrate", "predict", "validate", "report", "list", "describe"):
+    for verb in ("measure", "calibrate", "predict", "validate", "report", "import", "export", "compare", "observe", "list", "describe"):
         done = iocast(verb, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout and "--seed" in done.stdout and "Example: iocast" in done.stdout, verb
 
 
 def test_lists(iocast: Iocast) -> None:
-    for what in ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns"):
+    for what in ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats"):
         listed = json.loads(iocast("list", what, "--json").stdout)[what]
         assert listed, what
     assert iocast("list", "platfroms").returncode == 2
