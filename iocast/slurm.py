@@ -31,7 +31,9 @@ class JobOptions:
     def check(self) -> None:
         """@raises InputError"""
         if _minutes(self.time) is None:
-            raise InputError(f"'{self.time}' is no time limit that Slurm knows; write minutes, [hours:]minutes:seconds, or days-hours[:minutes[:seconds]].")
+            raise InputError(
+                f"'{self.time}' is no time limit that Slurm knows; write minutes, [hours:]minutes:seconds, or days-hours[:minutes[:seconds]]."
+            )
         for line in self.lines:
             if "\n" in line or not line.startswith("-"):
                 raise InputError(f"'{line}' is no option of sbatch; write it as there, e.g. --slurm-option=--partition=compute.")
@@ -96,7 +98,9 @@ def submit(scripts: Sequence[Path]) -> list[str]:
         done = subprocess.run(["sbatch", "--parsable", *after, str(script)], capture_output=True, text=True, check=False)
         if done.returncode:
             submitted = f" (submitted before it: {', '.join(jobs)})" if jobs else ""
-            raise RunError(f"Slurm did not take the job script '{script}': {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}{submitted}.")
+            raise RunError(
+                f"Slurm did not take the job script '{script}': {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}{submitted}."
+            )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs
 
@@ -126,7 +130,9 @@ def ask_steps_to_end() -> bool:
     @return whether there were any"""
     job = os.environ.get("SLURM_JOB_ID", "")
     try:
-        steps = subprocess.run(["squeue", "--steps", "--noheader", "--job", job, "--format=%i"], capture_output=True, text=True, check=False).stdout.split()
+        steps = subprocess.run(
+            ["squeue", "--steps", "--noheader", "--job", job, "--format=%i"], capture_output=True, text=True, check=False
+        ).stdout.split()
         running = [step for step in steps if step.rpartition(".")[2].isdigit()]
         for step in running:
             subprocess.run(["scancel", "--signal=TERM", step], capture_output=True, check=False)

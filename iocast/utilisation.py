@@ -60,7 +60,9 @@ class Observation:
             raise InputError(f"{path}:1: this is no observation; write one with iocast observe.")
         self.header: dict[str, Any] = documents[0]
         if self.header["schema_version"] > SCHEMA_VERSION:
-            raise InputError(f"The observation '{path}' has schema version {self.header['schema_version']}; this program reads up to {SCHEMA_VERSION}.")
+            raise InputError(
+                f"The observation '{path}' has schema version {self.header['schema_version']}; this program reads up to {SCHEMA_VERSION}."
+            )
         self.samples: list[dict[str, Any]] = [d for d in documents[1:] if "monotonic" in d]
         if len(self.samples) < 2:
             raise InputError(f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with --every.")
@@ -137,7 +139,10 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
     content = {
         "schema_version": SCHEMA_VERSION,
         "kind": "utilisation",
-        "observations": [{"name": o.path.name, "sha256": sha256(o.path), "host": o.host, "every_seconds": o.header["every_seconds"], "samples": len(o.samples)} for o in read],
+        "observations": [
+            {"name": o.path.name, "sha256": sha256(o.path), "host": o.host, "every_seconds": o.header["every_seconds"], "samples": len(o.samples)}
+            for o in read
+        ],
         "clock": clock,
         "notes": notes,
         "phases": [_phase(phase, clock["start"], read) for phase in phases],
@@ -186,7 +191,14 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
         # Beyond the observation's ends a counter is not known.
         covered = times[0] <= begin + 1e-9 and times[-1] >= end - 1e-9
         for resource in observation.resources():
-            entry: dict[str, Any] = {"kind": resource.kind, "servers": resource.servers, "unit": resource.unit, "utilisation": None, "busy": None, "demand": None}
+            entry: dict[str, Any] = {
+                "kind": resource.kind,
+                "servers": resource.servers,
+                "unit": resource.unit,
+                "utilisation": None,
+                "busy": None,
+                "demand": None,
+            }
             if inside >= LEAST_SAMPLES and covered and phase["seconds"] > 0:
                 busy = max(0.0, float(np.interp(end, times, resource.counter) - np.interp(begin, times, resource.counter)))
                 entry["busy"] = busy

@@ -29,7 +29,14 @@ def write_parquet(rows: Sequence[Row], out: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    types = {"ranks": pyarrow.int64(), "nodes": pyarrow.int64(), "repeat": pyarrow.int64(), "rank": pyarrow.int64(), "at": pyarrow.float64(), "value": pyarrow.float64()}
+    types = {
+        "ranks": pyarrow.int64(),
+        "nodes": pyarrow.int64(),
+        "repeat": pyarrow.int64(),
+        "rank": pyarrow.int64(),
+        "at": pyarrow.float64(),
+        "value": pyarrow.float64(),
+    }
     texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     schema = pyarrow.schema([(name, types.get(name, texts)) for name in COLUMNS])
     table = pyarrow.table([pyarrow.array([getattr(row, name) for row in rows], type=schema.field(name).type) for name in COLUMNS], schema=schema)
@@ -52,7 +59,9 @@ def write_openmetrics(rows: Sequence[Row], out: Path) -> None:
     means: dict[tuple[tuple[str, str], ...], dict[str, float]] = defaultdict(dict)
     for row in rows:
         labels = tuple(
-            (name, str(getattr(row, name))) for name in ("run", "source", "workload", "ranks", "nodes", "phase", "repeat", "operation") if getattr(row, name) not in (None, "")
+            (name, str(getattr(row, name)))
+            for name in ("run", "source", "workload", "ranks", "nodes", "phase", "repeat", "operation")
+            if getattr(row, name) not in (None, "")
         )
         if row.quantity == "latency_count":
             histograms[labels].append((row.at or 0.0, int(row.value)))

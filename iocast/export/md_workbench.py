@@ -17,7 +17,14 @@ from iocast.errors import InputError
 from iocast.export.table import histograms_by_phase
 from iocast.files import read_json, write_text
 
-OPTIONS = {"offset": "offset", "iterations": "obj-per-proc", "objects": "precreate-per-set", "datasets": "data-sets", "object_size": "object-size", "repeats": "iterations"}
+OPTIONS = {
+    "offset": "offset",
+    "iterations": "obj-per-proc",
+    "objects": "precreate-per-set",
+    "datasets": "data-sets",
+    "object_size": "object-size",
+    "repeats": "iterations",
+}
 NAMES = {"read": "read", "stat": "stat", "create": "create", "unlink": "delete"}
 QUANTILES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
 

@@ -64,7 +64,9 @@ def rows_of(path: Path) -> Iterator[Row]:
         for operation, series in timeline.items():
             if isinstance(series, dict):
                 for key, values in series.items():
-                    yield from (row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"]) for i, v in enumerate(values) if series["count"][i])
+                    yield from (
+                        row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"]) for i, v in enumerate(values) if series["count"][i]
+                    )
         for slow in phase.get("slowest") or []:
             yield row(slow["op"], "slow_seconds", slow["seconds"], rank=slow["rank"], at=slow["start"])
 

@@ -85,10 +85,14 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> Imp
         if not matching:
             known = ", ".join(sorted(importers))
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
-            raise InputError(f"{where}: this is no output of a tool that can be imported, or its beginning is missing. Known: {known}; --format overrides.")
+            raise InputError(
+                f"{where}: this is no output of a tool that can be imported, or its beginning is missing. Known: {known}; --format overrides."
+            )
         if len(matching) > 1:
             raise InputError(f"{source.path}:1: this could be {' or '.join(m.name for m in matching)}; say which with --format.")
         said[matching[0].name] = source
     if len(said) > 1:
-        raise InputError(f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in said.items())}); import each by itself.")
+        raise InputError(
+            f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in said.items())}); import each by itself."
+        )
     return importers[next(iter(said))]

@@ -69,7 +69,14 @@ def _read_csv(source: Source) -> list[Record]:
         count, mebibytes = number("entries [last]"), number("MiB/s [last]")
         size = number("block size") or 0
         total = number("MiB [last]")
-        times = {kind: {ours: v for ours, theirs in (("min", "min"), ("mean", "avg"), ("max", "max")) if (v := number(f"{kind} lat us [{theirs}]")) is not None} for kind in ("Ent", "IO")}
+        times = {
+            kind: {
+                ours: v
+                for ours, theirs in (("min", "min"), ("mean", "avg"), ("max", "max"))
+                if (v := number(f"{kind} lat us [{theirs}]")) is not None
+            }
+            for kind in ("Ent", "IO")
+        }
         facts = {
             "first": first, "last": last, "entries/s": entries, "iops": blocks, "entries": count,
             "blocks": round(total * 2**20 / size) if total and size else None, "bytes/s": mebibytes * 2**20 if mebibytes is not None else None,
@@ -92,7 +99,11 @@ def _read_json(source: Source) -> list[Record]:
             return source.number(str(where[name]), line, name) if where.get(name) not in (None, "") else None
 
         def times(kind: str, latency: Mapping[str, Any] = latency, number: Any = number) -> dict[str, float]:
-            return {ours: v for ours, theirs in (("min", "min_us"), ("mean", "avg_us"), ("max", "max_us")) if (v := number(latency.get(kind) or {}, theirs)) is not None}
+            return {
+                ours: v
+                for ours, theirs in (("min", "min_us"), ("mean", "avg_us"), ("max", "max_us"))
+                if (v := number(latency.get(kind) or {}, theirs)) is not None
+            }
 
         size = number(config, "block_size")
         total = number(last, "bytes")
@@ -102,7 +113,11 @@ def _read_json(source: Source) -> list[Record]:
             "entry times": times("entries"), "block times": times("IO"), "start": value.get("iso_start_date"),
             "entry histogram": _buckets(source, line, latency.get("entries")), "block histogram": _buckets(source, line, latency.get("IO")),
         }  # fmt: skip
-        kept = {name: str(config[key]) for name in CONFIG if (key := {"direct IO": "direct_io", "random": "random_offsets", "IO depth": "io_depth"}.get(name, name.replace(" ", "_"))) in config}
+        kept = {
+            name: str(config[key])
+            for name in CONFIG
+            if (key := {"direct IO": "direct_io", "random": "random_offsets", "IO depth": "io_depth"}.get(name, name.replace(" ", "_"))) in config
+        }
         found.append((line, value["phase_type"], kept, facts, config.get("version"), config.get("command"), value.get("label")))
     return _records(source, found)
 
@@ -136,7 +151,17 @@ def _records(source: Source, found: list[tuple[int, str, dict[str, str], dict[st
         if own != key or operation.lower() in done:
             key = own
             name = f"n{threads * hosts}" + (f"x{hosts}" if hosts > 1 else "")
-            records.append(Record(name, "elbencho", [], version=str(version) if version else None, started=facts["start"] or None, ranks=threads * hosts, nodes=hosts))
+            records.append(
+                Record(
+                    name,
+                    "elbencho",
+                    [],
+                    version=str(version) if version else None,
+                    started=facts["start"] or None,
+                    ranks=threads * hosts,
+                    nodes=hosts,
+                )
+            )
             records[-1].parameters = {k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items()}
             records[-1].command = Source.words(command) if command else None
             records[-1].missing |= NOT_TOLD
@@ -173,7 +198,10 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
         phase.balance = facts["first"] / facts["last"]
     if facts["bytes/s"] is not None:
         phase.more["bytes_per_second"] = facts["bytes/s"]
-    for kind, tag, number in (("entry", op if of_entries else "", count), ("block", PARTS[on_block] if on_block and of_entries else on_block, facts["blocks"])):
+    for kind, tag, number in (
+        ("entry", op if of_entries else "", count),
+        ("block", PARTS[on_block] if on_block and of_entries else on_block, facts["blocks"]),
+    ):
         times, histogram = {k: v * 1e-6 for k, v in facts[f"{kind} times"].items()}, facts.get(f"{kind} histogram")
         if not tag or not (times or histogram):
             continue

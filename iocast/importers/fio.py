@@ -19,7 +19,15 @@ from iocast.importers.source import Source
 
 OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim", "sync": "fsync"}
 ENGINES = {"filecreate": {"read": "create", "write": "create"}, "filestat": {"read": "stat"}, "filedelete": {"read": "unlink"}}
-PERCENTILES = {"q25": "25.000000", "q50": "50.000000", "q75": "75.000000", "q90": "90.000000", "q95": "95.000000", "q99": "99.000000", "q999": "99.900000"}
+PERCENTILES = {
+    "q25": "25.000000",
+    "q50": "50.000000",
+    "q75": "75.000000",
+    "q90": "90.000000",
+    "q95": "95.000000",
+    "q99": "99.000000",
+    "q999": "99.900000",
+}
 
 
 def recognises(source: Source) -> bool:
@@ -57,7 +65,9 @@ def _read_one(source: Source) -> Record:
     depth = int(str(options.get("iodepth", "1")) or 1)
     if depth > 1:
         record.warnings.append(f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks.")
-    if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(phase.more["latency_of"] == "total" for phase in phases):
+    if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(
+        phase.more["latency_of"] == "total" for phase in phases
+    ):
         record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
     if not any(latency.counts for phase in phases for latency in phase.latency.values()):
         record.missing["latency.hlog"] = "fio writes its latency bins with --output-format=json+ only; there are percentiles."

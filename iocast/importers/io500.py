@@ -27,7 +27,9 @@ SIZE = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 def recognises(source: Source) -> bool:
     if source.is_directory:
         return any((source.path / name).is_file() for name in ("result_summary.txt", "result.txt"))
-    return bool(re.search(r"^\[RESULT\]\s+(ior|mdtest|find)", source.head, re.MULTILINE)) or ("config-hash" in source.head and "[ior-easy-write]" in source.head)
+    return bool(re.search(r"^\[RESULT\]\s+(ior|mdtest|find)", source.head, re.MULTILINE)) or (
+        "config-hash" in source.head and "[ior-easy-write]" in source.head
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:

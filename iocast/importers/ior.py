@@ -58,7 +58,9 @@ def _read_json(source: Source) -> list[Record]:
                 if not isinstance(result.get(key), int | float):
                     raise source.refuse(line, f"a {access} result has no {key}")
             size = transfer or 1024 * float(result.get("xferKiB") or 0)
-            record.phases.append(_phase(access, repeats[access], result["bwMiB"], result["totalTime"], size, result.get("iops"), result.get("latency"), result))
+            record.phases.append(
+                _phase(access, repeats[access], result["bwMiB"], result["totalTime"], size, result.get("iops"), result.get("latency"), result)
+            )
         if record.phases:
             records.append(_finish(record))
     if not records:
@@ -101,8 +103,14 @@ def _read_text(source: Source) -> list[Record]:
             size = 1024 * source.number(row["xfer"], number, "xfer")
             iops = source.number(row["iops"], number, "iops") if row.get("iops") not in (None, "-", "NA") else None
             latency = source.number(row["latency"], number, "latency") if row.get("latency") not in (None, "-", "NA") else None
-            parts = {k: float(row[c]) for k, c in (("openTime", "open"), ("wrRdTime", "wr/rd"), ("closeTime", "close")) if re.match(r"^[\d.]+$", row.get(c, ""))}
-            records[-1].phases.append(_phase(cells[0], int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, iops, latency, parts))
+            parts = {
+                k: float(row[c])
+                for k, c in (("openTime", "open"), ("wrRdTime", "wr/rd"), ("closeTime", "close"))
+                if re.match(r"^[\d.]+$", row.get(c, ""))
+            }
+            records[-1].phases.append(
+                _phase(cells[0], int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, iops, latency, parts)
+            )
     if not any(record.phases for record in records):
         raise source.refuse_cut("the first result of a write or read")
     if not re.search(r"^(Finished|Max Write|Max Read|Summary of all tests|Run finished)", source.text, re.MULTILINE):
@@ -119,15 +127,44 @@ def _tasks(options: dict[str, str]) -> int | None:
 
 
 def _record(version: Any, command: Any, options: dict[str, Any], tasks: Any) -> Record:
-    per_node = next((m[1] for v in (options.get("clients per node"), options.get("clients"), options.get("tasksPerNode".lower())) if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
+    per_node = next(
+        (
+            m[1]
+            for v in (options.get("clients per node"), options.get("clients"), options.get("tasksPerNode".lower()))
+            if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))
+        ),
+        None,
+    )
     nodes = options.get("nodes")
     ranks = int(tasks) if tasks else None
     found = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None
     if found is None and ranks and per_node and ranks % int(per_node) == 0:
         found = ranks // int(per_node)
-    record = Record(name=f"n{ranks}", tool="IOR", pattern="ior", phases=[], version=version or None, ranks=ranks, nodes=found if ranks and found and ranks % found == 0 else None)
+    record = Record(
+        name=f"n{ranks}",
+        tool="IOR",
+        pattern="ior",
+        phases=[],
+        version=version or None,
+        ranks=ranks,
+        nodes=found if ranks and found and ranks % found == 0 else None,
+    )
     record.command = Source.words(str(command)) if command else None
-    wanted = ("api", "access", "type", "segments", "segmentcount", "repetitions", "xfersize", "transfersize", "blocksize", "ordering in a file", "ordering inter file", "aggregate filesize", "stonewallingtime")
+    wanted = (
+        "api",
+        "access",
+        "type",
+        "segments",
+        "segmentcount",
+        "repetitions",
+        "xfersize",
+        "transfersize",
+        "blocksize",
+        "ordering in a file",
+        "ordering inter file",
+        "aggregate filesize",
+        "stonewallingtime",
+    )
     for key in wanted:
         if key in options:
             record.parameters[key.replace(" ", "_")] = _size(options[key])
@@ -151,7 +188,11 @@ def _phase(access: str, repeat: int, mebibytes: float, seconds: float, transfer:
     count = round(rate * seconds) if rate else None
     phase = Phase(access, repeat, seconds=seconds, operations=count, rate=rate, counts={op: count} if count else {})
     phase.more["bytes_per_second"] = mebibytes * 2**20
-    phase.more["part_seconds"] = {ours: parts[theirs] for ours, theirs in (("open", "openTime"), ("transfer", "wrRdTime"), ("close", "closeTime")) if isinstance(parts.get(theirs), int | float)}
+    phase.more["part_seconds"] = {
+        ours: parts[theirs]
+        for ours, theirs in (("open", "openTime"), ("transfer", "wrRdTime"), ("close", "closeTime"))
+        if isinstance(parts.get(theirs), int | float)
+    }
     if isinstance(latency, int | float) and latency > 0:
         phase.latency[op] = Latency(count, {"mean": float(latency)})
     return phase

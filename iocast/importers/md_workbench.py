@@ -34,7 +34,9 @@ NAMES = {  # the tool's options and iocast's parameters of the same pattern
     "data-sets": "datasets", "precreate-per-set": "objects", "obj-per-proc": "iterations", "object-size": "object_size",
     "offset": "offset", "iterations": "repeats", "waiting-time": "waiting_factor", "start-item": "start_index", "start-index": "start_index",
 }  # fmt: skip
-SHORT = {"D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time"}
+SHORT = {
+    "D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time", "q": "quiet",
+}  # fmt: skip
 OPERATIONS = {"create": "create", "read": "read", "stat": "stat", "delete": "unlink", "precreate": "create", "cleanup": "unlink"}
 NOT_TOLD = {
     "seed": "md-workbench draws nothing at random.",
@@ -90,7 +92,9 @@ def _by_waiting_factor(record: Record) -> list[Record]:
         own = [p for p in record.phases if p.more.get("waiting_factor", factors[0]) == factor]
         for repeat, phase in enumerate((p for p in own if p.name == "benchmark"), start=1):
             phase.repeat = repeat
-        made.append(replace(record, name=f"t{factor:g}", phases=own, parameters=record.parameters | {"waiting_factor": factor}, missing=dict(record.missing)))
+        made.append(
+            replace(record, name=f"t{factor:g}", phases=own, parameters=record.parameters | {"waiting_factor": factor}, missing=dict(record.missing))
+        )
     return made
 
 
@@ -229,7 +233,7 @@ def _seconds(values: dict[str, float]) -> float:
 def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, float], read_only: bool, options: dict[str, str]) -> Phase:
     seconds, objects = _seconds(values), int(values["objects"])
     errors = ERRORS.search(rest)
-    if errors is None and "quiet" not in options and "q" not in options:
+    if errors is None and "quiet" not in options:
         raise source.refuse(line, "this result has no number of errors; the line was cut off")
     phase = Phase(name, seconds=seconds, errors=int(errors[1]) if errors else 0)
     if name == "benchmark":
@@ -306,7 +310,9 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
             if phase is None:
                 any_file = next(iter(files.values()))
                 source = any_file.of_all or next(iter(any_file.of_rank.values()))
-                raise source.refuse(1, f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to")
+                raise source.refuse(
+                    1, f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to"
+                )
         else:
             phase = Phase(kind, repeat=iteration + 1 if kind == "benchmark" else 0, more={"waiting_factor": factor} if factor else {})
             phase.seconds = max(float((start + seconds).max()) for start, seconds, _ in traces.values())
@@ -314,10 +320,16 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
             phase.rate = phase.operations / phase.seconds
             record.phases.append(phase)
             record.missing["phases[].errors"] = "Latency files do not say which operations failed."
-        phase.add_trace({op: (start, seconds) for op, (start, seconds, _) in traces.items()}, {op: ranks for op, (_, _, ranks) in traces.items() if ranks is not None})
+        of_all = {op: known.as_json() for op, known in phase.latency.items() if known.known}
+        phase.add_trace(
+            {op: (start, seconds) for op, (start, seconds, _) in traces.items()},
+            {op: ranks for op, (_, _, ranks) in traces.items() if ranks is not None},
+        )
         ranks = sorted({rank for trace in files.values() for rank in trace.of_rank})
         if ranks and len(ranks) < (record.ranks or len(ranks) + 1):
             phase.more["latency_of_ranks"] = ranks
+            if of_all:
+                phase.more["latency_of_all_ranks"] = of_all
             said = "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time lines and slowest operations are theirs."
             if said not in record.warnings:
                 record.warnings.append(said)

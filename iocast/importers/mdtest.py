@@ -19,8 +19,12 @@ LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on 
 COMMAND = re.compile(r"^(?:V-0: )?Command line used: (.*)$")
 STARTED = re.compile(r"-- started at (\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d) --")
 TASKS = re.compile(r"^(?:V-\d: )?(\d+) tasks, (\d+) (files/directories|files?|directories)")
-SUMMARY = re.compile(r"^(?:V-\d: )?SUMMARY( rate| time)?[^(]*(?:\(in [^)]*\))?:? ?:?\(of (\d+) iterations\)|^SUMMARY( rate| time)?.*?\(of (\d+) iterations\)")
-ROW = re.compile(r"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf|-nan))+)\s*$", re.IGNORECASE)
+SUMMARY = re.compile(
+    r"^(?:V-\d: )?SUMMARY( rate| time)?[^(]*(?:\(in [^)]*\))?:? ?:?\(of (\d+) iterations\)|^SUMMARY( rate| time)?.*?\(of (\d+) iterations\)"
+)
+ROW = re.compile(
+    r"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf|-nan))+)\s*$", re.IGNORECASE
+)
 STONEWALL = re.compile(r"^\s+File create \(stonewall\)")
 SINGLE = re.compile(r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) sec,\s+([\d.]+) ops/sec")
 
@@ -28,15 +32,22 @@ OPERATIONS = {
     "File creation": "create", "File stat": "stat", "File read": "read", "File removal": "unlink", "Directory creation": "mkdir",
     "Directory stat": "stat", "Directory rename": "rename", "Directory removal": "rmdir", "Tree creation": "mkdir", "Tree removal": "rmdir",
 }  # fmt: skip
+# The tool's options and iocast's parameters of the same pattern (workload/patterns/mdtest.cpp).
 NUMBERS = {
-    "n": "items", "I": "items_per_directory", "b": "branching", "z": "depth", "N": "stride", "w": "write_bytes", "e": "read_bytes", "W": "stonewall_seconds",
+    "n": "items", "I": "items_per_directory", "b": "branching", "z": "depth", "N": "stride", "w": "write_size", "e": "read_size", "W": "most_seconds",
     "i": "iterations",
 }  # fmt: skip
-FLAGS = {"u": "own_directory", "L": "leaves_only", "F": "files_only", "D": "directories_only", "S": "shared_file", "t": "time_own_directory", "y": "sync", "B": "no_barriers"}
+FLAGS = {
+    "u": "unique_directory", "L": "leaf_only", "F": "files_only", "D": "directories_only", "S": "shared_files", "y": "sync", "R": "random_order",
+}  # fmt: skip
+PHASES = {"C": "create", "T": "stat", "E": "read", "r": "remove"}
+TITLES = {"creation": "create", "stat": "stat", "read": "read", "removal": "remove", "rename": "rename"}
 
 
 def recognises(source: Source) -> bool:
-    return bool(LAUNCHED.search(source.head)) or ("Command line used:" in source.head and bool(re.search(r"\bmdtest\b", source.head)) and "SUMMARY" in source.head)
+    return bool(LAUNCHED.search(source.head)) or (
+        "Command line used:" in source.head and bool(re.search(r"\bmdtest\b", source.head)) and "SUMMARY" in source.head
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -73,14 +84,18 @@ def _read_one(source: Source) -> list[Record]:
                 raise source.refuse(number, f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off")
             most, least, mean, deviation = values[-4:]  # versions with per-rank columns have those first
             if mean > 0:
-                records[-1].phases += _phases(name, (most, least, mean, deviation), iterations, tasks, None if shared else items, singles.get(name, []))
+                records[-1].phases += _phases(
+                    name, (most, least, mean, deviation), iterations, tasks, None if shared else items, singles.get(name, [])
+                )
     if not records or not any(record.phases for record in records):
         raise source.refuse_cut("the summary of rates")
     for record in records:
         if shared:
             record.missing["phases[].operations"] = "mdtest does not say how many operations a shared file (-S) got."
         if iterations > 1 and not singles:
-            record.missing["phases[] of single iterations"] = "mdtest prints single iterations with -v only; a phase here is the mean over them, with rate_over_repeats."
+            record.missing["phases[] of single iterations"] = (
+                "mdtest prints single iterations with -v only; a phase here is the mean over them, with rate_over_repeats."
+            )
         place_one_after_the_other(record.phases)
     return records
 
@@ -89,7 +104,7 @@ def _phases(
     name: str, summary: tuple[float, float, float, float], iterations: int, tasks: int, items: int | None, singles: list[tuple[float, float]]
 ) -> list[Phase]:
     op = OPERATIONS[name]
-    title = name.lower().replace(" ", "-")
+    title = f"{name.split()[0].lower()}-{TITLES[name.split()[1]]}"
     if name.startswith("Tree"):
         items = None  # how many directories the tree has is not printed
     if len(singles) == iterations:
@@ -97,7 +112,9 @@ def _phases(
         for repeat, (seconds, rate) in enumerate(singles, start=1):
             count = items if items is not None else round(seconds * rate) or None
             exact = count / rate if count and rate else seconds or None
-            made.append(Phase(title, repeat if iterations > 1 else 0, seconds=exact, operations=count, rate=rate, counts={op: count} if count else {}))
+            made.append(
+                Phase(title, repeat if iterations > 1 else 0, seconds=exact, operations=count, rate=rate, counts={op: count} if count else {})
+            )
         return made
     most, least, mean, deviation = summary
     phase = Phase(title, seconds=items / mean if items else None, operations=items, rate=mean, counts={op: items} if items else {})
@@ -135,6 +152,7 @@ def _record(source: Source, launched: re.Match[str], tasks: int) -> Record:
 
 def _parameters(command: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    asked = set()
     words = iter(command[1:])
     for word in words:
         if not re.match(r"^-[A-Za-z]", word):
@@ -144,9 +162,17 @@ def _parameters(command: list[str]) -> dict[str, Any]:
             text = rest or next(words, "")
             if text.isdigit():
                 found[NUMBERS[letter]] = int(text)
+        elif letter in "dxaf":  # options with texts
+            if not rest:
+                next(words, "")
         else:
             found |= {FLAGS[one]: True for one in word[1:] if one in FLAGS}
+            asked |= {one for one in word[1:] if one in PHASES}
+    if asked:
+        found["phases"] = ",".join(name for letter, name in PHASES.items() if letter in asked)
     return found
 
 
-IMPORTER = Importer("mdtest", "text output of mdtest, 1.9 and as part of IOR 3 and 4", "the standard output; -v adds single iterations", recognises, read)
+IMPORTER = Importer(
+    "mdtest", "text output of mdtest, 1.9 and as part of IOR 3 and 4", "the standard output; -v adds single iterations", recognises, read
+)

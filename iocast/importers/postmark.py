@@ -11,9 +11,11 @@ from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
 FIRST = re.compile(r"PostMark v([\d.]+)")
+# What `show` prints, and iocast's parameters of the same pattern (workload/patterns/postmark.cpp).
 PARAMETERS = {
-    "The base number of files is": "files", "Transactions": "transactions", "Files range between": "sizes", "Working directory": "directory",
-    "Block sizes are": "block_sizes", "Random number generator seed is": "seed",
+    r"The base number of files is (\d+)": ("number",), r"Transactions: (\d+)": ("transactions",), r"Files range between (\d+) bytes and (\d+) bytes": ("size_low", "size_high"),
+    r"Block sizes are: read=(\d+) bytes, write=(\d+) bytes": ("read", "write"), r"Biases are: read/append=(-?\d+), create/delete=(-?\d+)": ("bias_read", "bias_create"),
+    r"Random number generator seed is (\d+)": ("seed",),
 }  # fmt: skip
 
 
@@ -46,17 +48,18 @@ def _read_one(source: Source) -> Record:
     if "Data:" not in source.text or not re.search(r"written \(", source.text):
         raise source.refuse_cut("the data written")
     seconds = float(transactions[1])
-    phases = [Phase("create", counts={"create": made}, operations=made, rate=making, seconds=made / making if making else None)]
+    phases = [Phase("precreate", counts={"create": made}, operations=made, rate=making, seconds=made / making if making else None)]
     counts = {"create": mixed, "read": read_, "append": appended, "unlink": deleted}
     operations = sum(counts.values())
-    phases.append(Phase("transactions", counts=counts, operations=operations, rate=operations / seconds if seconds else None, seconds=seconds or None))
-    phases.append(Phase("delete", counts={"unlink": gone}, operations=gone, rate=removing, seconds=gone / removing if removing else None))
+    phases.append(Phase("benchmark", counts=counts, operations=operations, rate=operations / seconds if seconds else None, seconds=seconds or None))
+    phases.append(Phase("cleanup", counts={"unlink": gone}, operations=gone, rate=removing, seconds=gone / removing if removing else None))
     version = FIRST.search(source.text)
     record = Record("postmark", "PostMark", phases, pattern="postmark", version=version[1] if version else None, ranks=1, nodes=1)
-    for line in source.lines:
-        for said, name in PARAMETERS.items():
-            if found := re.match(rf"^{said}:? +(.*)$", line.strip()):
-                record.parameters[name] = int(found[1]) if found[1].isdigit() else found[1]
+    for pattern, names in PARAMETERS.items():
+        if found := re.search(pattern, source.text):
+            record.parameters |= {name: int(value) for name, value in zip(names, found.groups(), strict=True)}
+    if not record.parameters:
+        record.missing["workload.parameters"] = "PostMark prints its settings only when told to show them."
     record.missing |= {
         "phases[].latency.*": "PostMark prints counts and rates, no latencies.",
         "phases[].errors": "PostMark does not count failed operations.",
@@ -67,7 +70,9 @@ def _read_one(source: Source) -> Record:
         "environment": "PostMark does not say where it ran.",
     }
     if float(total[1]) < 20:
-        record.warnings.append(f"PostMark counts whole seconds, at least one; this run took {total[1]} in all, so its rates may be wrong by a multiple.")
+        record.warnings.append(
+            f"PostMark counts whole seconds, at least one; this run took {total[1]} in all, so its rates may be wrong by a multiple."
+        )
     place_one_after_the_other(phases)
     return record
 

@@ -29,7 +29,12 @@ def paper_tables(sources: Sources) -> dict[str, Any]:
         for phase in run.phases:
             told = run.parameters
             factor = float(phase.get("waiting_factor") or told.get("waiting_factor") or 0)
-            key = (_system(run), run.document["placement"].get("nodes"), run.document["placement"].get("ranks_per_node"), *(told.get(k) for k in ("datasets", "iterations", "objects")))
+            key = (
+                _system(run),
+                run.document["placement"].get("nodes"),
+                run.document["placement"].get("ranks_per_node"),
+                *(told.get(k) for k in ("datasets", "iterations", "objects")),
+            )
             if phase["name"] == "precreate":
                 phases[key]["precreate"].append(phase)
             elif phase["name"] == "benchmark" and not (told.get("read_only") or phase.get("read_only")):
@@ -41,7 +46,15 @@ def paper_tables(sources: Sources) -> dict[str, Any]:
         found = phases[key]
         system, nodes, per_node, datasets, iterations, objects = key
         factors = sorted(f for f in found if f != "precreate" and f > 0)
-        row = {"system": system, "nodes": nodes, "ppn": per_node, "d": datasets, "i": iterations, "p": objects, "precreate": _creates(found.get("precreate", []))}
+        row = {
+            "system": system,
+            "nodes": nodes,
+            "ppn": per_node,
+            "d": datasets,
+            "i": iterations,
+            "p": objects,
+            "precreate": _creates(found.get("precreate", [])),
+        }
         row["benchmark"] = {"0": _creates(found.get(0.0, []))} | {f"{f:g}": _virtual(found[f], f) for f in factors}
         first.append(row)
         if 0.0 in found:
@@ -86,12 +99,30 @@ def paper_tables_text(tables: dict[str, Any]) -> str:
     rows = []
     for row in tables["table1"]:
         sizes = [_size(row["i"]), _size(row["p"])] if many else []
-        rows.append([row["system"], _count(row["nodes"]), _count(row["ppn"]), _count(row["d"]), *sizes, _rate(row["precreate"]), *(_rate(row["benchmark"].get(f)) for f in factors)])
+        rows.append(
+            [
+                row["system"],
+                _count(row["nodes"]),
+                _count(row["ppn"]),
+                _count(row["d"]),
+                *sizes,
+                _rate(row["precreate"]),
+                *(_rate(row["benchmark"].get(f)) for f in factors),
+            ]
+        )
     lines = ["Table 1: creation rate (creates/s); with T > 0 the virtual rate, (T + 1) times the measured one", table(header, rows), ""]
     header = ["System", "Nodes", "PPN", "D", "I", "P", "Rate creat/s", "balance %", "op_max in s", "Q3 read", "Q3 stat", "Q3 create", "Q3 delete"]
     rows = []
     for row in tables["table2"]:
-        cells = [row["system"], _count(row["nodes"]), _count(row["ppn"]), _count(row["d"]), _size(row["i"]), _size(row["p"]), "-" if row["rate"] is None else f"{_rounded(row['rate']):.0f}"]
+        cells = [
+            row["system"],
+            _count(row["nodes"]),
+            _count(row["ppn"]),
+            _count(row["d"]),
+            _size(row["i"]),
+            _size(row["p"]),
+            "-" if row["rate"] is None else f"{_rounded(row['rate']):.0f}",
+        ]
         cells += ["-" if row["balance"] is None else f"{100 * row['balance']:.1f}", "-" if row["op_max"] is None else f"{row['op_max']:.2f}"]
         rows.append([*cells, *(_seconds(row[f"q3_{name}"]) for name in OPERATIONS.values())])
     lines += ["Table 2: benchmark phase with T = 0; latency in seconds of quartile 3", table(header, rows)]

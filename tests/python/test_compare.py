@@ -31,7 +31,18 @@ def written(directory: Path, repeats: list[dict[str, float]], **changes: Any) ->
             op, _, which = name.rpartition(".")
             if op:
                 latency.setdefault(op, {"count": 1000})[which] = value
-        phases.append({"name": "benchmark", "repeat": number, "start_seconds": 0.0, "seconds": 1.0, "operations": 1000, "errors": 0, "rate": values["rate"], "latency": latency})
+        phases.append(
+            {
+                "name": "benchmark",
+                "repeat": number,
+                "start_seconds": 0.0,
+                "seconds": 1.0,
+                "operations": 1000,
+                "errors": 0,
+                "rate": values["rate"],
+                "latency": latency,
+            }
+        )
     directory.mkdir(parents=True)
     run = {
         "schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "placement": {"ranks": 2, "nodes": 1, "ranks_per_node": 2},
@@ -89,7 +100,9 @@ def test_four_repeats_can_tell_and_three_cannot(tmp_path: Path) -> None:
     generator = np.random.default_rng(7)
     shifts = dict.fromkeys(NAMES, 2.0)
     for repeats, method in ((4, "repeats"), (3, "none")):
-        answer = compare(written(tmp_path / f"a{repeats}", noisy(generator, repeats)), written(tmp_path / f"b{repeats}", noisy(generator, repeats, **shifts)))
+        answer = compare(
+            written(tmp_path / f"a{repeats}", noisy(generator, repeats)), written(tmp_path / f"b{repeats}", noisy(generator, repeats, **shifts))
+        )
         assert answer["points"][0]["method"] == method
         assert set(verdicts(answer).values()) == ({"better", "worse"} if repeats == 4 else {"unknown"})
 
@@ -137,7 +150,9 @@ def test_campaigns_are_compared_point_by_point(tmp_path: Path) -> None:
             for repeat in (1, 2):
                 name = f"n{ranks}-{repeat}"
                 shifts = {"rate": shift}
-                written(tmp_path / side / "runs" / name, noisy(generator, 2, **shifts), placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks})
+                written(
+                    tmp_path / side / "runs" / name, noisy(generator, 2, **shifts), placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}
+                )
                 points.append({"name": name, "status": "complete", "role": "fit"})
         (tmp_path / side / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": points}))
     answer = compare(tmp_path / "before", tmp_path / "after")

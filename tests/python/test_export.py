@@ -123,7 +123,11 @@ def test_md_workbench_text_comes_back(run: Path, tmp_path: Path) -> None:
         assert after["workload"]["parameters"][name] == before["workload"]["parameters"][name]
     assert [p["name"] for p in after["phases"]] == [p["name"] for p in before["phases"]]
     for a, b in zip(after["phases"], before["phases"], strict=True):
-        assert a["operations"] == b["operations"] and a["rate"] == pytest.approx(b["rate"], rel=1e-4) and a["balance"] == pytest.approx(b["balance"], rel=1e-2)
+        assert (
+            a["operations"] == b["operations"]
+            and a["rate"] == pytest.approx(b["rate"], rel=1e-4)
+            and a["balance"] == pytest.approx(b["balance"], rel=1e-2)
+        )
         for op, latency in b["latency"].items():
             if op in ("stat", "read", "create", "unlink"):
                 assert {q: a["latency"][op][q] for q in ("min", "q25", "q50", "q75", "q99", "max")} == pytest.approx(
@@ -142,7 +146,11 @@ def test_refusals(iocast: Iocast, run: Path, foreign: Path, tmp_path: Path) -> N
     assert done.returncode == 2 and "Did you mean 'parquet'" in done.stderr
     done = iocast("export", run, "--format", "csv", "--out", tmp_path / "x.csv", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["bytes"] == (tmp_path / "x.csv").stat().st_size
-    for runs, format_, words in (([run], "csv", "exists already"), ([tmp_path], "parquet", "no run.json"), ([foreign], "md-workbench", "workload fio")):
+    for runs, format_, words in (
+        ([run], "csv", "exists already"),
+        ([tmp_path], "parquet", "no run.json"),
+        ([foreign], "md-workbench", "workload fio"),
+    ):
         with pytest.raises(InputError, match=words):
             export(runs, format_, tmp_path / ("x.csv" if words == "exists already" else "y"))
     assert not (tmp_path / "y").exists()

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
+from iocast.calibrate.reading import noise, single_rank_law, split_law
+from iocast.calibrate.search import Target
 from iocast.errors import InputError
+from iocast.export import export
 from iocast.importers import import_files
+from iocast.run_directory import Run, group
 
 Iocast = Callable[..., CompletedProcess[str]]
 SAMPLES = REPOSITORY / "tests" / "samples"
@@ -67,6 +71,7 @@ def test_md_workbench_with_latency_files(tmp_path: Path) -> None:
     assert create["q95"] == pytest.approx(times[94], rel=2e-3)
     assert benchmark["slowest"][0]["seconds"] == max(s["seconds"] for s in benchmark["slowest"]) and benchmark["slowest"][0]["rank"] == 0
     assert sum(benchmark["timeline"]["create"]["count"]) == 100
+    assert benchmark["latency_of_all_ranks"]["create"]["max"] > create["max"]  # of all ranks, from the text
     assert benchmark["latency_of_ranks"] == [0] and any("some ranks only" in w for w in run["warnings"])
     # Without the files, the quantiles that the text has; what it has not is null.
     run = imported(tmp_path / "text", SAMPLES / "md-workbench" / "mistral-current.txt")
@@ -91,16 +96,28 @@ def test_mdtest(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", SAMPLES / "mdtest" / "archer-own-directories.log")
     assert run["placement"] == {"ranks": 24, "nodes": 1, "ranks_per_node": 24} and run["tool"] == {"name": "mdtest", "version": "1.9.3"}
     assert {p["name"]: p["rate"] for p in run["phases"]} == {
-        "file-creation": 1032.005, "file-stat": 4725.497, "file-removal": 563.824, "tree-creation": 122.957, "tree-removal": 5.527,
+        "file-create": 1032.005, "file-stat": 4725.497, "file-remove": 563.824, "tree-create": 122.957, "tree-remove": 5.527,
     }  # fmt: skip
     assert run["phases"][0]["operations"] == 1048560 and run["phases"][0]["seconds"] == pytest.approx(1048560 / 1032.005)
-    assert run["workload"]["parameters"] == {"items": 43690, "own_directory": True, "files_only": True, "stride": 24}
+    assert run["workload"]["parameters"] == {
+        "items": 43690,
+        "unique_directory": True,
+        "files_only": True,
+        "stride": 24,
+        "phases": "create,stat,remove",
+    }
     shared = imported(tmp_path / "shared", SAMPLES / "mdtest" / "archer-shared-file.log")
     assert shared["phases"][0]["rate"] == 579.067 and shared["phases"][0]["operations"] is None
     verbose = imported(tmp_path / "verbose", SAMPLES / "mdtest" / "verbose.log")
-    assert [(p["repeat"], p["rate"]) for p in phases(verbose, "file-creation")] == [(1, 4000.0), (2, 3200.0)]
-    (removal,) = phases(verbose, "file-removal")  # told by the summary only
-    assert removal["rate"] == 8000 and removal["rate_over_repeats"] == {"repeats": 2, "mean": 8000, "min": 7000, "max": 9000, "standard_deviation": 1414.214}
+    assert [(p["repeat"], p["rate"]) for p in phases(verbose, "file-create")] == [(1, 4000.0), (2, 3200.0)]
+    (removal,) = phases(verbose, "file-remove")  # told by the summary only
+    assert removal["rate"] == 8000 and removal["rate_over_repeats"] == {
+        "repeats": 2,
+        "mean": 8000,
+        "min": 7000,
+        "max": 9000,
+        "standard_deviation": 1414.214,
+    }
     assert not phases(verbose, "file-read")
 
 
@@ -172,15 +189,28 @@ def test_fs_mark_and_postmark(tmp_path: Path) -> None:
     run = imported(tmp_path / "mark", tmp_path / "mark.txt")
     assert [p["operations"] for p in run["phases"]] == [100, 100] and run["placement"]["ranks"] == 2
     assert {"create.open", "create.write", "create.close", "fsync"} <= set(run["phases"][0]["latency"])
-    commands = f"set location {tmp_path}/files\nset number 200\nset transactions 500\nrun\nquit\n"
+    commands = f"set location {tmp_path}/files\nset number 200\nset transactions 500\nshow\nrun\nquit\n"
     postmark = subprocess.run(["postmark"], input=commands, check=True, capture_output=True, text=True)
     (tmp_path / "postmark.txt").write_text(postmark.stdout)
     run = imported(tmp_path / "postmark", tmp_path / "postmark.txt")
-    (transactions,) = phases(run, "transactions")
+    (transactions,) = phases(run, "benchmark")
+    assert run["workload"]["parameters"] == {
+        "number": 200,
+        "transactions": 500,
+        "read": 512,
+        "write": 512,
+        "bias_read": 5,
+        "bias_create": 5,
+        "seed": 42,
+    }
     counts = {op: v["count"] for op, v in transactions["latency"].items()}
     # Each of 500 transactions reads or appends, and creates or deletes; one on a file that is gone does nothing of the first.
-    assert transactions["operations"] == sum(counts.values()) and 480 <= counts["create"] + counts["unlink"] <= 500 and 480 <= counts["read"] + counts["append"] <= 500
-    (create,), (delete,) = phases(run, "create"), phases(run, "delete")
+    assert (
+        transactions["operations"] == sum(counts.values())
+        and 480 <= counts["create"] + counts["unlink"] <= 500
+        and 480 <= counts["read"] + counts["append"] <= 500
+    )
+    (create,), (delete,) = phases(run, "precreate"), phases(run, "cleanup")
     assert create["operations"] == 200 and delete["operations"] == 200 + counts["create"] - counts["unlink"]
 
 
@@ -209,3 +239,31 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text((SAMPLES / "md-workbench" / "mistral-current.txt").read_text()[:900])
     done = iocast("import", tmp_path / "cut.txt", "--out", tmp_path / "out")
     assert done.returncode == 2 and "cut.txt:" in done.stderr and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> None:
+    """Simulated runs as md-workbench would print them: quantiles only, and compound operations as a whole."""
+    for name in ("n1-r1", "n1-r2", "n4-r1"):
+        export([measured / name], "md-workbench", tmp_path / f"{name}.txt")
+        import_files([tmp_path / f"{name}.txt"], tmp_path / name, None, {"nodes": 1})
+    points = group([Run(tmp_path / name) for name in ("n1-r1", "n1-r2", "n4-r1")])
+    assert [(point.ranks, len(point.runs)) for point in points] == [(1, 2), (4, 1)]
+    single, exact = points[0], Run(measured / "n1-r1")
+    # No mean, no 95 % quantile: a target has one for what is told.
+    target = Target.of(single, noise(points))
+    assert {n for n in target.names if n.startswith("create")} == {f"create.{q}" for q in ("q25", "q50", "q75", "q99", "max")}
+    assert not single.has("create.q95") and single.value("create.q50") == pytest.approx(exact.latencies("create").quantile(0.5), rel=0.01)
+    law = single_rank_law(single, "stat")
+    assert law is not None and law["probabilities"] == [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0]
+    seconds = [float(v.removesuffix("s")) for v in law["values"]]
+    assert seconds[2] == pytest.approx(exact.latencies("stat").quantile(0.5), rel=0.01)
+    # Parts that are not told add up to the whole, quantile by quantile; the one with the largest mean varies.
+    whole = single_rank_law(single, "create")
+    assert whole is not None
+    parts = split_law(
+        whole, {"open": {"law": "lognormal", "mean": "8us", "sigma": 0.3}, "write": "3us", "close": {"law": "lognormal", "mean": "500ns"}}
+    )
+    sums = [sum(float(part["values"][i if len(part["values"]) > 2 else 0].removesuffix("s")) for part in parts.values()) for i in range(7)]
+    assert sums == pytest.approx([float(v.removesuffix("s")) for v in whole["values"]], rel=1e-6) and len(parts["open"]["values"]) == 7
+    # Nothing repeated and not measured here: more noise is assumed.
+    assert noise([points[1]])["rate"] == 0.15

@@ -117,9 +117,20 @@ def synthetic(directory: Path, *, start: float, phases: list[tuple[str, float, f
     return directory
 
 
-def watched(path: Path, *, start: float, seconds: float, every: float, busy: Callable[[float], tuple[float, float]], host: str = "server", step: float = 0.0) -> Path:
+def watched(
+    path: Path, *, start: float, seconds: float, every: float, busy: Callable[[float], tuple[float, float]], host: str = "server", step: float = 0.0
+) -> Path:
     """An observation of a machine with two cores and a disk, whose counters are `busy(seconds since start)`."""
-    header = {"schema_version": 1, "kind": "observation", "host": host, "cores": 2, "every_seconds": every, "processes": ["mds"], "memory_bytes": 1, "link_megabits": {"eth0": 1000}}
+    header = {
+        "schema_version": 1,
+        "kind": "observation",
+        "host": host,
+        "cores": 2,
+        "every_seconds": every,
+        "processes": ["mds"],
+        "memory_bytes": 1,
+        "link_megabits": {"eth0": 1000},
+    }
     lines = [header]
     for i in range(round(seconds / every) + 1):
         at = i * every
@@ -136,7 +147,12 @@ def watched(path: Path, *, start: float, seconds: float, every: float, busy: Cal
 def test_the_utilisation_law(tmp_path: Path) -> None:
     """A server that works 60 % of one core's time during the benchmark, and its disk 25 %: known demands, an exact share of each phase."""
     start = 1_800_000_000.25
-    run = synthetic(tmp_path / "run", start=start, phases=[("precreate", 0.5, 1.0, 1000), ("benchmark", 2.0, 10.0, 5000), ("cleanup", 12.5, 0.1, 10)], hosts=["client"])
+    run = synthetic(
+        tmp_path / "run",
+        start=start,
+        phases=[("precreate", 0.5, 1.0, 1000), ("benchmark", 2.0, 10.0, 5000), ("cleanup", 12.5, 0.1, 10)],
+        hosts=["client"],
+    )
     # The observer's clock began 3 s before the run.
     observation = watched(
         tmp_path / "o.jsonl", start=start - 3, seconds=20, every=0.25, busy=lambda at: (0.6 * min(max(at - 5, 0), 10), 0.25 * min(max(at - 5, 0), 10))
@@ -158,7 +174,9 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     write_numbers([run], tmp_path / "n.json")
     numbers = json.loads((tmp_path / "n.json").read_text())
     assert {row["resource"] for row in numbers["tables"]["demands"]["rows"]} >= {"server cpu", "server disk sda", "server process mds"}
-    shares = [r["share"] for r in numbers["figures"]["utilisation"]["rows"] if r["resource"] == "server cpu" and r["kind"] == "used" and 3 < r["at"] < 11]
+    shares = [
+        r["share"] for r in numbers["figures"]["utilisation"]["rows"] if r["resource"] == "server cpu" and r["kind"] == "used" and 3 < r["at"] < 11
+    ]
     assert shares == pytest.approx([0.3] * len(shares), abs=1e-3) and len(shares) > 20
     observed = observed_demands(group([Run(run)]))
     assert observed["server cpu"] == pytest.approx({"servers": 2, "demand": 6 / 5000, "utilisation": 0.3, "ranks": 2, "nodes": 1, "per_node": False})
@@ -166,7 +184,9 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     assert not _beyond_observed(fitted, 1600, nodes=4)
     (warning,) = [w for w in _beyond_observed(fitted, 1800, nodes=4)]
     assert "server cpu" in warning and warning.endswith(".")
-    assert not _beyond_observed(Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []), 1800, nodes=4)
+    assert not _beyond_observed(
+        Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []), 1800, nodes=4
+    )
 
 
 def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
@@ -183,7 +203,12 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     copied = synthetic(tmp_path / "copied", start=start, phases=[("benchmark", 0.0, 10.0, 100)], hosts=["client"])
     os.utime(copied / "latency.hlog")
     assert any("known to 0.5 s only" in note for note in join(copied, [half])["notes"])
-    for text, words in (("", ":1: this is no observation"), ('{"kind": "run"}\n', ":1: this is no observation"), ("{\n{\n", ":1: this is no line"), (json.dumps({"kind": "observation", "schema_version": 1, "host": "h"}), "fewer than two samples")):
+    for text, words in (
+        ("", ":1: this is no observation"),
+        ('{"kind": "run"}\n', ":1: this is no observation"),
+        ("{\n{\n", ":1: this is no line"),
+        (json.dumps({"kind": "observation", "schema_version": 1, "host": "h"}), "fewer than two samples"),
+    ):
         (tmp_path / "bad").write_text(text)
         with pytest.raises(InputError, match=words):
             join(run, [tmp_path / "bad"])
@@ -202,9 +227,32 @@ def test_a_benchmark_is_observed_and_joined(bench: Path, mpirun: Callable[[int],
     """From the command line, on what is really here."""
     settings = [a for s in ("datasets=2", "objects=3000", "iterations=3000") for a in ("--set", s)]
     (tmp_path / "root").mkdir()
-    command = [*mpirun(2), str(bench), "--workload", "md-workbench", "--posix.root", str(tmp_path / "root"), "--out", str(tmp_path / "run"), *settings]
+    command = [
+        *mpirun(2),
+        str(bench),
+        "--workload",
+        "md-workbench",
+        "--posix.root",
+        str(tmp_path / "root"),
+        "--out",
+        str(tmp_path / "run"),
+        *settings,
+    ]
     environment = {**mpi_environment, "PYTHONPATH": str(REPOSITORY)}
-    observe = [sys.executable, "-c", "from iocast.cli import main; main()", "observe", "--out", str(tmp_path / "o.jsonl"), "--every", "20ms", "--process", "iocast-bench", "--json", "--"]
+    observe = [
+        sys.executable,
+        "-c",
+        "from iocast.cli import main; main()",
+        "observe",
+        "--out",
+        str(tmp_path / "o.jsonl"),
+        "--every",
+        "20ms",
+        "--process",
+        "iocast-bench",
+        "--json",
+        "--",
+    ]
     done = subprocess.run([*observe, *command], capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     content: dict[str, Any] = json.loads((tmp_path / "run" / "utilisation.json").read_text())
@@ -226,4 +274,7 @@ def test_campaigns_are_observed(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "c.yaml", "--out", tmp_path / "out", "--observe")
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "out" / "runs").iterdir()
-    assert json.loads((run / "utilisation.json").read_text())["kind"] == "utilisation" and (tmp_path / "out" / "observations" / f"{run.name}.jsonl").is_file()
+    assert (
+        json.loads((run / "utilisation.json").read_text())["kind"] == "utilisation"
+        and (tmp_path / "out" / "observations" / f"{run.name}.jsonl").is_file()
+    )

@@ -62,8 +62,14 @@ def test_steps_share_a_data_set_and_are_resumed_as_a_whole(iocast: Iocast, tmp_p
     # The tables: T = 2 is virtual, three times the measured rate; the read-only step is in neither.
     tables = paper_tables(read_sources([tmp_path / "out"]))
     (row,) = tables["table1"]
-    creates = {s: sum(p["latency"]["create"]["count"] for p in r["phases"]) / sum(p["seconds"] for p in r["phases"]) for s, r in runs.items() if s in ("precreate", "benchmark", "waiting")}
-    assert row["precreate"] == pytest.approx(creates["precreate"]) and row["benchmark"] == pytest.approx({"0": creates["benchmark"], "2": 3 * creates["waiting"]})
+    creates = {
+        s: sum(p["latency"]["create"]["count"] for p in r["phases"]) / sum(p["seconds"] for p in r["phases"])
+        for s, r in runs.items()
+        if s in ("precreate", "benchmark", "waiting")
+    }
+    assert row["precreate"] == pytest.approx(creates["precreate"]) and row["benchmark"] == pytest.approx(
+        {"0": creates["benchmark"], "2": 3 * creates["waiting"]}
+    )
     (second,) = tables["table2"]
     assert (second["nodes"], second["ppn"], second["d"], second["i"], second["p"]) == (1, 2, 1, 20, 30)
     assert second["op_max"] == max(v["max"] for p in runs["benchmark"]["phases"] for v in p["latency"].values())
@@ -116,7 +122,17 @@ def test_tables_look_like_the_papers(tmp_path: Path) -> None:
     def phase(name: str, rate: float, **more: Any) -> dict[str, Any]:
         quartiles = {"read": 1.8e-2, "stat": 8.3e-4, "create": 5.6e-4, "unlink": 2.8e-4}
         latency = {op: {"count": 200_000, "q75": q, "max": 0.2 if op == "create" else 0.1} for op, q in quartiles.items()}
-        return {"name": name, "repeat": 1, "seconds": 200_000 / rate, "operations": 800_000, "errors": 0, "rate": 4 * rate, "balance": 0.607, "latency": latency, **more}
+        return {
+            "name": name,
+            "repeat": 1,
+            "seconds": 200_000 / rate,
+            "operations": 800_000,
+            "errors": 0,
+            "rate": 4 * rate,
+            "balance": 0.607,
+            "latency": latency,
+            **more,
+        }
 
     sources = [
         made(tmp_path / "a", [phase("precreate", 6500.4), phase("benchmark", 5640.0)], 0.0),

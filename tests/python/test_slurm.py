@@ -33,7 +33,18 @@ LONG = SMALL.replace("objects: 50, iterations: 50", "objects: 400, iterations: 4
 
 
 @pytest.mark.parametrize(
-    "text, minutes", [("90", 90), ("5:03", 5.05), ("1:30:00", 90), ("2-0", 2880), ("1-12:30", 2190), ("1-12:30:30", 2190.5), ("UNLIMITED", None), ("", None), ("1:2:3:4", None)]
+    "text, minutes",
+    [
+        ("90", 90),
+        ("5:03", 5.05),
+        ("1:30:00", 90),
+        ("2-0", 2880),
+        ("1-12:30", 2190),
+        ("1-12:30:30", 2190.5),
+        ("UNLIMITED", None),
+        ("", None),
+        ("1:2:3:4", None),
+    ],
 )
 def test_times_as_slurm_writes_them(text: str, minutes: float | None) -> None:
     assert slurm._minutes(text) == minutes
@@ -86,7 +97,18 @@ def ask(cluster: Cluster, tmp_path: Path) -> Callable[..., CompletedProcess[str]
 
     def call(campaign: str, *arguments: str) -> CompletedProcess[str]:
         (tmp_path / "c.yaml").write_text(campaign)
-        command = [sys.executable, "-m", "iocast", "measure", str(tmp_path / "root"), "--campaign", str(tmp_path / "c.yaml"), "--out", str(tmp_path / "out"), "--slurm"]
+        command = [
+            sys.executable,
+            "-m",
+            "iocast",
+            "measure",
+            str(tmp_path / "root"),
+            "--campaign",
+            str(tmp_path / "c.yaml"),
+            "--out",
+            str(tmp_path / "out"),
+            "--slurm",
+        ]
         return subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=60)
 
     return call
@@ -139,4 +161,8 @@ def test_the_signal_before_the_limit_keeps_what_was_measured(cluster: Cluster, a
     (run,) = (tmp_path / "out" / "runs").iterdir()
     assert json.loads((run / "run.json").read_text())["status"] == "interrupted", log_of(tmp_path / "out")
     assert [p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]] == ["planned"]
-    assert "time limit of the job is near" in log_of(tmp_path / "out") and "1 run is left" in log_of(tmp_path / "out") and "Traceback" not in log_of(tmp_path / "out")
+    assert (
+        "time limit of the job is near" in log_of(tmp_path / "out")
+        and "1 run is left" in log_of(tmp_path / "out")
+        and "Traceback" not in log_of(tmp_path / "out")
+    )

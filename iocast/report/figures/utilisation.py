@@ -62,7 +62,9 @@ def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     return style.finish(
         alt.layer(
             began.mark_rule(color="#999999", strokeDash=[3, 3]).encode(x=x),
-            used.mark_line(size=1.6, clip=True).encode(x=x, y=y, color=style.colour(marks, "resource"), strokeDash=style.dash(marks, "resource"), tooltip=tooltip),
+            used.mark_line(size=1.6, clip=True).encode(
+                x=x, y=y, color=style.colour(marks, "resource"), strokeDash=style.dash(marks, "resource"), tooltip=tooltip
+            ),
             began.mark_text(align="left", baseline="bottom", fontSize=12, color=style.INK).encode(x=x, y=alt.value(-4), text="phase:N"),
         ),
         f"Utilisation over time of the run {run}",
