@@ -22,7 +22,7 @@ import psutil
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, read_json, sha256, write_json
+from iocast.files import data_directory, SCHEMA_VERSION, read_json, sha256, write_json
 from iocast.strict_yaml import Section
 
 MOST_RANKS_PER_CORE = 128
@@ -31,7 +31,7 @@ MOST_RANKS_PER_CORE = 128
 OBSERVE_EVERY = 0.1
 """Seconds between samples with `--observe`: a run's phases may take less than a second."""
 
-CAMPAIGNS = Path(__file__).resolve().parent.parent / "campaigns"
+CAMPAIGNS = data_directory("campaigns")
 
 
 @dataclass

@@ -564,6 +564,20 @@ def describe(
     _pass_through([binaries.find(program), "--describe", name, *(["--json"] if json_ else [])])
 
 
+@app.command(epilog="Example: iocast manual --out ~/.local/share/man && man iocast-bench")
+def manual(
+    out: Annotated[Path, typer.Option(help="Directory of manual pages; those of iocast in it are replaced.")],
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Writes the manual pages of all programs, verbs, workloads, backends and platforms."""
+    from iocast.manual import write_manual
+
+    del seed  # nothing is drawn at random; every verb takes it
+    pages = write_manual(typer.main.get_command(app), out)
+    print(json.dumps({"pages": [str(page) for page in pages]}) if json_ else f"{len(pages)} pages written to {out}; read them with man -M {out} iocast.")
+
+
 def _pass_through(command: list[str]) -> None:
     sys.stdout.flush()
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,15 @@ import yaml
 from iocast.errors import InputError, RunError
 
 SCHEMA_VERSION = 1
+
+
+def data_directory(name: str) -> Path:
+    """`platforms` or `campaigns`: in $IOCAST_HOME, beside this package, or in share/iocast of this Python or of the installed programs."""
+    places = [Path(os.environ["IOCAST_HOME"])] if "IOCAST_HOME" in os.environ else []
+    places += [Path(__file__).resolve().parents[1], Path(sys.prefix) / "share" / "iocast"]
+    if (program := shutil.which("iocast-bench") or shutil.which("iocast-sim")) is not None:
+        places.append(Path(program).resolve().parents[1] / "share" / "iocast")
+    return next((place / name for place in places if (place / name).is_dir()), places[-1] / name)
 
 
 def write_text(path: Path, text: str) -> None:

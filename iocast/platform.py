@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from iocast.errors import InputError
-from iocast.files import read_yaml
+from iocast.files import data_directory, read_yaml
 
-PLATFORMS = Path(__file__).resolve().parent.parent / "platforms"
+PLATFORMS = data_directory("platforms")
 Document = dict[str, Any]
 
 

@@ -166,3 +166,15 @@ def test_the_signal_before_the_limit_keeps_what_was_measured(cluster: Cluster, a
         and "1 run is left" in log_of(tmp_path / "out")
         and "Traceback" not in log_of(tmp_path / "out")
     )
+
+
+def test_the_example_job_script(cluster: Cluster, bench: Path, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    environment = {**cluster.environment, "PATH": f"{bench.parent}:{cluster.environment['PATH']}", "OMPI_ALLOW_RUN_AS_ROOT": "1"}
+    words = ["sbatch", "--parsable", str(REPOSITORY / "packaging" / "iocast.sbatch"), str(tmp_path / "root"), "--set", "objects=20", "--set", "iterations=20"]
+    job = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    cluster.wait_for_jobs()
+    log = (tmp_path / f"iocast-{job}.log").read_text()
+    run = json.loads((tmp_path / f"iocast-{job}" / "run.json").read_text())
+    assert run["status"] == "complete" and run["placement"]["ranks"] == 2, log
+    assert not any((tmp_path / "root").iterdir())

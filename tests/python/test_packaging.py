@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sites install: the prefix of cmake --install, the Python wheel, the module file, and the recipes of Spack and Apptainer.
+
+Neither Spack nor Apptainer is to be had as a package, so of their recipes it is tested that they agree with the build: options, libraries, commands."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY, find_program
+
+PACKAGING = REPOSITORY / "packaging"
+MODULES = Path("/usr/share/modules/init/sh")
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = find_program("iocast-bench")
+    assert program is not None, "iocast-bench is not built; run ./check"
+    directory = tmp_path_factory.mktemp("prefix")
+    subprocess.run(["cmake", "--install", str(program.parents[1]), "--prefix", str(directory)], check=True, capture_output=True)
+    return directory
+
+
+def test_installed_programs_find_their_data(prefix: Path, mpi_environment: dict[str, str], tmp_path: Path) -> None:
+    def ask(program: str, *arguments: str) -> Any:
+        command = [str(prefix / "bin" / program), *arguments, "--json"]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=mpi_environment).stdout)
+
+    assert ask("iocast-sim", "--describe", "lustre")["file"] == str(prefix / "share/iocast/platforms/lustre.yaml")
+    for what, folder in (("platforms", "platforms"), ("workloads", "workload/catalogue")):
+        source = {p.relative_to(REPOSITORY) for p in (REPOSITORY / folder).rglob("*.yaml")}
+        assert source == {p.relative_to(prefix / "share/iocast") for p in (prefix / "share/iocast" / folder).rglob("*.yaml")}
+        assert ask("iocast-sim", "--list", what)[what]
+    assert ask("iocast-bench", "--backend", "dummy", "--dry-run")["workload"]["name"] == "md-workbench"
+
+
+def test_the_wheel_has_its_data(prefix: Path, tmp_path: Path) -> None:
+    """Installed without the sources, beside installed programs."""
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    copy = tmp_path / "sources"  # as from git: without what lies around in a folder one works in
+    copy.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "iocast", "platforms", "campaigns"):
+        (copy / name).symlink_to(REPOSITORY / name)
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(copy)], check=True)
+    (wheel,) = tmp_path.glob("iocast-*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--ignore-installed", "--prefix", str(tmp_path / "python"), str(wheel)], check=True)
+    (package,) = (tmp_path / "python").rglob("site-packages/iocast")
+    assert (tmp_path / "python/share/iocast/platforms/lustre.yaml").is_file()
+    environment = {"PYTHONPATH": str(package.parent), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
+    for arguments in (["list", "campaigns"], ["describe", "lustre"], ["list", "formats"]):
+        done = subprocess.run([str(tmp_path / "python/bin/iocast"), *arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        assert done.returncode == 0 and len(done.stdout.splitlines()) > 1, done.stderr
+    report = subprocess.run([sys.executable, "-c", "import iocast.report.page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))"],
+                            capture_output=True, text=True, env=environment, cwd=tmp_path, check=True).stdout  # fmt: skip
+    assert str(package) in report and "page.html.j2" in report and "page.css" in report
+
+
+def test_the_module_file(prefix: Path, tmp_path: Path) -> None:
+    assert MODULES.is_file(), "install the Debian package environment-modules; ./check does"
+
+    def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        text = f". {MODULES}\nmodule use {PACKAGING}/modulefiles\n{script}"
+        given = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **environment}
+        return subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=given, check=False)
+
+    done = shell('module load iocast && command -v iocast-sim && echo "$MANPATH $IOCAST_HOME" && module unload iocast && command -v iocast-sim', IOCAST_PREFIX=str(prefix))
+    assert done.stdout.split() == [f"{prefix}/bin/iocast-sim", f"{prefix}/share/man", f"{prefix}/share/iocast"], done.stderr
+    assert "storage benchmark" in shell("module whatis iocast").stderr + shell("module whatis iocast").stdout
+    nowhere = shell("module load iocast && command -v iocast-sim", IOCAST_PREFIX=str(tmp_path / "nowhere"))
+    assert nowhere.returncode != 0 and "There is no iocast in" in nowhere.stderr
+    version = re.search(r'^version = "(.*)"', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    assert version and [p.name for p in (PACKAGING / "modulefiles/iocast").iterdir()] == [version[1]]
+    assert f"project(iocast VERSION {version[1]} " in (REPOSITORY / "CMakeLists.txt").read_text()
+
+
+class Recipe:
+    """Runs packaging/spack's package.py with directives that write down what they are told."""
+
+    def __init__(self) -> None:
+        self.variants: dict[str, bool] = {}
+        self.needs: dict[str, str] = {}  # package and the variant that needs it
+        self._when: list[str] = []
+        module = types.ModuleType("spack.package")
+
+        class Build:
+            def define(self, name: str, value: bool) -> str:
+                return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
+
+        def within(variant: str) -> Any:
+            class Within:
+                def __enter__(_) -> None:
+                    self._when.append(variant)
+
+                def __exit__(_, *error: object) -> None:
+                    self._when.pop()
+
+            return Within()
+
+        def depends_on(spec: str, when: str = "", type: object = "") -> None:
+            self.needs[re.split("[@+~ ]", spec)[0]] = when or "".join(self._when)
+
+        def ignored(*_: object, **__: object) -> Any:
+            return lambda function: function
+
+        recipe = self
+        Build.define_from_variant = lambda s, name, variant: s.define(name, recipe.chosen[variant])  # type: ignore[attr-defined]
+        module.__dict__.update(
+            CMakePackage=Build, depends_on=depends_on, extends=depends_on, variant=lambda name, default, description: self.variants.update({name: default}),
+            when=within, version=ignored, license=ignored, generator=ignored, run_after=ignored,
+        )  # fmt: skip
+        sys.modules |= {"spack": types.ModuleType("spack"), "spack.package": module}
+        namespace: dict[str, Any] = {"__file__": str(PACKAGING / "spack/packages/iocast/package.py")}
+        exec(compile(Path(namespace["__file__"]).read_text(), namespace["__file__"], "exec"), namespace)
+        self.git = namespace["Iocast"].git
+        self.build = namespace["Iocast"]()
+        self.chosen = dict(self.variants)
+
+
+# What CMake looks for, and what Spack calls it.
+SPACK = {
+    "yaml-cpp": "yaml-cpp", "nlohmann_json": "nlohmann-json", "fmt": "fmt", "CLI11": "cli11", "ZLIB": "zlib-api", "Boost": "boost", "MPI": "mpi",
+    "simgrid": "simgrid", "Git": "git", "PkgConfig": "pkgconfig", "HDF5": "hdf5", "CURL": "curl", "OpenSSL": "openssl", "PostgreSQL": "postgresql",
+    "libmongoc-1.0": "mongo-c-driver",
+}  # fmt: skip
+
+
+def test_the_spack_recipe_agrees_with_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    recipe = Recipe()
+    assert recipe.git == REPOSITORY.as_uri()
+    scripts = "".join((REPOSITORY / folder / "CMakeLists.txt").read_text() for folder in (".", "real", "sim"))
+    wanted = set(re.findall(r"find_package\((\S+)", scripts)) | set(re.findall(r"IMPORTED_TARGET ([a-z0-9.-]+?)(?:[>)]|\s)", scripts))
+    assert {SPACK[name] for name in wanted} <= set(recipe.needs)
+    assert recipe.needs["simgrid"] == "+sim" and recipe.needs["mpi"] == "+bench" and recipe.needs["py-numpy"] == "+python"
+    named = {re.split("[<>=]", name)[0] for name in re.findall(r'^  "([^"]+)",', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)}
+    assert {name.removeprefix("py-") for name in recipe.needs if name.startswith("py-")} - {"pip", "hatchling"} <= named
+    # What the recipe says to CMake, CMake knows.
+    recipe.chosen |= {"sim": False}
+    done = subprocess.run(["cmake", "-S", str(REPOSITORY), "-B", str(tmp_path), "-G", "Ninja", *recipe.build.cmake_args()], capture_output=True, text=True, check=True)
+    assert "not used by the project" not in done.stderr
+    cache = (tmp_path / "CMakeCache.txt").read_text()
+    assert "IOCAST_SIM:BOOL=OFF" in cache and "IOCAST_REAL:BOOL=ON" in cache and "SIMGRID" not in cache
+
+
+def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    """Its sections are shell that can be read, it installs what packaging names, and what its %test runs, runs here."""
+    text = (PACKAGING / "iocast.def").read_text()
+    sections = dict(re.findall(r"^%(\w+)\n(.*?)(?=^%|\Z)", text, flags=re.MULTILINE | re.DOTALL))
+    assert {"files", "post", "environment", "runscript", "test"} == set(sections) and re.search(r"^Bootstrap: \w+\nFrom: \S+$", text, re.MULTILINE)
+    for name in ("post", "environment", "runscript", "test"):
+        subprocess.run(["sh", "-n"], input=sections[name], text=True, check=True)
+    for path in re.findall(r"packaging/\S+\.txt", sections["post"]):
+        assert (REPOSITORY / path).is_file()
+    build = find_program("iocast-sim")
+    assert build is not None
+    (tmp_path / "iocast").write_text(f'#!/bin/sh\nexec {sys.executable} -m iocast "$@"\n')
+    (tmp_path / "iocast").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{build.parent}:{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(build.parents[1])}
+    done = subprocess.run(["sh", "-e"], input=sections["test"], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
