@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floor under iocast-bench: the system calls of md-workbench for one rank, in the same order, with the same names and
-// sizes, written as directly as a good engineer would, and timed as a whole. Usage:
+// The floor under iocast-bench: the system calls of a workload for one rank, in the same order, with the same names, sizes and
+// offsets, all known before the clock runs, and timed by phase and nothing else. Usage:
 //
-//   bare-loop ROOT DATASETS OBJECTS ITERATIONS SIZE REPEATS
+//   bare-loop ROOT WORKLOAD [NAME=VALUE...]
 //
-// prints one JSON object with the seconds of each phase, benchmark once for each repeat.
-#include <charconv>
-#include <cstdint>
+// prints one JSON array with the name and the seconds of each phase.
+#include "workload/workload.hpp"
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <fcntl.h>
+#include <map>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
 namespace {
+
+using namespace iocast;
 
 double now()
 {
@@ -26,99 +32,152 @@ double now()
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-[[noreturn]] void fail(const char* what, const char* name)
+struct Call {
+  Op op;
+  size_t name;   ///< where its path begins in the names
+  uint32_t slot; ///< of the object that is open
+};
+
+struct Plan {
+  std::vector<Call> calls;
+  std::vector<char> names;
+  size_t largest = 0; ///< bytes of one call
+};
+
+Plan plan_of(const Pattern& pattern)
 {
-  std::fprintf(stderr, "bare-loop: %s '%s' failed: %s.\n", what, name, std::strerror(errno));
-  std::exit(1);
+  Plan plan;
+  Cursor cursor;
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> open;
+  std::vector<uint32_t> free;
+  for (uint32_t slot = 64; slot-- > 0;)
+    free.push_back(slot);
+  char name[512];
+  for (Op op; pattern.next(cursor, op);) {
+    Call call{op, plan.names.size(), 0};
+    if (op.kind == OpKind::open) {
+      call.slot = open[{op.dataset, op.object}] = free.back();
+      free.pop_back();
+    } else if (op.kind > OpKind::open && op.kind != OpKind::think) {
+      call.slot = open.at({op.dataset, op.object});
+      if (op.kind == OpKind::close) {
+        open.erase({op.dataset, op.object});
+        free.push_back(call.slot);
+      }
+    }
+    if (op.kind != OpKind::phase && op.kind <= OpKind::open) {
+      char* end             = pattern.name_dataset(op.dataset, name);
+      const bool on_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole);
+      if (!on_dataset) {
+        *end++ = '/';
+        end    = pattern.name_object_in(op.dataset, op.object, end);
+      }
+      *end++ = '\0';
+      plan.names.insert(plan.names.end(), name, end);
+    }
+    plan.largest = std::max<size_t>(plan.largest, op.kind == OpKind::think || op.kind == OpKind::readdir ? 0 : op.size);
+    plan.calls.push_back(call);
+  }
+  return plan;
 }
 
-char name[64];
-
-/// "0_<dataset>/file-<object>"
-const char* object_name(uint64_t dataset, uint64_t object)
+bool transfer(int fd, const Op& op, bool writes, std::vector<char>& buffer)
 {
-  char* end = std::to_chars(name + 2, name + 22, dataset).ptr;
-  std::memcpy(end, "/file-", 6);
-  *std::to_chars(end + 6, end + 26, object).ptr = '\0';
-  return name;
+  for (uint32_t block = 0; block < op.count; ++block) {
+    const auto at    = static_cast<off_t>(op.offset + block * op.stride);
+    const auto moved = writes ? pwrite(fd, buffer.data(), op.size, at) : pread(fd, buffer.data(), op.size, at);
+    if (moved != static_cast<ssize_t>(op.size))
+      return false;
+  }
+  return true;
 }
 
-const char* dataset_name(uint64_t dataset)
+bool in_one_go(int root, const char* path, int access, uint64_t size, std::vector<char>& buffer)
 {
-  *std::to_chars(name + 2, name + 22, dataset).ptr = '\0';
-  return name;
+  const int fd = openat(root, path, access | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return false;
+  constexpr uint64_t chunk = uint64_t{1} << 20;
+  for (uint64_t done = 0; done < size; done += chunk) {
+    const size_t bytes = std::min(chunk, size - done);
+    const auto moved   = access == O_RDONLY ? read(fd, buffer.data(), bytes) : write(fd, buffer.data(), bytes);
+    if (moved != static_cast<ssize_t>(bytes))
+      return false;
+  }
+  return close(fd) == 0;
 }
 
-void create(int root, const char* path, const std::vector<char>& content)
+bool list(int root, const char* path)
 {
-  const int fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0 || write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size()) || close(fd) != 0)
-    fail("creating", path);
+  alignas(8) static char entries[1 << 15];
+  const int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return false;
+  while (syscall(SYS_getdents64, fd, entries, sizeof entries) > 0)
+    ;
+  return close(fd) == 0;
 }
 
-void read_back(int root, const char* path, std::vector<char>& buffer)
+int run(const char* place, const Pattern& pattern)
 {
-  const int fd = openat(root, path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || read(fd, buffer.data(), buffer.size()) != static_cast<ssize_t>(buffer.size()) || close(fd) != 0)
-    fail("reading", path);
+  const int root = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) {
+    std::fprintf(stderr, "bare-loop: The directory '%s' can't be opened: %s.\n", place, std::strerror(errno));
+    return 1;
+  }
+  const Plan plan = plan_of(pattern);
+  std::vector<char> buffer(std::max<size_t>(plan.largest, 1), 'x');
+  std::vector<int> files(64, -1);
+  std::vector<std::pair<uint64_t, double>> begins;
+  for (const auto& [op, name, slot] : plan.calls) {
+    const char* path = plan.names.data() + name;
+    struct stat found;
+    bool good = true;
+    switch (op.kind) {
+      case OpKind::phase: begins.emplace_back(op.object, now()); break;
+      case OpKind::mkdir: good = mkdirat(root, path, 0777) == 0; break;
+      case OpKind::rmdir: good = unlinkat(root, path, AT_REMOVEDIR) == 0; break;
+      case OpKind::unlink: good = unlinkat(root, path, 0) == 0; break;
+      case OpKind::stat: good = fstatat(root, path, &found, AT_SYMLINK_NOFOLLOW) == 0; break;
+      case OpKind::create: good = in_one_go(root, path, O_WRONLY | O_CREAT | O_TRUNC, op.size, buffer); break;
+      case OpKind::append: good = in_one_go(root, path, O_WRONLY | O_APPEND, op.size, buffer); break;
+      case OpKind::read: good = in_one_go(root, path, O_RDONLY, op.size, buffer); break;
+      case OpKind::readdir: good = list(root, path); break;
+      case OpKind::open:
+        files[slot] = openat(root, path, (op.flags & for_writing ? O_RDWR : O_RDONLY) | (op.flags & make_it ? O_CREAT : 0) | O_CLOEXEC, 0666);
+        good        = files[slot] >= 0;
+        break;
+      case OpKind::pwrite: good = transfer(files[slot], op, true, buffer); break;
+      case OpKind::pread: good = transfer(files[slot], op, false, buffer); break;
+      case OpKind::fsync: good = fsync(files[slot]) == 0; break;
+      case OpKind::close: good = close(files[slot]) == 0; break;
+      case OpKind::think: break;
+    }
+    if (!good) {
+      std::fprintf(stderr, "bare-loop: %.*s '%s' failed: %s.\n", static_cast<int>(name_of(op.kind).size()), name_of(op.kind).data(), path, std::strerror(errno));
+      return 1;
+    }
+  }
+  begins.emplace_back(0, now());
+  for (size_t i = 0; i + 1 < begins.size(); ++i)
+    std::printf("%s{\"name\": \"%s\", \"seconds\": %.9f}", i ? ", " : "[", pattern.phases()[begins[i].first].name.c_str(),
+                begins[i + 1].second - begins[i].second);
+  std::printf("]\n");
+  return 0;
 }
 
 } // namespace
 
 int main(int argc, char** argv)
 {
-  if (argc != 7) {
-    std::fprintf(stderr, "usage: bare-loop ROOT DATASETS OBJECTS ITERATIONS SIZE REPEATS\n");
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: bare-loop ROOT WORKLOAD [NAME=VALUE...]\n");
     return 2;
   }
-  const int root            = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const uint64_t datasets   = std::strtoull(argv[2], nullptr, 10);
-  const uint64_t objects    = std::strtoull(argv[3], nullptr, 10);
-  const uint64_t iterations = std::strtoull(argv[4], nullptr, 10);
-  const uint64_t size       = std::strtoull(argv[5], nullptr, 10);
-  const uint64_t repeats    = std::strtoull(argv[6], nullptr, 10);
-  if (root < 0)
-    fail("opening", argv[1]);
-  const std::vector<char> content(size, 'x');
-  std::vector<char> buffer(size);
-  name[0] = '0';
-  name[1] = '_';
-
-  const double begin = now();
-  for (uint64_t d = 0; d < datasets; ++d)
-    if (mkdirat(root, dataset_name(d), 0777) != 0)
-      fail("making", name);
-  for (uint64_t i = 0; i < objects; ++i)
-    for (uint64_t d = 0; d < datasets; ++d)
-      create(root, object_name(d, i), content);
-
-  std::vector<double> ends{now()};
-  for (uint64_t repeat = 0; repeat < repeats; ++repeat) {
-    for (uint64_t i = repeat * iterations; i < (repeat + 1) * iterations; ++i)
-      for (uint64_t d = 0; d < datasets; ++d) {
-        const char* path = object_name(d, i);
-        struct stat found;
-        if (fstatat(root, path, &found, AT_SYMLINK_NOFOLLOW) != 0)
-          fail("looking at", path);
-        read_back(root, path, buffer);
-        if (unlinkat(root, path, 0) != 0)
-          fail("removing", path);
-        create(root, object_name(d, objects + i), content);
-      }
-    ends.push_back(now());
+  try {
+    return run(argv[1], *open_workload(argv[2], {argv + 3, argv + argc}).make({1, 1}));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bare-loop: %s\n", error.what());
+    return 2;
   }
-
-  for (uint64_t d = 0; d < datasets; ++d) {
-    for (uint64_t i = repeats * iterations; i < repeats * iterations + objects; ++i)
-      if (unlinkat(root, object_name(d, i), 0) != 0)
-        fail("removing", name);
-    if (unlinkat(root, dataset_name(d), AT_REMOVEDIR) != 0)
-      fail("removing", name);
-  }
-  const double cleaned = now();
-  std::printf("{\"precreate\": [%.9f], \"benchmark\": [", ends.front() - begin);
-  for (uint64_t repeat = 0; repeat < repeats; ++repeat)
-    std::printf("%s%.9f", repeat ? ", " : "", ends[repeat + 1] - ends[repeat]);
-  std::printf("], \"cleanup\": [%.9f]}\n", cleaned - ends.back());
-  return 0;
 }

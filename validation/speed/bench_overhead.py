@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What does measuring cost? iocast-bench against bare-loop, which makes the same system calls without timing each.
+"""What does measuring cost? iocast-bench against bare-loop, which makes the same system calls and times nothing but phases.
 
-Both run one rank on a memory file system, in turns, so that whatever else the machine does hits both alike. The benchmark
-phase is repeated within each run and the fastest repeat counts: what else runs on the machine only ever adds time. Two
-ratios are printed: of the medians, and the median of the ratios of neighbouring runs (a slow drift cancels in it); and the
-ratio of the minima, the least disturbed of all. On a busy machine bare-loop differs from itself by 2 to 3 %.
+Both run one rank on a memory file system, in turns, so that whatever else the machine does hits both alike. Two ratios are printed of
+each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what else runs on the machine only
+ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels in it). On a busy machine bare-loop differs from
+itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions.
 
-    validation/speed/bench_overhead.py [--pairs 7] [--root /dev/shm] [--json]
+    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--json]
 """
 
 import argparse
@@ -18,10 +18,32 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PHASES = ("precreate", "benchmark", "cleanup")
+WORKLOADS = {
+    "md-workbench": "datasets=4 objects=2000 iterations=2000 repeats=3",
+    "mdtest-easy": "items=20000 most_seconds=0s",
+    "mdtest-hard": "items=10000 most_seconds=0s",
+    "mdtest-shared": "items=10000",
+    "postmark": "number=2000 transactions=20000 size_low=500B size_high=10000B read=4KiB write=4KiB",
+    "file-server": "files=2000 operations=5000",
+    "nfs-server": "files=2000 operations=20000",
+    "ls-lR": "directories=300 files=10000",
+    "compile": "directories=100 files=2000 sources=300",
+    "ior-easy": "transfer_size=2MiB per_process=256MiB",
+    "ior-hard": "segments=4000",
+    "iozone": "file_size=64MiB",
+    "pio-simple-strided": "per_process=64MiB",
+    "tile-io": "",
+    "hpcs-04": "files=10000",
+    "hpcs-05": "memory=256MiB",
+    "hpcs-14": "memory=64MiB reads=20000",
+}
+"""A run of each takes some tenths of a second; what they do not reach are thinking and more than one rank."""
+
+POSTMARK = "set number 2000\nset transactions 20000\nset size 500 10000\nset read 4096\nset write 4096\nset buffering false\nset location {root}\nrun\nquit\n"
 
 
 def find_programs() -> Path:
@@ -34,77 +56,90 @@ def find_programs() -> Path:
     return max(builds, key=lambda directory: (directory / "bare-loop").stat().st_mtime)
 
 
-def run_bare(programs: Path, root: str, shape: dict) -> dict[str, float]:
-    values = [str(shape[key]) for key in ("datasets", "objects", "iterations", "object_size", "repeats")]
-    done = subprocess.run([programs / "bare-loop", root, *values], check=True, capture_output=True, text=True)
-    return {phase: min(seconds) for phase, seconds in json.loads(done.stdout).items()}
+Phases = list[float]
 
 
-def run_bench(programs: Path, root: str, shape: dict) -> dict[str, float]:
-    command = [programs / "iocast-bench", "--posix.root", root, "--json"]
-    for key, value in shape.items():
-        command += ["--set", f"{key}={value}B" if key == "object_size" else f"{key}={value}"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    phases = json.loads(done.stdout)["phases"]
-    return {name: min(phase["seconds"] for phase in phases if phase["name"] == name) for name in PHASES}
+def run_bare(programs: Path, root: str, workload: str, settings: list[str]) -> Phases:
+    done = subprocess.run([programs / "bare-loop", root, workload, *settings], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return [phase["seconds"] for phase in json.loads(done.stdout)]
+
+
+def run_bench(programs: Path, root: str, workload: str, settings: list[str]) -> Phases:
+    chosen = [argument for setting in settings for argument in ("--set", setting)]
+    done = subprocess.run([programs / "iocast-bench", "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return [phase["seconds"] for phase in json.loads(done.stdout)["phases"]]
+
+
+def run_postmark(root: str) -> float:
+    begin = time.monotonic()
+    subprocess.run(["postmark"], input=POSTMARK.format(root=root), check=True, capture_output=True, text=True)
+    return time.monotonic() - begin
+
+
+def compare(programs: Path, root: str, workload: str, pairs: int) -> dict:
+    settings = WORKLOADS[workload].split()
+    bare: list[Phases] = []
+    bench: list[Phases] = []
+    postmark: list[float] = []
+    for pair in range(-1, pairs):  # the first pair warms up
+        # Which goes first alternates: the second of a pair may profit from the first.
+        runs = [(run_bare, bare), (run_bench, bench)]
+        for run, results in runs if pair % 2 else reversed(runs):
+            phases = run(programs, root, workload, settings)
+            if pair >= 0:
+                results.append(phases)
+        if workload == "postmark" and shutil.which("postmark"):
+            postmark.append(run_postmark(root))
+    slowest = max(range(len(bare[0])), key=lambda phase: bare[0][phase])
+
+    def ratios(of) -> dict:
+        without, with_timing = [of(phases) for phases in bare], [of(phases) for phases in bench]
+        return {
+            "bare": min(without),
+            "bench": min(with_timing),
+            "minima": min(with_timing) / min(without),
+            "pairs": statistics.median(a / b for a, b in zip(with_timing, without)),
+        }
+
+    result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
+    return result | ({"postmark_seconds": min(postmark)} if postmark else {})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all without")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--root", default="/dev/shm", help="a directory on the file system to use, best a memory one")
-    parser.add_argument("--datasets", type=int, default=4)
-    parser.add_argument("--objects", type=int, default=2000)
-    parser.add_argument("--object-size", type=int, default=3901)
-    parser.add_argument("--repeats", type=int, default=5, help="of the benchmark phase within a run")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    shape = {
-        "datasets": given.datasets,
-        "objects": given.objects,
-        "iterations": given.objects,
-        "object_size": given.object_size,
-        "repeats": given.repeats,
-    }
+    unknown = [name for name in given.workloads if name not in WORKLOADS]
+    if unknown:
+        sys.exit(f"There are no settings for {', '.join(unknown)}. Allowed: {', '.join(WORKLOADS)}.")
     programs = find_programs()
-    bare: dict[str, list[float]] = {phase: [] for phase in PHASES}
-    bench: dict[str, list[float]] = {phase: [] for phase in PHASES}
     root = tempfile.mkdtemp(prefix="iocast-overhead-", dir=given.root)
+    results = {}
     try:
-        for pair in range(-1, given.pairs):  # the first pair warms up
-            # Which goes first alternates: the second of a pair may profit from the first.
-            runs = [(run_bare, bare), (run_bench, bench)]
-            for run, results in runs if pair % 2 else reversed(runs):
-                seconds = run(programs, root, shape)
-                if pair >= 0:
-                    for phase in PHASES:
-                        results[phase].append(seconds[phase])
+        if not given.json:
+            print(f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase")
+            print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'minima':>10}{'pairs':>8}")
+        for workload in given.workloads or WORKLOADS:
+            result = results[workload] = compare(programs, root, workload, given.pairs)
+            whole, slowest = result["whole"], result["slowest_phase"]
+            if not given.json:
+                more = f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
+                print(
+                    f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
+                    f"{slowest['minima']:>10.3f}{slowest['pairs']:>8.3f}{more}",
+                    flush=True,
+                )
     finally:
         shutil.rmtree(root)
-
-    report = {}
-    for phase in PHASES:
-        pairs = [with_timing / without for with_timing, without in zip(bench[phase], bare[phase])]
-        report[phase] = {
-            "bare_min": min(bare[phase]),
-            "bare_median": statistics.median(bare[phase]),
-            "bench_min": min(bench[phase]),
-            "bench_median": statistics.median(bench[phase]),
-            "ratio_of_minima": min(bench[phase]) / min(bare[phase]),
-            "ratio_of_medians": statistics.median(bench[phase]) / statistics.median(bare[phase]),
-            "median_ratio_of_pairs": statistics.median(pairs),
-        }
     if given.json:
-        print(json.dumps({"shape": shape, "pairs": given.pairs, "phases": report}, indent=1))
-        return
-    print(f"{given.pairs} pairs, 1 rank, {root.rsplit('/', 1)[0]}, {shape}; seconds, then bench / bare")
-    print(f"{'phase':<11}{'bare min':>10}{'median':>10}{'bench min':>11}{'median':>10}{'minima':>9}{'medians':>9}{'pairs':>9}")
-    for phase, row in report.items():
-        values = list(row.values())
-        print(
-            f"{phase:<11}{values[0]:>10.4f}{values[1]:>10.4f}{values[2]:>11.4f}{values[3]:>10.4f}"
-            + "".join(f"{ratio:>9.3f}" for ratio in values[4:])
-        )
+        print(json.dumps({"pairs": given.pairs, "workloads": results}, indent=1))
 
 
 if __name__ == "__main__":
