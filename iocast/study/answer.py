@@ -161,9 +161,13 @@ def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
 
 
 def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:
-    """The level that fails at the smallest scale, there the least likely one; and the station that is why."""
+    """The level that fails at the smallest scale, there the least likely one; and the station that is why. Where only all levels
+    together are too much, the least likely one."""
     order = list(search.study.scales)
-    failing = [r for r in rows if r["probability"] is not None and r["probability"] < search.study.confidence]
+    known = [r for r in rows if r["probability"] is not None]
+    failing = [r for r in known if r["probability"] < search.study.confidence]
+    if not failing and c.probability < search.study.confidence:
+        failing = sorted(known, key=lambda r: r["probability"])[:1]
     if not failing:
         return None
     first = min(failing, key=lambda r: (order.index(r["scale"]), r["probability"]))
