@@ -27,10 +27,6 @@ def refuse_in_analytic(parameters: Mapping[str, Any]) -> None:
         raise InputError(
             f"The analytic solver knows closed loops only, and rate = {parameters['rate']} is an open loop; ask with --solver simulate, or leave rate out."
         )
-    if number(parameters, "think_time") > 0:
-        raise InputError(
-            f"The analytic solver knows think times as waiting_factor only, and think_time = {parameters['think_time']} is asked; ask with --solver simulate."
-        )
 
 
 def refuse_in_calibration(name: str, parameters: Mapping[str, Any]) -> None:

@@ -51,4 +51,4 @@ def test_an_example_answers(file: Path, simulator: Path, monkeypatch: pytest.Mon
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 3
+    assert len(EXAMPLES) >= 8
