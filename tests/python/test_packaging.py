@@ -94,6 +94,12 @@ class Recipe:
             def define(self, name: str, value: bool) -> str:
                 return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
 
+        class Chosen:
+            def __contains__(_, spec: str) -> bool:
+                return self.chosen[spec[1:]] == (spec[0] == "+")
+
+        Build.spec = Chosen()  # type: ignore[attr-defined]
+
         def within(variant: str) -> Any:
             class Within:
                 def __enter__(_) -> None:
@@ -128,7 +134,7 @@ class Recipe:
 SPACK = {
     "yaml-cpp": "yaml-cpp", "nlohmann_json": "nlohmann-json", "fmt": "fmt", "CLI11": "cli11", "ZLIB": "zlib-api", "Boost": "boost", "MPI": "mpi",
     "simgrid": "simgrid", "Git": "git", "PkgConfig": "pkgconfig", "HDF5": "hdf5", "CURL": "curl", "OpenSSL": "openssl", "PostgreSQL": "postgresql",
-    "libmongoc-1.0": "mongo-c-driver",
+    "mongoc-1.0": "mongo-c-driver",
 }  # fmt: skip
 
 
@@ -143,11 +149,12 @@ def test_the_spack_recipe_agrees_with_the_build(monkeypatch: pytest.MonkeyPatch,
     named = {re.split("[<>=]", name)[0] for name in re.findall(r'^  "([^"]+)",', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)}
     assert {name.removeprefix("py-") for name in recipe.needs if name.startswith("py-")} - {"pip", "hatchling"} <= named
     # What the recipe says to CMake, CMake knows.
-    recipe.chosen |= {"sim": False}
+    recipe.chosen |= {"sim": False, "postgresql": True}
     done = subprocess.run(["cmake", "-S", str(REPOSITORY), "-B", str(tmp_path), "-G", "Ninja", *recipe.build.cmake_args()], capture_output=True, text=True, check=True)
     assert "not used by the project" not in done.stderr
     cache = (tmp_path / "CMakeCache.txt").read_text()
     assert "IOCAST_SIM:BOOL=OFF" in cache and "IOCAST_REAL:BOOL=ON" in cache and "SIMGRID" not in cache
+    assert "PostgreSQL_LIBRARY" in cache and "CURL_LIBRARY" not in cache and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache
 
 
 def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ class Iocast(CMakePackage):
     version("main", commit="HEAD")
 
     variant("bench", default=True, description="iocast-bench, the MPI benchmark")
+    for service in ("s3", "postgresql", "mongodb"):
+        variant(service, default=False, description=f"backend {service} of iocast-bench")
     variant("sim", default=True, description="iocast-sim, the simulator")
     variant("python", default=True, description="the toolkit: calibrate, predict, report, import")
 
@@ -33,6 +35,10 @@ class Iocast(CMakePackage):
     depends_on("random123")
     depends_on("hdf5")
     depends_on("mpi", when="+bench")
+    depends_on("curl", when="+s3")
+    depends_on("openssl", when="+s3")
+    depends_on("postgresql", when="+postgresql")
+    depends_on("mongo-c-driver@1.17:1", when="+mongodb")
     depends_on("simgrid@3.32:", when="+sim")
 
     generator("ninja")
@@ -50,6 +56,9 @@ class Iocast(CMakePackage):
             self.define_from_variant("IOCAST_REAL", "bench"),
             self.define_from_variant("IOCAST_SIM", "sim"),
             self.define("IOCAST_TESTS", False),
+            self.define("CMAKE_DISABLE_FIND_PACKAGE_CURL", "~s3" in self.spec),
+            self.define("CMAKE_DISABLE_FIND_PACKAGE_PostgreSQL", "~postgresql" in self.spec),
+            self.define("CMAKE_DISABLE_FIND_PACKAGE_mongoc-1.0", "~mongodb" in self.spec),
         ]
 
     @run_after("install", when="+python")

