@@ -4,6 +4,8 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -15,6 +17,12 @@ std::vector<PatternEntry>& registry()
   return entries;
 }
 } // namespace
+
+char* Pattern::name_object(uint64_t object, char* out) const
+{
+  std::memcpy(out, "file-", 5);
+  return std::to_chars(out + 5, out + 25, object).ptr;
+}
 
 bool register_pattern(PatternEntry entry)
 {

@@ -83,8 +83,9 @@ public:
 
   /// Writes the dataset's name at `out` and returns the end; no terminating zero, at most 200 bytes, components apart by '/'.
   virtual char* name_dataset(uint64_t dataset, char* out) const = 0;
-  /// Writes the object's name within its dataset likewise, one component.
-  virtual char* name_object(uint64_t object, char* out) const = 0;
+  /// Writes the object's name within its dataset likewise, one component: "file-<object>", unless the benchmark that the pattern is
+  /// of names its files otherwise.
+  virtual char* name_object(uint64_t object, char* out) const;
   /// For patterns whose objects are named differently in different datasets; executors ask this one.
   virtual char* name_object_in(uint64_t /*dataset*/, uint64_t object, char* out) const { return name_object(object, out); }
 

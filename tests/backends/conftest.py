@@ -7,12 +7,19 @@ import pytest
 from servers import PLACES, Place, available
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "places(which): the test is of the places for which this function of their class is true")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "place" in metafunc.fixturenames:
         names = available()
         unknown = [name for name in names if name not in {place.backend for place in PLACES.values()}]
         assert not unknown, f"say in tests/backends/servers.py how to start a server for the backend {unknown[0]}"
-        metafunc.parametrize("place", [name for name, place in PLACES.items() if place.backend in names], indirect=True, scope="module")
+        # A test that only some places can answer says which.
+        wanted = metafunc.definition.get_closest_marker("places")
+        chosen = [name for name, kind in PLACES.items() if kind.backend in names and (wanted is None or wanted.args[0](kind))]
+        metafunc.parametrize("place", chosen, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")

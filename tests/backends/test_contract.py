@@ -8,27 +8,15 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 import pytest
+from bench_runs import Done, Run
 from programs import REPOSITORY
 from servers import Place, Served, available, free_port
 
 SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture
@@ -77,6 +65,10 @@ def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Pa
         assert {op: row["count"] for op, row in phase["latency"].items() if "." not in op} == dict.fromkeys(("create", "stat", "read", "unlink"), 24)
     assert counts(done, "cleanup") == {"unlink": 36, "rmdir": 6}
     assert place.is_empty()
+    for phase in done.json["phases"]:  # whole operations tell their parts
+        for op in {"create", "read"} & set(phase["latency"]):
+            parts = [row["count"] for tag, row in phase["latency"].items() if tag.startswith(op + ".")]
+            assert parts == [phase["latency"][op]["count"]] * 3
     # Where it was is told, how to get in there isn't.
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["backend"]["name"] == place.backend and document["environment"]["service" if isinstance(place, Served) else "filesystem"]
@@ -135,10 +127,10 @@ def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], m
     assert place.is_empty()
 
 
-def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Place) -> None:
-    wrong = place.wrong_credentials() if isinstance(place, Served) else {}
-    if not wrong:
-        return  # nothing asks for any here
+@pytest.mark.places(lambda kind: issubclass(kind, Served) and kind.wrong_credentials is not Served.wrong_credentials)
+def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) -> None:
+    wrong = place.wrong_credentials()
+    assert wrong
     done = run(*SMALL, environment=place.environment | wrong)
     assert done.code == 2 and done.out == ""
     said = [line for line in done.err.splitlines() if line.startswith("iocast-bench: ") and "warning" not in line]
@@ -156,20 +148,18 @@ def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], m
         assert place.is_empty()
 
 
-def test_a_server_that_is_not_there(run: Run, place: Place) -> None:
-    if not isinstance(place, Served):
-        return  # there is none to be missed
+@pytest.mark.places(lambda kind: issubclass(kind, Served))
+def test_a_server_that_is_not_there(run: Run, place: Served) -> None:
     port = str(free_port())
     done = run(*SMALL, to=[option.replace(str(place.port), port) for option in place.options])
     assert done.code == 2 and port in done.err and "refused" in done.err, done.err
 
 
+@pytest.mark.places(lambda kind: issubclass(kind, Served) and kind.keeps)
 def test_a_server_that_is_killed_and_comes_back(
-    run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place, tmp_path: Path
+    run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served, tmp_path: Path
 ) -> None:
     """Operations fail while it is away, none hangs, and those after it are answered; what is left is swept."""
-    if not isinstance(place, Served) or not place.keeps:
-        return
     settings = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
     whole = command(*settings, "--out", str(tmp_path / "run"))
     process = subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

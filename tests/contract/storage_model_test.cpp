@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The contract's rules find what breaks them.
-#include "storage_model.hpp"
+#include "tests/contract/streams.hpp"
 #include "workload/workload.hpp"
 
 #include <gtest/gtest.h>
@@ -10,19 +10,6 @@ namespace iocast {
 namespace {
 
 using K = OpKind;
-
-Op flagged(Op op, int flags)
-{
-  op.flags = static_cast<uint8_t>(flags);
-  return op;
-}
-
-Op strided(Op op, uint32_t count, uint64_t stride)
-{
-  op.count  = count;
-  op.stride = stride;
-  return op;
-}
 
 /// What is wrong with these phases of two ranks; empty when nothing is. Datasets 0 and 1 are a parent and its child.
 std::string wrong(const std::vector<std::vector<std::vector<Op>>>& phases)

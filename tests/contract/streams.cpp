@@ -55,6 +55,19 @@ std::vector<std::string> lines(const Pattern& pattern, uint32_t rank)
   return result;
 }
 
+Op flagged(Op op, int flags)
+{
+  op.flags = static_cast<uint8_t>(flags);
+  return op;
+}
+
+Op strided(Op op, uint32_t count, uint64_t stride)
+{
+  op.count  = count;
+  op.stride = stride;
+  return op;
+}
+
 std::vector<std::string> words(const std::string& text)
 {
   std::istringstream in(text);

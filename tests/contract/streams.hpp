@@ -19,6 +19,10 @@ std::vector<std::string> lines(const Pattern& pattern, uint32_t rank);
 /// "a=1 b=2" as settings.
 std::vector<std::string> words(const std::string& text);
 
+/// An operation with what its constructor doesn't take.
+Op flagged(Op op, int flags);
+Op strided(Op op, uint32_t count, uint64_t stride);
+
 /// Pulls the streams of all ranks as the executors do, and can cut them. Ranks that act `together` (MPI-IO, the simulator) agree
 /// where they stop, see Executor::may_begin; others stop alone.
 class Streams {

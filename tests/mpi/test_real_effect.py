@@ -17,7 +17,7 @@ from programs import find_program
 pytestmark = pytest.mark.usefixtures("launch_check")
 
 CALLS = "mkdirat,openat,close,read,write,pread64,pwrite64,fsync,newfstatat,unlinkat,getdents64"
-# 12:01 openat(7</root>, "a/b", O_RDONLY) = 8</root/a/b>
+# openat(7<DIRECTORY>, "a/b", O_RDONLY) = 8<DIRECTORY/a/b>
 CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+)(?:<(?P<opened>[^>]*)>)?")
 
 

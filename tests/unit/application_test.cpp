@@ -43,19 +43,6 @@ private:
 
 #define EXPECT_MENTIONS(text, what) EXPECT_NE(std::string(text).find(what), std::string::npos) << (text)
 
-Op flagged(Op op, int flags)
-{
-  op.flags = static_cast<uint8_t>(flags);
-  return op;
-}
-
-Op vector_of(Op op, uint32_t count, uint64_t stride)
-{
-  op.count  = count;
-  op.stride = stride;
-  return op;
-}
-
 TEST(Application, StreamOfOneRankByHand)
 {
   // Two ranks share a file in turn, three blocks of 5 bytes each, written with a sync after each two and read back by the other.
@@ -138,8 +125,8 @@ TEST(Application, TilesAndNestedStridesAreVectors)
 )");
   const auto tiled = stream_of(*tiles.make({6, 6}), 4); // row 1, column 1
   EXPECT_EQ(tiled[2], flagged({OpKind::open, 0, 0}, for_writing | make_it | shared));
-  EXPECT_EQ(tiled[3], flagged(vector_of({OpKind::pwrite, 0, 0, 40, (4 * 10 + 3) * 10}, 3, 100), collective));
-  EXPECT_EQ(tiled[4], flagged(vector_of({OpKind::pwrite, 0, 0, 40, (7 * 10 + 3) * 10}, 3, 100), collective));
+  EXPECT_EQ(tiled[3], flagged(strided({OpKind::pwrite, 0, 0, 40, (4 * 10 + 3) * 10}, 3, 100), collective));
+  EXPECT_EQ(tiled[4], flagged(strided({OpKind::pwrite, 0, 0, 40, (7 * 10 + 3) * 10}, 3, 100), collective));
   EXPECT_EQ(tiled[5], flagged({OpKind::close, 0, 0}, shared));
 
   const File nested(R"(
@@ -148,8 +135,8 @@ TEST(Application, TilesAndNestedStridesAreVectors)
 )");
   const auto nest = stream_of(*nested.make({6, 6}), 4);
   // A stripe has two parts of 3 rounds of 3 blocks; process 4 is second in the second part.
-  EXPECT_EQ(nest[3], vector_of({OpKind::pwrite, 0, 0, 10, (9 + 1) * 10}, 3, 30));
-  EXPECT_EQ(nest[4], vector_of({OpKind::pwrite, 0, 0, 10, (18 + 9 + 1) * 10}, 3, 30));
+  EXPECT_EQ(nest[3], strided({OpKind::pwrite, 0, 0, 10, (9 + 1) * 10}, 3, 30));
+  EXPECT_EQ(nest[4], strided({OpKind::pwrite, 0, 0, 10, (18 + 9 + 1) * 10}, 3, 30));
 }
 
 /// Offsets of all requests of process q of G, by loops as a programmer would write them.

@@ -42,13 +42,6 @@ std::vector<Op> of_kind(const std::vector<Op>& ops, OpKind kind)
   return result;
 }
 
-Op flagged(OpKind kind, uint64_t dataset, uint64_t object, uint8_t flags)
-{
-  Op op(kind, dataset, object);
-  op.flags = flags;
-  return op;
-}
-
 std::vector<std::string> hpcs_workloads()
 {
   std::vector<std::string> names;
@@ -181,7 +174,7 @@ TEST(Hpcs, Refusals)
 TEST(HpcsStreaming, HalfDuplexByHand)
 {
   const auto pattern = make("hpcs-01", "memory=10B block=10B times=2");
-  const std::vector<Op> written_ops{flagged(OpKind::open, 0, 0, written), {OpKind::pwrite, 0, 0, 10, 0}, {OpKind::pwrite, 0, 0, 10, 10},
+  const std::vector<Op> written_ops{flagged({OpKind::open, 0, 0}, written), {OpKind::pwrite, 0, 0, 10, 0}, {OpKind::pwrite, 0, 0, 10, 10},
                                     {OpKind::fsync, 0, 0}, {OpKind::close, 0, 0}};
   const std::vector<Op> read_ops{{OpKind::open, 0, 0}, {OpKind::pread, 0, 0, 10, 0}, {OpKind::pread, 0, 0, 10, 10}, {OpKind::close, 0, 0}};
   EXPECT_EQ(ops_of(*pattern, 0, "precreate"), (std::vector<Op>{{OpKind::mkdir, 0, 0}}));
@@ -193,14 +186,14 @@ TEST(HpcsStreaming, HalfDuplexByHand)
 TEST(HpcsStreaming, FullDuplexByHand)
 {
   const auto pattern = make("hpcs-03", "memory=10B block=10B times=2 sync=false", {3, 3});
-  EXPECT_EQ(ops_of(*pattern, 0, "stream"), (std::vector<Op>{flagged(OpKind::open, 0, 0, written),
+  EXPECT_EQ(ops_of(*pattern, 0, "stream"), (std::vector<Op>{flagged({OpKind::open, 0, 0}, written),
                                                             {OpKind::pwrite, 0, 0, 10, 0},
                                                             {OpKind::pwrite, 0, 0, 10, 10},
                                                             {OpKind::close, 0, 0}}));
   EXPECT_EQ(ops_of(*pattern, 1, "stream"),
             (std::vector<Op>{{OpKind::open, 1, 1}, {OpKind::pread, 1, 1, 10, 0}, {OpKind::pread, 1, 1, 10, 10}, {OpKind::close, 1, 1}}));
   EXPECT_EQ(ops_of(*pattern, 2, "stream"), (std::vector<Op>{{OpKind::open, 2, 1},
-                                                            flagged(OpKind::open, 2, 0, written),
+                                                            flagged({OpKind::open, 2, 0}, written),
                                                             {OpKind::pread, 2, 1, 10, 0},
                                                             {OpKind::pwrite, 2, 0, 10, 0},
                                                             {OpKind::pread, 2, 1, 10, 10},
@@ -274,16 +267,16 @@ TEST(HpcsCheckpoint, SharedLayoutsAsThePagesShowThem)
     for (const auto& item : in_file_order(layout, processes, arrays, records))
       offset_of[item] = record * place++;
     for (uint64_t p = 0; p < processes; ++p) {
-      std::vector<Op> expected{flagged(OpKind::open, 0, 0, written | shared)};
-      std::vector<Op> back{flagged(OpKind::open, 0, 0, shared)};
+      std::vector<Op> expected{flagged({OpKind::open, 0, 0}, written | shared)};
+      std::vector<Op> back{flagged({OpKind::open, 0, 0}, shared)};
       for (uint64_t a = 0; a < arrays; ++a)
         for (uint64_t z = 0; z < records; ++z) {
           expected.push_back({OpKind::pwrite, 0, 0, record, offset_of[{p, a, z}]});
           back.push_back({OpKind::pread, 0, 0, record, offset_of[{p, a, z}]});
         }
-      expected.push_back(flagged(OpKind::fsync, 0, 0, shared));
-      expected.push_back(flagged(OpKind::close, 0, 0, shared));
-      back.push_back(flagged(OpKind::close, 0, 0, shared));
+      expected.push_back(flagged({OpKind::fsync, 0, 0}, shared));
+      expected.push_back(flagged({OpKind::close, 0, 0}, shared));
+      back.push_back(flagged({OpKind::close, 0, 0}, shared));
       EXPECT_EQ(ops_of(*pattern, static_cast<uint32_t>(p), "checkpoint"), expected) << layout;
       EXPECT_EQ(ops_of(*pattern, static_cast<uint32_t>(p), "restart"), back) << layout;
     }

@@ -103,12 +103,6 @@ public:
     return std::to_chars(out, out + 20, dataset - file.first_dataset).ptr;
   }
 
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
-  }
-
   nlohmann::ordered_json data_set() const override
   {
     nlohmann::ordered_json json{{"ranks", ranks_}, {"outstanding", processes_.lanes()}};

@@ -11,7 +11,6 @@
 #include "workload/phased_pattern.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -79,12 +78,6 @@ public:
   {
     std::memcpy(out, "checkpoint", 10);
     return out + 10;
-  }
-
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
   }
 
   nlohmann::ordered_json data_set() const override

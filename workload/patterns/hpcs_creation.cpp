@@ -59,12 +59,6 @@ public:
     return std::to_chars(out + 10, out + 30, dataset).ptr;
   }
 
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
-  }
-
   nlohmann::ordered_json data_set() const override
   {
     return {{"ranks", ranks_}, {"files", files_}, {"files_per_directory", each_}, {"one_directory", in_one_}, {"file_size", file_size_}};

@@ -14,7 +14,6 @@
 #include "workload/random.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <mutex>
@@ -92,12 +91,6 @@ public:
   {
     std::memcpy(out, "random", 6);
     return out + 6;
-  }
-
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
   }
 
   nlohmann::ordered_json data_set() const override

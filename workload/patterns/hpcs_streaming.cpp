@@ -86,12 +86,6 @@ public:
     return std::to_chars(out + 7, out + 27, dataset).ptr;
   }
 
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
-  }
-
   nlohmann::ordered_json data_set() const override
   {
     return {{"ranks", ranks_}, {"busy", busy_}, {"full_duplex", full_}, {"block", block_}, {"blocks", blocks_}};

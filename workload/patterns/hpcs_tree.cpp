@@ -86,12 +86,6 @@ public:
     return out;
   }
 
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
-  }
-
   nlohmann::ordered_json data_set() const override
   {
     return {{"ranks", ranks_}, {"depth", subtree_.size() - 1}, {"branching", branching_}, {"files", files_}, {"file_size", file_size_}};

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -115,12 +114,6 @@ public:
     out    = std::to_chars(out, out + 20, dataset / datasets_).ptr;
     *out++ = '_';
     return std::to_chars(out, out + 20, dataset % datasets_).ptr;
-  }
-
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
   }
 
   nlohmann::ordered_json data_set() const override

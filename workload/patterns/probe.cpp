@@ -105,12 +105,6 @@ public:
     return out;
   }
 
-  char* name_object(uint64_t object, char* out) const override
-  {
-    std::memcpy(out, "file-", 5);
-    return std::to_chars(out + 5, out + 25, object).ptr;
-  }
-
   nlohmann::ordered_json data_set() const override { return {{"ranks", placement_.ranks}}; }
   nlohmann::ordered_json position_after(size_t) const override { return nlohmann::ordered_json::object(); }
 
