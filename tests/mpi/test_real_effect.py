@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench_runs import Run, total_counts
 from programs import find_program
 
 pytestmark = pytest.mark.usefixtures("launch_check")
@@ -160,3 +161,21 @@ def test_system_calls_are_those_of_the_stream(
     for (dataset, item), path in names.items():
         if item is not None and (dataset, None) in names:
             assert os.path.dirname(path) == names[dataset, None]
+
+
+def accesses(workload: str, settings: str) -> bool:
+    """Whether it reads or writes at offsets, which is what can be shared."""
+    chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+    operations = ask("--workload", workload, *chosen, "--dry-run")["footprint"]["operations"]
+    return any(operations.get(kind) for kind in ("pread", "pwrite"))
+
+
+@pytest.mark.parametrize(("workload", "settings"), [case for case in cases() if str(case.id).endswith("-0") and accesses(*case.values)])
+def test_workloads_that_access_files_at_offsets_run_on_mpi_io(run: Run, root: Path, workload: str, settings: str) -> None:
+    command = ["--workload", workload, *(argument for setting in settings.split() for argument in ("--set", setting)), "--no-time-limits", "--json"]
+    plan = run(*command, "--dry-run", ranks=3).json["footprint"]["operations"]
+    done = run(*command, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", ranks=3)
+    assert done.code == 0, done.err
+    assert total_counts(done.json) == {op: count for op, count in plan.items() if count and op != "think"}
+    assert done.json["verified"] is True
+    assert list(root.iterdir()) == []
