@@ -531,24 +531,18 @@ def list_(
         return
     if into:
         raise InputError("--into needs --markdown.")
-    if what == "campaigns":
-        from iocast.campaign import CAMPAIGNS, read_plan
-        from iocast.strict_yaml import Section
+    if what in ("campaigns", "formats"):
+        from iocast import listing
 
-        entries = [{"name": p.stem, "summary": Section.load(p).value("description", "")} for p in sorted(CAMPAIGNS.glob("*.yaml"))]
-        for entry in entries:
-            read_plan(entry["name"])
-        print(json.dumps({"campaigns": entries}) if json_ else "\n".join(f"{e['name']}  {e['summary']}" for e in entries))
+        entries = listing.entries(what)
+        for entry in entries if what == "campaigns" else []:
+            listing.described(what, entry["name"])  # a file that can't be read is not listed as if it could
+        more = {entry["name"]: f"; name {entry['takes']}" if "takes" in entry else "" for entry in entries}
+        print(json.dumps({what: entries}) if json_ else "\n".join(f"{e['name']}  {e['summary']}{more[e['name']]}" for e in entries))
         return
-    if what == "formats":
-        from iocast.importers import all_importers
+    from iocast.listing import program_of
 
-        formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
-        formats.append({"name": "darshan", "summary": "Darshan log, as a trace for the pattern replay", "takes": "darshan and the log"})
-        print(json.dumps({"formats": formats}) if json_ else "\n".join(f"{f['name']}  {f['summary']}; name {f['takes']}" for f in formats))
-        return
-    program = "iocast-bench" if what == "backends" else "iocast-sim"
-    _pass_through([binaries.find(program), "--list", what, *(["--json"] if json_ else [])])
+    _pass_through([binaries.find(program_of(what)), "--list", what, *(["--json"] if json_ else [])])
 
 
 @app.command(epilog="Example: iocast describe md-workbench")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of workloads and patterns in Markdown, as README has them."""
+"""What there is: workloads, patterns, backends, ...; and the tables of them in Markdown, as README has them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,56 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
+from iocast.campaign import CAMPAIGNS, read_plan
 from iocast.errors import InputError
+from iocast.importers import all_importers
+from iocast.strict_yaml import Section
+
+
+def entries(what: str) -> list[dict[str, Any]]:
+    """All there is of a kind: name, summary and more. @raises InputError for another kind, with those that there are"""
+    if what == "campaigns":
+        return [{"name": p.stem, "summary": Section.load(p).value("description", "")} for p in sorted(CAMPAIGNS.glob("*.yaml"))]
+    if what == "formats":
+        formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
+        return [*formats, {"name": "darshan", "summary": "Darshan log, as a trace for the pattern replay", "takes": "darshan and the log"}]
+    found: list[dict[str, Any]] = binaries.run_json([binaries.find(program_of(what)), "--list", what, "--json"])[what]
+    return found
+
+
+def described(what: str, name: str) -> dict[str, Any]:
+    """One thing of a kind in full."""
+    if what == "campaigns":
+        plan = read_plan(name)
+        source = Section.load(plan.file).value("source", "this project")
+        points, steps = [point.name for point in plan.points], [step.name for step in plan.steps]
+        return {"name": name, "source": source, "workload": plan.workload, "repeats": plan.repeats, "points": points, "steps": steps}
+    if what == "formats":
+        return next(entry for entry in entries(what) if entry["name"] == name)
+    told: dict[str, Any] = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
+    return told
+
+
+def program_of(what: str) -> str:
+    """The program that knows of such things."""
+    return "iocast-bench" if what == "backends" else "iocast-sim"
+
+
+def short_source(source: str) -> str:
+    """The first clause: up to a semicolon, a colon, a bracket, or the end of a sentence."""
+    return re.split(r"; |: | \(|(?<! al)\.(?= [A-Z]|$)", source, maxsplit=1)[0]
 
 
 def table(what: str) -> str:
-    """A table of all workloads or all patterns: name, what it does, where it comes from."""
+    """A table of all workloads or all patterns: name, what it does, where it comes from in short."""
     if what not in ("workloads", "patterns"):
         raise InputError(f"There is no table of '{what}'; there are tables of workloads and patterns.")
-    program = binaries.find("iocast-sim")
     rows = [("workload" if what == "workloads" else "pattern", "what it does", "source"), ("---", "---", "---")]
-    for entry in binaries.run_json([program, "--list", what, "--json"])[what]:
-        described: dict[str, Any] = binaries.run_json([program, "--describe", entry["name"], "--json"])
+    for entry in entries(what):
         name = f"`{entry['name']}`"
         if what == "workloads":
             name = f"[{name}](workload/catalogue/{entry['name']}.yaml)"
-        rows.append((name, entry["summary"], described["source"]))
+        rows.append((name, entry["summary"], short_source(described(what, entry["name"])["source"])))
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 
 

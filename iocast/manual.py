@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manual pages (troff, man macros), made of what the programs say of themselves: --help, --list and --describe.
+"""The reference, made of what the programs say of themselves: --help, --list and --describe. As manual pages (troff, man macros), and as
+sections in Markdown for the site.
 
-Nothing of them is kept in the sources, so they can't be out of step."""
+Nothing of it is kept in the sources, so it can't be out of step."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast import binaries, listing
 from iocast.errors import RunError
 from iocast.files import write_text
 
@@ -21,38 +22,78 @@ CONTINUED = re.compile(r"^\s{8,}(\S.*)$")
 
 
 class Page:
+    """What is said of one thing, in parts: (kind, text...). It becomes a manual page or a section of the site."""
+
     def __init__(self, name: str, section: int, summary: str, version: str) -> None:
-        self.file = f"man{section}/{name}.{section}"
-        self.lines = [f'.TH {_text(name.upper())} {section} "" "iocast {_text(version)}" "iocast manual"', ".SH NAME", f"{_text(name)} \\- {_text(summary)}"]
+        self.name, self.section, self.summary, self.version = name, section, summary, version
+        self.parts: list[tuple[str, ...]] = []
 
     def heading(self, title: str) -> None:
-        self.lines.append(f".SH {_text(title.upper())}")
+        self.parts.append(("heading", title))
 
     def subheading(self, title: str) -> None:
-        self.lines.append(f".SS {_text(title)}")
+        self.parts.append(("subheading", title))
 
     def synopsis(self, *forms: str) -> None:
         self.heading("Synopsis")
-        for form in forms:
-            program, _, rest = form.partition(" [")
-            self.lines += [f".B {_text(program)}", f"[{_text(rest)}" if rest else "", ".br"]
+        self.parts.append(("synopsis", *forms))
 
     def paragraph(self, text: str) -> None:
-        self.lines += [".PP", _text(text)]
+        self.parts.append(("paragraph", text))
 
     def item(self, term: str, text: str) -> None:
-        self.lines += [".TP", f".B {_text(term)}", _text(text)]
+        self.parts.append(("item", term, text))
 
     def verbatim(self, text: str) -> None:
-        self.lines += [".PP", ".nf", *(_text(line) for line in text.splitlines()), ".fi"]
+        self.parts.append(("verbatim", text))
+
+    def go_on(self, text: str) -> None:
+        """Adds to what was said last."""
+        self.parts[-1] = (*self.parts[-1][:-1], f"{self.parts[-1][-1]} {text}")
 
     def see_also(self, *pages: str) -> None:
-        self.heading("See also")
-        self.lines.append(", ".join(f"\\fB{_text(name)}\\fP({section})" for name, section in (page.split(".") for page in pages)))
+        self.parts.append(("see also", *pages))
 
     @property
-    def text(self) -> str:
-        return "\n".join(line for line in self.lines if line) + "\n"
+    def file(self) -> str:
+        return f"man{self.section}/{self.name}.{self.section}"
+
+    def troff(self) -> str:
+        """With the man macros."""
+        lines = [f'.TH {_text(self.name.upper())} {self.section} "" "iocast {_text(self.version)}" "iocast manual"']
+        lines += [".SH NAME", f"{_text(self.name)} \\- {_text(self.summary)}"]
+        for kind, *texts in self.parts:
+            if kind in ("heading", "subheading"):
+                lines.append(f".SH {_text(texts[0].upper())}" if kind == "heading" else f".SS {_text(texts[0])}")
+            elif kind == "synopsis":
+                for program, _, rest in (form.partition(" [") for form in texts):
+                    lines += [f".B {_text(program)}", f"[{_text(rest)}" if rest else "", ".br"]
+            elif kind == "paragraph":
+                lines += [".PP", _text(texts[0])]
+            elif kind == "item":
+                lines += [".TP", f".B {_text(texts[0])}", _text(texts[1])]
+            elif kind == "verbatim":
+                lines += [".PP", ".nf", *(_text(line) for line in texts[0].splitlines()), ".fi"]
+            else:
+                references = (f"\\fB{_text(name)}\\fP({section})" for name, section in (page.split(".") for page in texts))
+                lines += [".SH SEE ALSO", ", ".join(references)]
+        return "\n".join(line for line in lines if line) + "\n"
+
+    def markdown(self, level: int) -> str:
+        """A section whose heading is of this level; of the parts, each thing's name is an anchor."""
+        lines = [f"{'#' * level} {_plain(self.name)} {{#{self.name}}}", "", _plain(self.summary[:1].upper() + self.summary[1:]) + "."]
+        for kind, *texts in self.parts:
+            if kind == "heading" and texts[0] not in ("Synopsis", "Description"):
+                lines += ["", f"**{_plain(texts[0])}**"]
+            elif kind == "subheading":
+                lines += ["", f"{'#' * (level + 1)} {_plain(texts[0])} {{#{texts[0].replace(' ', '-')}}}"]
+            elif kind == "paragraph":
+                lines += ["", _plain(texts[0])]
+            elif kind == "item":
+                lines += ["", f"`{texts[0]}`", f":   {_plain(texts[1])}"]
+            elif kind in ("synopsis", "verbatim"):
+                lines += ["", "```text", *texts, "```"]
+        return "\n".join(lines) + "\n"
 
 
 def _text(text: str) -> str:
@@ -61,19 +102,31 @@ def _text(text: str) -> str:
     return "\\&" + plain if plain.startswith(".") else plain
 
 
-def write_manual(app: Any, out: Path) -> list[Path]:
-    """Writes all pages below `out`, in man1 and man7. `app` is the command line as click sees it.
+def _plain(text: str) -> str:
+    """As running text that means nothing to Markdown."""
+    return re.sub(r"([\\`*_\[\]<>#|{}])", r"\\\1", text.strip())
+
+
+def all_pages(app: Any) -> list[Page]:
+    """iocast(1), its verbs, the programs, and what there is of each kind. `app` is the command line as click sees it.
 
     @raises RunError when a program is not built"""
     version = str(binaries.run_json([binaries.find("iocast-bench"), "--version", "--json"])["version"])
-    pages = [*_verbs(app, version), _program("iocast-bench", version), _program("iocast-sim", version), *_things(version)]
+    return [*_verbs(app, version), _program("iocast-bench", version), _program("iocast-sim", version), *_things(version)]
+
+
+def write_manual(app: Any, out: Path) -> list[Path]:
+    """Writes all pages below `out`, in man1 and man7.
+
+    @raises RunError when a program is not built"""
+    pages = all_pages(app)
     for page in pages:
-        write_text(out / page.file, page.text)
+        write_text(out / page.file, page.troff())
     return [out / page.file for page in pages]
 
 
 def _verbs(app: Any, version: str) -> Iterator[Page]:
-    """iocast(1), and a page for each of its verbs."""
+    """The program, and a page for each of its verbs."""
     main = Page("iocast", 1, app.help.rstrip(".").lower(), version)
     main.synopsis("iocast VERB [OPTION...] [ARGUMENT...]", "iocast VERB --help")
     main.heading("Verbs")
@@ -129,7 +182,7 @@ def _program(name: str, version: str) -> Page:
         elif option := OPTION.match(line):
             page.item(option[1], option[2] or "")
         elif more := CONTINUED.match(line):
-            page.lines.append(_text(more[1]))
+            page.go_on(more[1])
         else:
             page.paragraph(line)
     page.heading("Examples")
@@ -151,19 +204,24 @@ def _parameters(page: Page, described: Mapping[str, Any], prefix: str = "") -> N
         page.item(f"{prefix}{parameter['name']}", f"{parameter['meaning']} [{parameter['unit']}].{default}")
 
 
+def _source(page: Page, described: Mapping[str, Any]) -> None:
+    page.paragraph(f"Source: {described['source'].rstrip('.')}.")
+
+
 def _backend(page: Page, described: Mapping[str, Any]) -> None:
     if not described["available"]:
         page.paragraph(f"Not in this build. {described['needs']}")
     _parameters(page, described, f"--{described['name']}.")
 
 
-def _workload(page: Page, described: Mapping[str, Any]) -> None:
-    page.paragraph(f"Source: {described['source']}.")
+def _pattern(page: Page, described: Mapping[str, Any]) -> None:
+    _source(page, described)
     _parameters(page, described)
 
 
-def _platform(page: Page, described: Mapping[str, Any]) -> None:
-    page.paragraph(f"Source: {described['source']}.")
+def _workload(page: Page, described: Mapping[str, Any]) -> None:
+    page.paragraph(f"Pattern: {described['pattern']}.")
+    _pattern(page, described)
 
 
 def _primitive(page: Page, described: Mapping[str, Any]) -> None:
@@ -171,23 +229,36 @@ def _primitive(page: Page, described: Mapping[str, Any]) -> None:
         page.item(key["name"], key["meaning"])
 
 
+def _campaign(page: Page, described: Mapping[str, Any]) -> None:
+    _source(page, described)
+    page.paragraph(f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): {', '.join(described['points'])}. Repeats of each: {described['repeats']}.")
+    if described["steps"]:
+        page.paragraph(f"Steps of each point: {', '.join(described['steps'])}.")
+
+
+def _format(page: Page, described: Mapping[str, Any]) -> None:
+    page.paragraph(f"Name {described['takes']}.")
+
+
 Writer = Callable[[Page, Mapping[str, Any]], None]
-THINGS: dict[str, tuple[str, str, Writer]] = {
-    "backends": ("iocast-bench", "what iocast-bench can measure", _backend),
-    "patterns": ("iocast-sim", "kinds of workloads and their parameters", _workload),
-    "workloads": ("iocast-sim", "the catalogue of workloads", _workload),
-    "platforms": ("iocast-sim", "storage systems that can be simulated", _platform),
-    "primitives": ("iocast-sim", "what a platform is made of", _primitive),
+THINGS: dict[str, tuple[str, Writer]] = {
+    "backends": ("what iocast-bench can measure", _backend),
+    "patterns": ("kinds of workloads and their parameters", _pattern),
+    "workloads": ("the catalogue of workloads", _workload),
+    "platforms": ("storage systems that can be simulated", _source),
+    "primitives": ("what a platform is made of", _primitive),
+    "campaigns": ("which runs iocast measure makes", _campaign),
+    "formats": ("what iocast import reads", _format),
 }
 
 
 def _things(version: str) -> Iterator[Page]:
-    for what, (program, summary, write) in THINGS.items():
+    for what, (summary, write) in THINGS.items():
         page = Page(f"iocast-{what}", 7, summary, version)
         page.heading("Description")
-        for entry in binaries.run_json([binaries.find(program), "--list", what, "--json"])[what]:
+        for entry in listing.entries(what):
             page.subheading(entry["name"])
-            page.lines.append(_text(entry["summary"]))
-            write(page, binaries.run_json([binaries.find(program), "--describe", entry["name"], "--json"]))
-        page.see_also("iocast.1", f"{program}.1")
+            page.paragraph(entry["summary"])
+            write(page, listing.described(what, entry["name"]))
+        page.see_also("iocast.1")
         yield page

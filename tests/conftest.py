@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pages import Page
 from programs import find_program
 
 
@@ -45,3 +46,9 @@ def launch_check(bench: Path, mpirun: Callable[[int], list[str]], mpi_environmen
     command = [*mpirun(2), str(bench), "--backend", "dummy", "--dry-run", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
     assert '"ranks": 2' in done.stdout, f"mpirun -n 2 does not start 2 ranks:\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.fixture
+def page(tmp_path: Path, mpi_environment: dict[str, str]) -> Page:
+    """Runs pages of the manual."""
+    return Page(tmp_path / "here", mpi_environment)

@@ -72,6 +72,11 @@ class Cluster:
                 child.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
 
+    @property
+    def changed(self) -> dict[str, str]:
+        """What is other in `environment` than here, PATH apart."""
+        return {name: value for name, value in self.environment.items() if os.environ.get(name) != value and name != "PATH"}
+
     def client(self, *command: str, check: bool = True) -> str:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
         return done.stdout if done.returncode == 0 or not check else ""
@@ -114,7 +119,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SchedulerParameters=sched_min_interval=100000,batch_sched_delay=0
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory=8000 State=UNKNOWN
 PartitionName={PARTITION} Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
 """
         )

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from bench_runs import Done, Run
-from programs import REPOSITORY
+from pages import commands_of
 from servers import Place, Served, available, free_port
 
 SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
@@ -139,9 +139,9 @@ def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) ->
 
 
 def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
-    shown = re.findall(r"^```sh (\w+)\nmpirun -n 2 iocast-bench (.*)\n```", (REPOSITORY / "docs" / "backends.md").read_text(), flags=re.MULTILINE)
-    assert len(shown) == 3
-    for line in [line for name, line in shown if name == place.backend]:
+    shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
+    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("s3", "postgresql", "mongodb")]
+    for line in [line for line in shown if line.split()[1] == place.backend]:
         words = re.sub(r"\b(9000|5432|27017)\b", str(getattr(place, "port", "")), line).split()
         done = subprocess.run([*mpirun(2), str(bench), *words], capture_output=True, text=True, env=mpi_environment | place.environment, timeout=60)
         assert done.returncode == 0, done.stderr

@@ -3,118 +3,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import re
-import select
-import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from chromium import SIZES, Browser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 import report_inputs  # noqa: E402
 
 from iocast.report import units, write_report  # noqa: E402
 
-PATIENCE = 120  # seconds; a busy machine is no failure
-SIZES = {"desk": (1280, 900), "phone": (390, 844)}
-
-
-class Browser:
-    """Chromium behind its remote debugging pipe: one JSON message each way, ended by a zero byte."""
-
-    def __init__(self, profile: Path) -> None:
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        assert program, "chromium is not on PATH: install Debian's package chromium to test the report in a browser."
-        to_read, self._write = os.pipe()
-        self._read, to_write = os.pipe()
-        flags = [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
-            f"--user-data-dir={profile}", "about:blank",
-        ]  # fmt: skip
-        start = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", start, str(to_read), str(to_write), program, *flags],
-            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(to_read)
-        os.close(to_write)
-        self._number, self._buffer, self.events = 0, b"", []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = None
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(f"{domain}.enable")
-
-    _session: str | None = None
-
-    def call(self, method: str, **parameters):
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            answer = self._receive(until)
-            if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                return answer["result"]
-            self.events.append(answer)
-        raise AssertionError(f"Chromium did not answer {method} in {PATIENCE} s.")
-
-    def _receive(self, until: float):
-        while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._read], [], [], max(0.0, until - time.monotonic()))
-            assert ready, f"Chromium said nothing for {PATIENCE} s."
-            chunk = os.read(self._read, 1 << 20)
-            assert chunk, "Chromium ended by itself."
-            self._buffer += chunk
-        message, _, self._buffer = self._buffer.partition(b"\0")
-        return json.loads(message)
-
-    def evaluate(self, expression: str):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
-        return answer["result"].get("value")
-
-    def open(self, file: Path, size: tuple[int, int]) -> None:
-        """Load the page and wait until every chart is drawn."""
-        self.events.clear()
-        width, height = size
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
-        self.call("Page.navigate", url=file.as_uri())
-        until = time.monotonic() + PATIENCE
-        while not self.evaluate("document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"):
-            assert time.monotonic() < until, "The charts were not drawn in time."
-            time.sleep(0.1)
-
-    def move(self, x: float, y: float) -> None:
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def press(self, key: str, code: int, text: str = "") -> None:
-        for kind in ("keyDown", "keyUp"):
-            more = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
-
-    def screenshot(self, file: Path) -> None:
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
-        file.write_bytes(base64.b64decode(answer["data"]))
-
-    def close(self) -> None:
-        os.close(self._write)
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        os.close(self._read)
+DRAWN = "document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +49,7 @@ def page(pages, request):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, tmp_path):
-    browser.open(page, SIZES[size])
+    browser.open(page, SIZES[size], DRAWN)
     charts = browser.evaluate("document.querySelectorAll('.chart').length")
     assert browser.evaluate("document.body.dataset.failed || ''") == ""
     assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 9
@@ -166,7 +69,7 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, t
 
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_page(browser, page, size):
-    browser.open(page, SIZES[size])
+    browser.open(page, SIZES[size], DRAWN)
     width = SIZES[size][0]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     wide = browser.evaluate(
@@ -188,7 +91,7 @@ OVERLAPS = """
 
 @pytest.mark.parametrize("size", SIZES)
 def test_labels_of_axes_do_not_overlap(browser, page, size):
-    browser.open(page, SIZES[size])
+    browser.open(page, SIZES[size], DRAWN)
     assert browser.evaluate("document.querySelectorAll('.role-axis-label text').length") > 50
     assert browser.evaluate(OVERLAPS) == []
 
@@ -200,7 +103,7 @@ def column(browser, table: str, key: str) -> list[float]:
 
 @pytest.mark.parametrize("name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")])
 def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, title):
-    browser.open(pages / f"{name}.html", SIZES["desk"])
+    browser.open(pages / f"{name}.html", SIZES["desk"], DRAWN)
     before = column(browser, table, key)
     head = f"[...document.querySelectorAll('#table-{table} th button')].find(b => b.textContent === '{title}')"
     browser.evaluate(f"{head}.click()")
@@ -232,7 +135,7 @@ def hovered(browser, chart: str, colour: str) -> str:
 
 
 def test_hover_tells_the_number_of_the_json(browser, pages):
-    browser.open(pages / "report.html", SIZES["desk"])
+    browser.open(pages / "report.html", SIZES["desk"], DRAWN)
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
     value = float(re.search(r"value\s*([\d.]+) k/s", hovered(browser, "beside-0", "#0072B2")).group(1)) * 1e3
@@ -241,7 +144,7 @@ def test_hover_tells_the_number_of_the_json(browser, pages):
 
 
 def test_hover_over_the_decision_tells_its_numbers(browser, pages):
-    browser.open(pages / "study.html", SIZES["desk"])
+    browser.open(pages / "study.html", SIZES["desk"], DRAWN)
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["front"]["rows"] if r["state"] == "the decision")
     shown = hovered(browser, "front-0", "#D55E00")
@@ -253,7 +156,7 @@ def test_hover_over_the_decision_tells_its_numbers(browser, pages):
 
 
 def test_the_download_is_the_json(browser, report):
-    browser.open(report, SIZES["desk"])
+    browser.open(report, SIZES["desk"], DRAWN)
     assert browser.evaluate(
         "(() => { const a = document.getElementById('download'); return decodeURIComponent(a.href.split(',').slice(1).join(','))"
         " === document.getElementById('numbers').textContent && a.href.startsWith('data:application/json'); })()"

@@ -2,29 +2,24 @@
 """The tutorial on studies, run as a reader would type it."""
 
 import json
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from programs import REPOSITORY
+from pages import Page
 
 
 @pytest.fixture(scope="module")
-def results() -> Path:
-    """Runs every command of the tutorial in the clone, in order; what an earlier reader left is moved out of the way."""
-    directory = REPOSITORY / "results"
-    directory.mkdir(exist_ok=True)
-    for old in directory.glob("tutorial*"):
-        subprocess.run(["rm", "-r", str(old)], check=True)
-    text = (REPOSITORY / "docs" / "study-tutorial.md").read_text()
-    commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert len(commands) == 5
-    for command in commands:
-        done = subprocess.run(["bash", "-c", command], cwd=REPOSITORY, capture_output=True, text=True, timeout=900, check=False)
-        assert done.returncode == 0, command + "\n" + done.stdout[-2000:] + done.stderr[-2000:]
-        if "study.yaml --out" in command:
+def results(tmp_path_factory: pytest.TempPathFactory, mpi_environment: dict[str, str]) -> Path:
+    """Every command of the tutorial, in order; the first answer is kept as tutorial-first.json."""
+    page = Page(tmp_path_factory.mktemp("tutorial") / "here", mpi_environment)
+    directory = page.place / "results"
+
+    def before(line: str) -> None:
+        if line.startswith("sed"):
             (directory / "tutorial-first.json").write_text((directory / "tutorial" / "study.json").read_text())
+
+    page.run("study-tutorial.md", before=before)
+    assert len(page.said) == 5
     return directory
 
 

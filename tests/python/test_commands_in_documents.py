@@ -1,65 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual's pages, run: their commands in their order, in an empty directory, as a user would type them."""
+"""The manual's pages, run; and that none is left out."""
 
 import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import REPOSITORY, find_program
+from pages import RUN_ELSEWHERE, Page, all_pages, blocks_of, commands_of, images_of
+from programs import REPOSITORY
 from slurm_cluster import Cluster
 
-FELL_SHORT = "# exit status 4"
+
+def run_by_tests() -> set[str]:
+    """Pages that some test names to Page.run, which runs them whole."""
+    texts = [file.read_text() for file in (REPOSITORY / "tests").rglob("test_*.py")]
+    names = {name for text in texts for name in re.findall(r'page\.run\("([^"{]+)"', text)}
+    names |= {f"examples/{example.parent.name}/README.md" for example in (REPOSITORY / "examples").glob("*/README.md")}  # test_study_examples.py
+    return {name if (REPOSITORY / name).exists() else f"docs/{name}" for name in names}
 
 
-@pytest.fixture
-def page(tmp_path: Path, bench: Path, mpi_environment: dict[str, str]) -> Iterator["Page"]:
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "iocast").write_text(f'#!/bin/sh\nPYTHONPATH={REPOSITORY} exec {sys.executable} -m iocast "$@"\n')
-    (programs / "iocast").chmod(0o755)
-    for name in ("iocast-bench", "iocast-sim"):
-        program = find_program(name)
-        assert program is not None, f"{name} is not built; run ./check"
-        (programs / name).symlink_to(program)
-    place = tmp_path / "here"
-    place.mkdir()
-    (place / "tests").symlink_to(REPOSITORY / "tests")
-    environment = {**mpi_environment, "PATH": f"{programs}:{os.environ['PATH']}", "IOCAST_BUILD": str(bench.parents[1]), "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-    yield Page(place, environment)
+def test_every_command_is_run() -> None:
+    with_commands = {page for page in all_pages() if commands_of(page)}
+    assert len(with_commands) > 15
+    left_out = with_commands - run_by_tests() - set(RUN_ELSEWHERE)
+    assert not left_out, f"no test runs the commands of {', '.join(sorted(left_out))}: add a test with page.run here"
+    for page, test in RUN_ELSEWHERE.items():
+        assert f'"{page}"' in (REPOSITORY / "tests" / test).read_text(), f"{test} says nothing of {page}"
 
 
-class Page:
-    """Runs the blocks of a page. `/scratch/me` becomes a directory of this test's own; a YAML block after "`NAME.yaml`:" is that file."""
+def test_commands_are_in_blocks_that_are_run() -> None:
+    """A block of another kind, or none, must not hold what looks like a command."""
+    for page in all_pages():
+        for block in blocks_of(page):
+            assert block.language in ("sh", "text", "yaml", "python", "cpp", "json"), f"{page}: say what the block is that begins {block.content[:40]!r}"
+            if block.language == "text" and not block.answer:
+                assert not re.search(r"^(\S*/)?(iocast|mpirun|sbatch|srun|dask)\S* ", block.content, flags=re.MULTILINE), f"{page}: make it a block sh, which is run"
 
-    def __init__(self, place: Path, environment: dict[str, str]) -> None:
-        self.place, self.environment = place, environment
-        self.said: list[str] = []
-        (place / "scratch").mkdir()
 
-    def run(self, name: str, **environment: str) -> None:
-        text = (REPOSITORY / "docs" / name).read_text()
-        blocks = re.findall(r"(?:`(\S+\.yaml)`:\n\n)?```(sh|yaml|python)\n(.*?)```", text, flags=re.DOTALL)
-        assert any(language == "sh" for _, language, _ in blocks), f"{name} shows no command"
-        for file, language, content in blocks:
-            content = content.replace("/scratch/me", str(self.place / "scratch"))
-            if language == "yaml":
-                (self.place / file).write_text(content)
-            elif language == "python":
-                self._run([sys.executable, "-c", content], 0, environment)
-            else:
-                for line in content.splitlines():
-                    if line.strip() and not line.startswith("#"):
-                        self._run(["bash", "-c", line], 4 if FELL_SHORT in line else 0, environment)
-        assert not any((self.place / "scratch").iterdir())
-
-    def _run(self, command: list[str], status: int, environment: dict[str, str]) -> None:
-        done = subprocess.run(command, cwd=self.place, env=self.environment | environment, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == status, f"{command[-1]}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        self.said.append(done.stdout)
+def test_every_figure_is_made_by_a_command() -> None:
+    with_figures = {page for page in all_pages() if images_of(page)}
+    assert with_figures and with_figures <= run_by_tests(), "Page.run sets figures beside what the page's commands made"
+    shown = {file.resolve() for page in with_figures for _, file in images_of(page)}
+    assert shown == {file.resolve() for file in (REPOSITORY / "docs" / "figures").iterdir()}, "no figure lies about unused"
 
 
 def test_import(page: Page) -> None:
@@ -89,8 +71,44 @@ def test_campaigns(page: Page) -> None:
     if os.geteuid() != 0:
         pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")
     with Cluster() as cluster:
-        changed = {name: value for name, value in cluster.environment.items() if os.environ.get(name) != value and name != "PATH"}
-        page.run("campaigns.md", **changed)
+        page.run("campaigns.md", **cluster.changed)
         cluster.wait_for_jobs()
     assert "Table 2" in "".join(page.said)
     assert (page.place / "by-job" / "campaign.json").read_text().count('"complete"') == 4
+
+
+def test_background(page: Page) -> None:
+    page.run("background.md")
+
+
+def test_patterns(page: Page) -> None:
+    page.run("patterns.md", {"NAME": "md-workbench", "OPS": str(page.place / "ops")})
+    assert (page.place / "ops" / "ops.3").exists()
+
+
+def test_platforms(page: Page) -> None:
+    page.run("platforms.md")
+
+
+def test_application(page: Page) -> None:
+    page.run("application.md")
+
+
+def test_arrivals(page: Page) -> None:
+    page.run("workloads/arrivals.md")
+
+
+def test_hpcs(page: Page) -> None:
+    page.run("workloads/hpcs.md")
+
+
+def test_mix(page: Page) -> None:
+    page.run("workloads/mix.md")
+
+
+def test_traces(page: Page) -> None:
+    page.run("workloads/traces.md")
+
+
+def test_new_backend(page: Page) -> None:
+    page.run("new-backend.md")

@@ -69,6 +69,12 @@ def test_each_thing_is_described(what: str, pages: dict[str, str]) -> None:
             assert f"{row['name']} {row['meaning']}" in pages[f"iocast-{what}.7"]
 
 
+@pytest.mark.parametrize("what", ["campaigns", "formats"])
+def test_what_the_toolkit_itself_knows_is_described(what: str, iocast: Iocast, pages: dict[str, str]) -> None:
+    listed = json.loads(iocast("list", what, "--json").stdout)[what]
+    assert len(listed) >= 2 and all(f"{entry['name']} {entry['summary']}" in pages[f"iocast-{what}.7"] for entry in listed)
+
+
 def test_without_the_programs_it_says_so(iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from iocast import binaries
     from iocast.errors import RunError

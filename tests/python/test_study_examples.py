@@ -1,44 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every shipped study answers, in a small size: fewer clients, fewer operations, two designs simulated."""
+"""Every shipped study answers, in a small size: fewer clients, fewer operations, fewer designs simulated."""
 
+import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pages import Page, commands_of, own_copy
 from programs import REPOSITORY
-from study_inputs import write
-
-from iocast.study import run_study
-from iocast.study.workers import Workers
 
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*/study.yaml"))
 SMALL = [file for file in EXAMPLES if file.parent.name != "tutorial"]  # which is run in full with its page
 
 
 def small(file: Path) -> dict[str, Any]:
-    """The study with at most eight nodes of four ranks, its files named in full."""
+    """The study with at most eight nodes of four ranks."""
     study = yaml.safe_load(file.read_text())
     for i, scale in enumerate(sorted(study["scales"].values(), key=lambda s: s["nodes"] * s["ranks_per_node"]), start=1):
         scale |= {"nodes": min(scale["nodes"], 2 * i), "ranks_per_node": min(scale["ranks_per_node"], 4)}
-    study |= {"search": {"simulate": 2, "replications": 4}, "most_operations": 1000}
-    named = [study, *(value for axis in study["axes"].values() if "path" not in axis for value in axis.values())]
-    for one in named:
-        if str(one.get("platform", "")).endswith(".yaml"):
-            one["platform"] = str((file.parent / one["platform"]).resolve())
-    return study
+    return study | {"search": {"simulate": 2, "replications": 4}, "most_operations": 1000}
+
+
+@pytest.fixture
+def one_core() -> Iterator[None]:
+    """Programs that are started meanwhile see one core, so that a study computes by itself: workers would take longer to start."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
 
 
 @pytest.mark.parametrize("file", SMALL, ids=lambda f: f.parent.name)
-def test_an_example_answers(file: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
-    page = file.with_name("README.md")
-    assert f"examples/{file.parent.name}/study.yaml" in page.read_text()
+@pytest.mark.usefixtures("one_core")
+def test_an_example_answers(file: Path, page: Page) -> None:
+    """The commands of its page, on the shrunken study."""
     study = small(file)
     for part in (study.get("parts") or {}).values():
         assert part["source"], "a price says where it comes from, if only that it is a placeholder"
-    with Workers(1) as workers:
-        told = run_study(write(tmp_path, study), tmp_path / "answer", workers, lambda *_: None, [])
+    name = f"examples/{file.parent.name}"
+    (command, *more) = commands_of(f"{name}/README.md")
+    if more:  # which compares designs, so that these must be simulated
+        study["search"]["simulate"] = 6
+    (own_copy(page, "examples") / file.parent.name / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+    assert command.startswith(f"iocast study {name}/study.yaml --out results/")
+    # No level need be kept by what is left of the study.
+    page.run(f"{name}/README.md", statuses={0, 4})
+    told = json.loads((page.place / command.split()[4] / "study.json").read_text())
     assert {"decision", "confidence", "designs", "levels"} <= set(told)
     assert (told["decision"] is None) == (told["confidence"] is None)
     assert told["decision"] or told["nearest_miss"]
@@ -52,3 +62,9 @@ def test_an_example_answers(file: Path, simulator: Path, monkeypatch: pytest.Mon
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 8
+
+
+def test_the_page_of_the_tutorials_study() -> None:
+    """Its command is the tutorial's, which test_study_tutorial.py runs."""
+    (command,) = commands_of("examples/tutorial/README.md")
+    assert f".venv/bin/{command}" in commands_of("docs/study-tutorial.md")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MkDocs is told beyond mkdocs.yml: pages that lie elsewhere, pages that are made of what the code says, and the search index."""
+
+from __future__ import annotations
+
+import ast
+import json
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from textwrap import dedent, indent
+from typing import Any
+
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY))
+
+from iocast import manual  # noqa: E402
+from iocast.cli import app  # noqa: E402
+from iocast.errors import InputError, RunError  # noqa: E402
+
+index: list[tuple[str, str, str]] = []
+"""Address, title and words of every section."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    index.clear()
+    files.append(File.generated(config, "index.md", content=(REPOSITORY / "README.md").read_text()))
+    for page in sorted((REPOSITORY / "examples").glob("*/README.md")):
+        files.append(File.generated(config, f"examples/{page.parent.name}.md", content=page.read_text()))
+    try:
+        made = reference()
+    except (InputError, RunError) as error:
+        raise PluginError(str(error)) from error
+    for name, content in made.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=content))
+    return files
+
+
+def reference() -> dict[str, str]:
+    """Markdown by page."""
+    commands, things = [], {}
+    for page in manual.all_pages(typer.main.get_command(app)):
+        if page.section == 1:
+            commands.append(page.markdown(2))
+        else:
+            things[page.name.removeprefix("iocast-")] = page.markdown(1).replace(f"# {page.name} {{", f"# {page.name.removeprefix('iocast-').capitalize()} {{", 1)
+    return {"commands": "# Commands and options\n\n" + "\n".join(commands), **things, "python": python_modules()}
+
+
+def python_modules() -> str:
+    """The docstrings of the package's modules, classes and functions, those whose names begin with _ left out."""
+    lines = ["# Python modules", "", "What `import iocast` gives. Verbs of the command line call these functions; times are in seconds, sizes in bytes."]
+    for file in sorted((REPOSITORY / "iocast").rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        name = ".".join(file.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+        if not file.stem.startswith("__main__"):
+            lines += ["", f"## {name} {{#{name}}}", *paragraphs(ast.get_docstring(tree) or ""), *documented(tree)]
+    return "\n".join(lines) + "\n"
+
+
+def documented(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        docstring = ast.get_docstring(node)
+        if docstring is None:
+            continue
+        if isinstance(node, ast.ClassDef):
+            what = f"class {node.name}"
+        else:
+            what = f"{node.name}({ast.unparse(node.args)})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+        first, *more = paragraphs(docstring)[1::2]
+        yield from ("", f"`{what}`", f":   {first}", *(line for text in more for line in ("", indent(text, "    "))))
+
+
+def paragraphs(docstring: str) -> list[str]:
+    """Of a docstring, each after an empty line, as Markdown: what is indented as it stands, all else as text."""
+    parts = [part.strip("\n") for part in re.split(r"\n\s*\n", docstring)]
+    texts = [indent(dedent(part), "    ") if part.startswith("  ") else re.sub(r"([\\*_\[\]<>#|{}])", r"\\\1", " ".join(part.split())) for part in parts]
+    return [line for text in texts for line in ("", text)]
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links between files of the repository become links between pages."""
+    return re.sub(r"\]\(([^)#\s:]+)(#[^)\s]*)?\)", lambda link: f"]({target(link[1], page.file.src_uri)}{link[2] or ''})", markdown)
+
+
+def target(link: str, page: str) -> str:
+    if page.startswith("reference/"):
+        return link
+    lies_at = {"index.md": "README.md"}.get(page) or re.sub(r"^examples/([^/]*)\.md$", r"examples/\1/README.md", page)
+    in_repository = posixpath.normpath(posixpath.join(posixpath.dirname(lies_at if lies_at != page else f"docs/{page}"), link))
+    if found := re.fullmatch(r"workload/catalogue/(.*)\.yaml", in_repository):
+        return posixpath.relpath("reference/workloads.md", posixpath.dirname(page) or ".") + f"#{found[1]}"
+    if found := re.fullmatch(r"examples/([^/]*)(/README\.md)?", in_repository):
+        in_site = f"examples/{found[1]}.md"
+    elif in_repository.startswith("docs/"):
+        in_site = in_repository.removeprefix("docs/")
+    else:
+        return link  # MkDocs says that it leads nowhere
+    return posixpath.relpath(in_site, posixpath.dirname(page) or ".")
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    for section in re.split(r"(?=<h[1-4] id=)", html):
+        head = re.match(r'<h[1-4] id="([^"]*)">(.*?)(?:<a class="headerlink".*?)?</h[1-4]>', section, re.DOTALL)
+        if head:
+            words = " ".join(unescape(re.sub(r"<[^>]+>", " ", section[head.end() :])).split())
+            title = unescape(re.sub(r"<[^>]+>", "", head[2]))
+            index.append((f"{page.url}#{head[1]}", title if title == page.title else f"{title} - {page.title}", words))
+    return html.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """As a script, since pages that are read without a server may load nothing else."""
+    Path(config.site_dir, "search-index.js").write_text("const sections = " + json.dumps(index, ensure_ascii=False) + ";\n")
