@@ -27,13 +27,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert simulator is not None, "iocast-sim is not built; run ./check"
     out = tmp_path_factory.mktemp("site") / "site"
     command = next(line for line in (REPOSITORY / "docs" / "build").read_text().splitlines() if "mkdocs" in line)
-    assert command == '.venv/bin/python -m mkdocs --quiet build --strict --site-dir "$out"'
+    assert command == '.venv/bin/python -m mkdocs build --strict --site-dir "$out"'
     began = os.times()
     done = subprocess.run(
         [sys.executable, *command.split()[1:-1], str(out)], cwd=REPOSITORY, env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stdout + done.stderr
     took = os.times()
     # Processor time: the cores may be shared.
     assert took.children_user + took.children_system - began.children_user - began.children_system < LONGEST_BUILD

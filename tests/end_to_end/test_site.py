@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/build, as the README has it."""
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-from programs import REPOSITORY
+from programs import REPOSITORY, find_program
 
 
 def build(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -19,6 +22,26 @@ def test_one_command_builds_the_site(tmp_path: Path) -> None:
     expected |= {f"examples/{page.parent.name}.html" for page in (REPOSITORY / "examples").glob("*/README.md")}
     assert pages >= expected | {"index.html", "reference/commands.html", "reference/python.html"}
     assert done.stdout.strip() == f"Open {tmp_path}/new/site/index.html in a browser."
+
+
+def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -> None:
+    """In a copy: MkDocs finds what it complains of while the rest is built as ever."""
+    for name in ("docs", "examples"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    for name in ("README.md", "mkdocs.yml", "iocast", "platforms", "campaigns", "workload"):
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    with (tmp_path / "docs" / "compare.md").open("a") as page:
+        page.write("[a page](nowhere.md), [a section](export.md#nowhere), [a workload](../workload/catalogue/nothing.yaml)\n")
+    (tmp_path / "docs" / "forgotten.md").write_text("# Forgotten\n")
+    simulator = find_program("iocast-sim")
+    assert simulator is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "site"], cwd=tmp_path, env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("WARNING") == 4, done.stdout + done.stderr
+    for word in ("nowhere.md", "#nowhere", "#nothing", "forgotten.md"):
+        assert word in done.stderr
 
 
 def test_it_overwrites_nothing_else(tmp_path: Path) -> None:

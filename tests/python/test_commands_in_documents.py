@@ -82,7 +82,7 @@ def test_background(page: Page) -> None:
 
 
 def test_patterns(page: Page) -> None:
-    page.run("patterns.md", {"NAME": "md-workbench", "OPS": str(page.place / "ops")})
+    page.run("patterns.md", {"NAME": "probe", "OPS": str(page.place / "ops")})
     assert (page.place / "ops" / "ops.3").exists()
 
 
