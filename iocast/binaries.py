@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:
 
     Its standard error is kept for the message, or passed through when `show_progress`."""
     try:
-        done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=None if show_progress else subprocess.PIPE, text=True, check=False)
+        if Path(arguments[0]).name == "iocast-sim" and not show_progress:
+            done = _started(arguments[0]).run(arguments[1:])
+        else:
+            done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=None if show_progress else subprocess.PIPE, text=True, check=False)
     except OSError as error:
         raise RunError(f"'{arguments[0]}' can't be started: {error.strerror}.") from error
     if done.returncode == 0:
@@ -54,3 +58,47 @@ def simulate(platform: str | Path, workload: str, settings: dict[str, Any], node
 def resolve_platform(platform: str | Path) -> Any:
     """The platform as the simulator understands it: docs/platforms.md, 'The resolved platform'."""
     return run_json([find("iocast-sim"), "--platform", str(platform), "--print-platform"])
+
+
+class _Simulator:
+    """An iocast-sim that has started and runs one command line after the other (sim/serve.hpp): most simulations take less time than its start."""
+
+    def __init__(self, program: str) -> None:
+        self._process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._answering = False
+
+    def __del__(self) -> None:
+        if hasattr(self, "_process"):
+            self._process.__exit__(None, None, None)  # closes its input, at which it ends
+
+    def run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+        """@raises OSError when it is no longer there"""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._answering = True
+        request = {"directory": os.getcwd(), "arguments": arguments}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise OSError(0, "it ended in the middle of a simulation")
+        sizes = json.loads(answer)
+        out, err = (self._process.stdout.read(sizes[which]).decode() for which in ("out", "err"))
+        self._answering = False
+        return subprocess.CompletedProcess(arguments, sizes["code"], out, err)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can take a command line: it is there, and nobody was interrupted who waited for an earlier answer."""
+        return not self._answering and self._process.poll() is None
+
+
+_simulators = threading.local()
+
+
+def _started(program: str) -> _Simulator:
+    """This thread's, started again when its surroundings have changed or it is gone."""
+    key = (os.getpid(), program, os.path.getmtime(program), os.environ.get("IOCAST_HOME"))
+    if getattr(_simulators, "key", None) != key or not _simulators.simulator.ready:
+        _simulators.simulator, _simulators.key = _Simulator(program), key
+    simulator: _Simulator = _simulators.simulator
+    return simulator

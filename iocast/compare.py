@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtr, stdtrit
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json
@@ -332,7 +332,7 @@ def _welch_half_width(x: np.ndarray, y: np.ndarray, alpha: float) -> float:
     if vx + vy == 0:
         return RESOLUTION
     freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
-    return float(t.ppf(1 - alpha / 2, freedom) * math.sqrt(vx + vy))
+    return float(stdtrit(freedom, 1 - alpha / 2) * math.sqrt(vx + vy))
 
 
 # Intervals
@@ -367,8 +367,8 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int) -
             spread = math.hypot(*deviations, RESOLUTION)  # type: ignore[arg-type]
             difference = math.log(change.ratio or 1.0)
             freedom = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
-            change.p = float(2 * t.sf(abs(difference) / spread, freedom))
-            half = float(t.ppf(1 - alpha / 2, freedom)) * spread
+            change.p = float(2 * stdtr(freedom, -abs(difference) / spread))
+            half = float(stdtrit(freedom, 1 - alpha / 2)) * spread
             change.low, change.high = math.exp(difference - half), math.exp(difference + half)
         changes.append(change)
     _holm([change for change in changes if change.p is not None])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import Simulations, units_of
@@ -191,9 +191,9 @@ def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, leve
         kind = name.rpartition(".")[2]
         spread = float(np.std(np.log(np.maximum(samples["ensemble"][name], 1e-9)))) if len(samples["ensemble"][name]) > 1 else 0.0
         error, degrees = discrepancy_at(fitted, kind, ranks)
-        widen = float(t.ppf((1 + level) / 2, degrees) / norm.ppf((1 + level) / 2))
+        widen = float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
         sd = math.sqrt(spread**2 + (widen * error) ** 2 + fitted["noise"][kind] ** 2)
-        half = min(float(norm.ppf((1 + level) / 2)) * sd, WIDEST)
+        half = min(float(ndtri((1 + level) / 2)) * sd, WIDEST)
         result[name] = {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
     return result
 

@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 #include "models/law.hpp"
 #include "profile/summary.hpp"
+#include "sim/serve.hpp"
 #include "sim/simgrid_compat.hpp"
 #include "sim/simulate.hpp"
 #include "workload/describe.hpp"
@@ -40,6 +41,7 @@ struct Arguments {
   bool no_time_limits = false;
   bool print_platform = false;
   bool json           = false;
+  bool serve          = false;
 };
 
 std::vector<Listed> listed(const std::string& what)
@@ -123,13 +125,11 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   return 0;
 }
 
-} // namespace
-} // namespace iocast
-
-int main(int argc, char** argv)
+/// One command line, a process's own or one of those that --serve runs.
+int run_command(const std::vector<std::string>& command, bool served)
 {
-  using namespace iocast;
   CLI::App app{"iocast-sim simulates a workload on a platform and reports throughput and the whole latency distribution."};
+  app.name(command.front());
   app.footer(examples);
   app.set_version_flag("--version", std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
   Arguments given;
@@ -148,13 +148,21 @@ int main(int argc, char** argv)
   app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");
   app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
   app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
+  app.add_flag("--serve", given.serve, "run command lines from standard input, as iocast does; see sim/serve.hpp");
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
+    app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return run(given, {argv, argv + argc});
+    if (given.serve && !served)
+      return serve([&command](const std::vector<std::string>& arguments) {
+        std::vector<std::string> whole{command.front()};
+        whole.insert(whole.end(), arguments.begin(), arguments.end());
+        return run_command(whole, true);
+      });
+    return run(given, command);
   } catch (const InputError& error) {
     fmt::print(stderr, "iocast-sim: {}\n", error.what());
     return 2;
@@ -162,4 +170,12 @@ int main(int argc, char** argv)
     fmt::print(stderr, "iocast-sim: {}\n", error.what());
     return 1;
   }
+}
+
+} // namespace
+} // namespace iocast
+
+int main(int argc, char** argv)
+{
+  return iocast::run_command({argv, argv + argc}, false);
 }

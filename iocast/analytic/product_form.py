@@ -28,7 +28,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.signal import oaconvolve
 
 Array = NDArray[np.float64]
 
@@ -155,6 +154,8 @@ def _convolve(a: _Law, b: _Law, low: int, high: int) -> _Terms | None:
     if len(x) * len(y) <= DIRECT_PRODUCTS:
         values = np.convolve(x, y)
     else:  # absolute precision 1e-16 of the largest term: enough for terms that P(N) is made of
+        from scipy.signal import oaconvolve  # half a second to import, and few need it
+
         values = np.maximum(oaconvolve(x, y), 0.0)
     first = short.first + start
     values = values[max(0, low - first) : high - first + 1]

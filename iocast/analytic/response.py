@@ -17,7 +17,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
-from scipy.stats import nbinom, qmc
 
 from iocast.analytic.laws import Law, look_up
 from iocast.analytic.network import Network, Served, flow_name, holder
@@ -35,6 +34,8 @@ QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95, "q99": 0.99, "q9
 @lru_cache(maxsize=128)
 def _points(dimensions: int, number: int) -> Array:
     """Points of the unit cube, moved to the middle of their cells so that none is 0."""
+    from scipy.stats import qmc  # half a second to import, which a simulated forecast need not wait for
+
     points = qmc.Sobol(dimensions, scramble=False).random(number)
     return np.asfortranarray(points + 0.5 / len(points))
 
@@ -110,6 +111,8 @@ def _strangers(served: Served, others: NDArray[np.int64], u: Array) -> Array:
 
     Negative binomial once all servers work.
     """
+    from scipy.stats import nbinom
+
     work = served.background
     assert work is not None
     c, load, offered = len(served.speed), work.load(served.speed), work.rate * work.demand

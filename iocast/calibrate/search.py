@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.stats import qmc
 
 from iocast import binaries
 from iocast.calibrate.recipe import Option, Parameter
@@ -187,6 +186,8 @@ def fit_structure(
             moved[i] += step
             columns.append((residuals(moved) - here) / step)
         return np.array(columns).T
+
+    from scipy.stats import qmc  # half a second to import, and only this needs it
 
     # The search is local and the landscape is not: begin where the best of a few scattered starts is.
     scattered = qmc.scale(qmc.Sobol(len(parameters), seed=seed).random(STARTS), -math.log(6), math.log(6))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json
@@ -126,9 +127,7 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
 
 
 def _student(level: float, degrees: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf((1 + level) / 2, degrees))
+    return float(stdtrit(degrees, (1 + level) / 2))
 
 
 def _conclusion(sides: list[Json], rows: list[Json]) -> str:

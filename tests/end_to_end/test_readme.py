@@ -78,8 +78,21 @@ def test_quickstart_writes_one_offline_page(results: Path) -> None:
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=[\"']https?:", page)
 
 
-def test_the_commands(results: Path, storage: Path, tmp_path: Path) -> None:
-    names = {"DIR": storage, "RUN": tmp_path / "run", "SIMULATED": tmp_path / "simulated", "CAMPAIGN": results / "campaign"}
+SMALL_CAMPAIGN = """schema_version: 1
+workload: md-workbench
+settings: {datasets: 2}
+seconds: 0.1
+points:
+  - {ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}
+  - {ranks: 8, waiting_factor: 0, role: check}
+"""
+
+
+def test_the_commands(storage: Path, tmp_path: Path) -> None:
+    """On a campaign smaller than `quick`, which ./quickstart runs."""
+    names = {"DIR": storage, "RUN": tmp_path / "run", "SIMULATED": tmp_path / "simulated", "CAMPAIGN": tmp_path / "campaign"}
+    (tmp_path / "small.yaml").write_text(SMALL_CAMPAIGN)
+    names["quick"] = tmp_path / "small.yaml"
     names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
     names |= {name: tmp_path / name.lower() for name in ("OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
     script = blocks()[1]

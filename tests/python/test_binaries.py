@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the toolkit runs the simulator: started once, asked many times, with the answers of a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from iocast import binaries
+from iocast.errors import InputError, RunError
+
+SMALL = {"datasets": 1, "objects": 20, "iterations": 20, "phases": "benchmark"}
+MEASURED = ("requests_per_second", "wall_seconds", "peak_rss_bytes")
+
+
+def small(platform: str = "lustre") -> dict[str, object]:
+    told = binaries.simulate(platform, "md-workbench", SMALL, 2, 2, 7)
+    return {key: value for key, value in told.items() if key not in MEASURED}
+
+
+def test_the_answer_is_that_of_a_process_of_its_own() -> None:
+    settings = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
+    command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", "md-workbench", "--seed", "7"]
+    command += ["--nodes", "2", "--ppn", "2", *settings]
+    alone = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert small() == small() == {key: value for key, value in alone.items() if key not in MEASURED}
+
+
+def test_files_are_found_from_where_the_caller_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = small()
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Path("mine.yaml").write_text("schema_version: 1\nextends: lustre\n")
+        assert small("mine.yaml")["phases"] == expected["phases"]
+        Path("mine.yaml").unlink()
+        with pytest.raises(InputError, match=r"mine\.yaml"):
+            small("mine.yaml")
+
+
+def test_bad_input_is_told_in_the_simulators_words() -> None:
+    with pytest.raises(InputError, match=r"^There is no .*'lustr'.*Did you mean 'lustre'\?"):
+        small("lustr")
+    assert small()
+
+
+def test_one_that_was_killed_is_started_again() -> None:
+    expected = small()
+    os.kill(binaries._simulators.simulator._process.pid, signal.SIGKILL)
+    binaries._simulators.simulator._process.wait()
+    assert small() == expected
+
+
+def test_a_simulation_that_a_signal_ends_is_an_error(tmp_path: Path) -> None:
+    """And not an answer, nor the end of those after it."""
+    expected = small()
+    server = binaries._simulators.simulator._process.pid
+
+    def kill(_signal: int, _frame: FrameType | None) -> None:
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server)], capture_output=True, text=True, check=True).stdout.split()
+        os.kill(int(children[0]), signal.SIGKILL)
+
+    with after(0.3, kill), pytest.raises(RunError, match="exit code 137"):
+        long()
+    assert small() == expected
+
+
+def test_who_does_not_wait_for_an_answer_does_not_get_it_later() -> None:
+    expected = small()
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with after(0.3, interrupt), pytest.raises(KeyboardInterrupt):
+        long()
+    assert small() == expected
+
+
+def long() -> None:
+    """A few seconds."""
+    binaries.simulate("lustre", "md-workbench", SMALL | {"objects": 3000, "iterations": 3000}, 20, 20, 7)
+
+
+class after:
+    """Calls something a while after the block began."""
+
+    def __init__(self, seconds: float, what: object) -> None:
+        self.seconds, self.what = seconds, what
+
+    def __enter__(self) -> None:
+        self.before = signal.signal(signal.SIGALRM, self.what)  # type: ignore[arg-type]
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def __exit__(self, *_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
