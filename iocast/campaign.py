@@ -13,7 +13,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,6 +179,28 @@ def bench_environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+@dataclass(frozen=True)
+class Backend:
+    """What iocast-bench measures, as its command line says it. options: "--s3.endpoint=http://..." and the like, of this backend."""
+
+    name: str = "posix"
+    options: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for option in self.options:
+            if not option.startswith(f"--{self.name}.") or "=" not in option:
+                raise InputError(f"'{option}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name}).")
+
+    @property
+    def has_root(self) -> bool:
+        """Whether it works in a directory."""
+        return self.name in ("posix", "mpiio")
+
+    def arguments(self, root: Path | None) -> list[str]:
+        place = [f"--{self.name}.root", str(root)] if root is not None else []
+        return ["--backend", self.name, *place, *self.options]
+
+
 class Ending:
     """Ends a campaign before its time: on SIGTERM, on SIGUSR1 (with which Slurm announces a time limit to a job script of iocast), or when a
     deadline comes. The benchmark that runs gets SIGTERM, and keeps what it measured. Use as a context manager in the main thread."""
@@ -259,13 +281,13 @@ def run_bench(
     command = [*launcher(run.nodes, run.ranks_per_node), bench, "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
     fresh = not root.exists()
     if not fresh and not goes_on:  # a killed run left it behind
-        _call([*command, *_settings({**run.settings, "phases": "cleanup"})], ending)
+        call_bench([*command, *settings_arguments({**run.settings, "phases": "cleanup"})], ending)
     root.mkdir(exist_ok=True)
-    command += _settings(run.settings)
+    command += settings_arguments(run.settings)
     if out is not None:
         command += ["--out", str(out), "--label", run.name]
     try:
-        _call(command, ending)
+        call_bench(command, ending)
         if out is not None and (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
             # srun without a fitting MPI plugin starts so many programs of one rank each.
             raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
@@ -274,12 +296,12 @@ def run_bench(
             root.rmdir()
 
 
-def _settings(settings: dict[str, Any]) -> list[str]:
+def settings_arguments(settings: dict[str, Any]) -> list[str]:
     """As arguments; YAML's true is the programs' true."""
     return [a for name, value in settings.items() for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
 
 
-def _call(command: list[str], ending: Ending | None = None) -> None:
+def call_bench(command: list[str], ending: Ending | None = None) -> None:
     if ending is not None and ending.why:
         raise Ended(ending.why)
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench_environment())

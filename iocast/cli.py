@@ -106,14 +106,30 @@ def _refuse_existing(path: Path) -> None:
         raise InputError(f"The output '{path}' exists already; name a new one, nothing is overwritten.")
 
 
-@app.command(epilog="Example: iocast measure /scratch/me --campaign quick --out campaigns/scratch")
+@app.command(
+    epilog="Examples: iocast measure /scratch/me --campaign quick --out campaigns/scratch\n\n"
+    "iocast measure /scratch/me --slo 'p99(create) < 50 ms' --ppn 8 --budget 10min --out knees/scratch\n\n"
+    "iocast measure /scratch/me --find-knee --over waiting_factor --ppn 8 --out knees/t"
+)
 def measure(
-    directory: Annotated[Path, typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")],
-    campaign: Annotated[str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.")] = "quick",
+    directory: Annotated[Optional[Path], typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")] = None,
+    campaign: Annotated[Optional[str], typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.  [default: quick]")] = None,
     out: Annotated[Path, typer.Option(help="Campaign directory; when it exists, what is missing in it is measured.")] = Path("campaign"),
     role: Annotated[Optional[str], typer.Option(help="Only the points of this role: fit or check.")] = None,
     nodes: Annotated[Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1)] = None,
     sets: Sets = None,
+    find_knee: Annotated[bool, typer.Option("--find-knee", help="No campaign: search the load at which throughput / response time is greatest.")] = False,
+    slo: Annotated[Optional[list[str]], typer.Option(help="No campaign: search the highest load that keeps this level, such as 'p99(create) < 50 ms'; may be repeated, then all must hold.")] = None,
+    over: Annotated[str, typer.Option(help="Knee search: the load is the rate (open loop, response times from the intended start) or the waiting_factor (closed loop).")] = "rate",
+    workload: Annotated[str, typer.Option(help="Knee search: workload.")] = "md-workbench",
+    ppn: Annotated[int, typer.Option(help="Knee search: ranks a node.", min=1)] = 1,
+    phase: Annotated[str, typer.Option(help="Knee search: phase that is searched.")] = "benchmark",
+    length: Annotated[str, typer.Option(help="Knee search: planned length of a run.")] = "5s",
+    budget: Annotated[str, typer.Option(help="Knee search: time after which no further run begins.")] = "10min",
+    confidence: Annotated[float, typer.Option(help="Knee search: probability that the interval is meant to cover the knee.")] = 0.9,
+    precision: Annotated[float, typer.Option(help="Knee search: width of the interval that is narrow enough, as a share of the load.")] = 0.1,
+    backend: Annotated[str, typer.Option(help="Knee search: backend (see: iocast list backends).")] = "posix",
+    backend_option: Annotated[Optional[list[str]], typer.Option(help="Knee search: option of the backend, --backend-option=--s3.endpoint=URL; may be repeated.")] = None,
     observe: Annotated[bool, typer.Option("--observe", help="Observe this machine during each run, and join that to it.")] = False,
     slurm: Annotated[bool, typer.Option("--slurm", help="Write a job script for each number of nodes into OUT/slurm, and submit them one after the other.")] = False,
     slurm_only_write: Annotated[bool, typer.Option("--slurm-only-write", help="Write the job scripts, submit nothing.")] = False,
@@ -123,9 +139,24 @@ def measure(
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Makes the runs of a campaign with mpirun, or with srun inside a Slurm job."""
+    """Makes the runs of a campaign, or of a search for the knee, with mpirun, or with srun inside a Slurm job.
+
+    With --find-knee or --slo each run's load follows from those before it. Exit status 4 when not even an unloaded system keeps the levels."""
     from iocast.campaign import Campaign, Ending, read_plan
 
+    if find_knee or slo:
+        if campaign is not None or role is not None or observe or slurm or slurm_only_write:
+            raise InputError("A knee search plans its own runs; leave --campaign, --role, --observe and --slurm out. Inside a Slurm job it starts its runs with srun.")
+        _find_knee(
+            directory, out, slo or [], seed, json_, over=over, workload=workload, sets=sets, nodes=nodes or 1, ppn=ppn, phase=phase, length=length,
+            budget=budget, confidence=confidence, precision=precision, backend=backend, backend_option=backend_option or [],
+        )  # fmt: skip
+        return
+    if directory is None:
+        raise InputError("Name the directory whose storage is to be measured.")
+    if backend != "posix" or backend_option:
+        raise InputError("A campaign measures with the backend posix; --backend is for --find-knee and --slo.")
+    campaign = campaign or "quick"
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     plan = read_plan(campaign, nodes=nodes, settings=_settings(sets))
@@ -148,6 +179,42 @@ def measure(
         print(json.dumps(work.json))
     else:
         print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
+
+
+def _find_knee(
+    directory: Path | None, out: Path, slo: list[str], seed: int, json_: bool, *, over: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, phase: str,
+    length: str, budget: str, confidence: float, precision: float, backend: str, backend_option: list[str],
+) -> None:  # fmt: skip
+    from iocast.campaign import Ending
+    from iocast.files import duration
+    from iocast.knee import Search, check_levels
+    from iocast.knee.probes import Asked, Probes
+    from iocast.knee.words import knee_text
+    from iocast.slurm import MARGIN, deadline
+    from iocast.study.levels import parse_level
+
+    if over not in ("rate", "waiting_factor"):
+        raise InputError(f"A knee search can't be over '{over}'. Allowed: rate, waiting_factor.")
+    if not 0.5 < confidence < 1:
+        raise InputError(f"The confidence {confidence:g} is no probability between 0.5 and 1.")
+    if not 0.01 <= precision <= 1:
+        raise InputError(f"The precision {precision:g} is not between 0.01 and 1.")
+    try:
+        levels = [parse_level(text) for text in slo]
+    except InputError as error:
+        raise InputError(f"--slo: {error}.") from error
+    asked = Asked(
+        None if directory is None else directory.resolve(), out, workload, _settings(sets), nodes, ppn, over, phase, duration(length, "--length", 0.1, 86400), seed, backend, backend_option,
+    )  # fmt: skip
+    seconds = duration(budget, "--budget", 1, 30 * 86400)
+    limit = deadline()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+        probes = Probes(asked, {"levels": [level.text for level in levels]}, ending)
+        check_levels(levels, probes.operations)
+        answer = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision).run(steps)
+    print(json.dumps(answer) if json_ else f"{knee_text(answer)}\nWritten to {out}/knee.json; iocast report {out} makes a page of it.")
+    if answer["reason"] == "never met":
+        raise typer.Exit(FELL_SHORT)
 
 
 def _measure_by_slurm(plan: Any, arguments: list[str], out: Path, limit: str, options: list[str], *, submit: bool, json_: bool) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -80,6 +81,17 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"The file '{path}' is not a YAML map of keys and values.")
     return content
+
+
+def duration(text: str, option: str, low: float, high: float) -> float:
+    """ "500ms", "5s", "10min", "2h" in seconds.
+
+    @raises InputError: for anything else, and for what is not from `low` to `high` seconds"""
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ms|s|min|h)\s*", text)
+    value = float(found[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}[found[2]] if found else -1.0
+    if not low <= value <= high:
+        raise InputError(f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to {high / 3600:g} h.")
+    return value
 
 
 def sha256(path: Path) -> str:

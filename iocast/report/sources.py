@@ -141,6 +141,7 @@ class Sources:
     runs: list[Run] = field(default_factory=list)
     given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
     campaigns: list[dict[str, Any]] = field(default_factory=list)
+    knees: list[dict[str, Any]] = field(default_factory=list)  # of campaigns that are knee searches, each with the campaign's name
     forecasts: list[dict[str, Any]] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
@@ -223,6 +224,12 @@ def _read_campaign(path: Path, sources: Sources) -> None:
         sources.runs.append(run)
     sources.campaigns.append(campaign)
     _note(sources, "campaign", path / "campaign.json", path.name)
+    if (path / "knee.json").is_file():
+        knee = _document(path / "knee.json")
+        if knee.get("kind") != "knee" or not isinstance(knee.get("loads"), list):
+            raise InputError(f"{path / 'knee.json'} is no knee search; write it again with iocast measure.")
+        sources.knees.append(knee | {"name": path.name})
+        _note(sources, "knee search", path / "knee.json", path.name)
 
 
 def _run(path: Path) -> Run:

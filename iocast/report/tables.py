@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from iocast.knee.words import REASONS, load_text
 from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Sources
@@ -17,6 +18,7 @@ def all_tables(sources: Sources) -> list[Table]:
     compared = evidence.comparisons(sources)
     made = [
         *study_tables.all_tables(sources),
+        _knees(sources),
         _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),
         _forecasts(sources),
         _limits(sources),
@@ -28,6 +30,33 @@ def all_tables(sources: Sources) -> list[Table]:
         _structures(sources),
     ]  # fmt: skip
     return [t for t in made if t.rows]
+
+
+def _knees(sources: Sources) -> Table:
+    """Knee searches: the load that each states, in its own unit."""
+    rows: list[dict[str, Any]] = []
+    for knee in sources.knees:
+        ranks, answer, ends = knee["placement"]["ranks"], knee["answer"] or {}, knee["knee"]
+        seconds = {text: value["value"] for text, value in (answer.get("values") or {}).items()}
+        rows.append(
+            {
+                "search": knee["name"], "ranks": ranks, "what": " and ".join(level["text"] for level in knee["levels"]) or "greatest power",
+                "load": load_text(knee["over"], answer.get("load"), ranks), "low": load_text(knee["over"], ends["low"], ranks),
+                "high": load_text(knee["over"], ends["high"], ranks) if ends["high"] is not None or not answer else "not reached",
+                "confidence": knee["confidence"], "confirmed": answer.get("confirmed"), "rate": (answer.get("rate") or {}).get("value"),
+                "response": (answer.get("response") or {}).get("value"),
+                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()), "why": REASONS[knee["reason"]],
+            }
+        )  # fmt: skip
+    columns = [
+        Column("search", "search"), Column("ranks", "ranks", "count"), Column("what", "searched"), Column("load", "load"), Column("low", "knee from"), Column("high", "to"),
+        Column("confidence", "confidence", "share"), Column("confirmed", "fresh runs there", "count"), Column("rate", "throughput", "rate"),
+        Column("response", "mean response", "seconds"), Column("values", "levels there"), Column("why", "why it ended"),
+    ]  # fmt: skip
+    note = "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over response time); the knee itself lies in the interval. " + " ".join(
+        dict.fromkeys(n for knee in sources.knees for n in knee["notes"])
+    )
+    return Table("knees", "Knee", note.strip(), columns, rows, leads=True)
 
 
 def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> Table:

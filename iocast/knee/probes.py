@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a knee search: a campaign directory whose runs are planned one after the other, on one data set if the workload allows it."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iocast import binaries
+from iocast.arrivals import number
+from iocast.campaign import Backend, Ended, Ending, PlannedRun, ask_to_end, bench_environment, call_bench, launcher, make_own_directory, settings_arguments
+from iocast.errors import InputError, RunError
+from iocast.files import SCHEMA_VERSION, read_json, write_json
+
+SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
+"""By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
+PILOT = 50
+"""Operations of a rank in the run that only says how long operations take."""
+GUARD = (4.0, 20.0)
+"""A run that takes so many times its planned length, and so many seconds in addition, is ended: this load is too much."""
+
+
+@dataclass
+class Asked:
+    """What a search is about. directory: None for a backend without one. over: "rate" or "waiting_factor"."""
+
+    directory: Path | None
+    out: Path
+    workload: str
+    settings: dict[str, str]
+    nodes: int
+    ranks_per_node: int
+    over: str
+    phase: str = "benchmark"
+    length: float = 5.0
+    seed: int = 0
+    backend: str = "posix"
+    backend_options: list[str] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be the same when a search goes on."""
+        return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items() if key != "out"}
+
+
+class Probes:
+    """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/."""
+
+    def __init__(self, asked: Asked, question: dict[str, Any], ending: Ending) -> None:
+        self.asked, self.ending = asked, ending
+        self.backend = Backend(asked.backend, asked.backend_options)
+        if self.backend.has_root != (asked.directory is not None):
+            raise InputError(
+                f"The backend '{asked.backend}' needs the directory to be measured." if asked.directory is None
+                else f"The backend '{asked.backend}' works in no directory; leave '{asked.directory}' out."
+            )  # fmt: skip
+        if asked.directory is not None and not asked.directory.is_dir():
+            raise InputError(f"'{asked.directory}' is not a directory; name the directory whose storage is to be measured.")
+        launcher(asked.nodes, asked.ranks_per_node)
+        self._inspect()
+        identity = asked.identity | question
+        if (asked.out / "campaign.json").is_file():
+            self.json = read_json(asked.out / "campaign.json", "campaign")
+            if self.json.get("search") != identity:
+                was = self.json.get("search") or {}
+                differs = [key for key in identity if was.get(key) != identity[key]]
+                raise InputError(f"The campaign in '{asked.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
+            self.runs = [PlannedRun(**point) for point in self.json["points"]]
+        elif asked.out.exists() and any(asked.out.iterdir()):
+            raise InputError(f"The output directory '{asked.out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        else:
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": asked.workload, "root": str(asked.directory or "")}
+            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": asked.seed, "search": identity, "data_set": False}
+            self.runs = []
+        self.fresh = False  # whether the data set that lies there was made by this process
+        self.seconds = sum(self._length_of(run) for run in self.runs)
+        self.slowest = 0.0  # wall clock seconds of one run, of those made by this process
+
+    # ---- what the workload is ------------------------------------------------------------------------------------------
+
+    def _inspect(self) -> None:
+        """Operations of the phase, whether it can be run by itself on one data set, and how to size it."""
+        a = self.asked
+        described = {} if a.workload.endswith((".yaml", ".yml")) else binaries.run_json([binaries.find("iocast-bench"), "--describe", a.workload, "--json"])
+        pattern = described.get("pattern") or (described.get("name") if described.get("kind") == "pattern" else None) or self._dry_run({})["workload"]["pattern"]
+        self.size, bound = SIZES.get(str(pattern), ("", None))
+        if self.size in a.settings or "repeats" in a.settings:
+            self.size = ""
+        whole = self._dry_run({self.size: 1} if self.size else {})
+        known = whole["workload"]["parameters"]
+        names = list(dict.fromkeys(p["name"] for p in whole["phases"]))
+        if a.phase not in names:
+            raise InputError(f"The workload '{a.workload}' has no phase '{a.phase}'; it has {', '.join(names)}. Name one with --phase.")
+        self.reuses, self.before, self.after = False, [], []
+        here = whole
+        if "phases" in known and "phases" not in a.settings and len(names) > 1:
+            try:
+                alone = self._dry_run({"phases": a.phase} | ({self.size: 1} if self.size else {}))
+            except InputError:
+                alone = whole
+            counts = alone["footprint"]["operations"]
+            if not counts.get("mkdir") and not counts.get("rmdir"):
+                place = names.index(a.phase)
+                self.reuses, self.before, self.after, here = True, names[:place], names[place + 1 :], alone
+        self.operations = [kind for kind, count in here["footprint"]["operations"].items() if count]
+        if not self.reuses:
+            self.size = ""
+        if self.size:
+            ones, twos = (sum(self._dry_run({"phases": a.phase, self.size: n})["footprint"]["operations"].values()) / a.ranks for n in (1, 2))
+            self.each = twos - ones
+            self.bound = int(known[bound]) if bound else 0
+
+    def _dry_run(self, settings: dict[str, Any]) -> dict[str, Any]:
+        a = self.asked
+        command = [*launcher(a.nodes, a.ranks_per_node), binaries.find("iocast-bench"), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
+        done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
+        if done.returncode:
+            own = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
+            message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed: {done.stderr.strip()[-500:]}"
+            raise (InputError if done.returncode == 2 else RunError)(message)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def sized(self, operations: float) -> dict[str, Any]:
+        """Settings with which each rank does about so many operations in the phase; none where the workload can't be told."""
+        if not self.size:
+            return {}
+        units = max(1, round(operations / self.each))
+        repeats = math.ceil(units / self.bound) if self.bound else 1
+        return {self.size: math.ceil(units / repeats)} | ({"repeats": repeats} if repeats > 1 else {})
+
+    # ---- runs ----------------------------------------------------------------------------------------------------------
+
+    def made(self, *steps: str) -> list[PlannedRun]:
+        """Runs of these steps that say something: complete ones, and ("failed") those that were ended because they took far too long."""
+        return [run for run in self.runs if run.step.partition(" ")[0] in steps and run.status in ("complete", "failed")]
+
+    def path(self, run: PlannedRun) -> Path:
+        return self.asked.out / "runs" / run.name
+
+    def make(self, step: str, settings: dict[str, Any], *, role: str = "fit", seconds: float | None = None) -> PlannedRun:
+        """One more run; `seconds`: its planned length, with which it is ended when it takes far longer."""
+        run = next((r for r in self.runs if r.status == "planned" and r.step == step and r.settings == settings), None)
+        if run is None:
+            self.runs = [r for r in self.runs if r.status != "planned"]
+            word = step.replace(" ", "-")
+            load = "".join(f"-{letter}{number(settings, name):.4g}" for name, letter in (("rate", "r"), ("waiting_factor", "t")) if name in settings)
+            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.asked.nodes, self.asked.ranks_per_node, settings, role, step=step)
+            self.runs.append(run)
+        self._save()
+        begun = time.monotonic()
+        try:
+            if self.reuses:
+                self._make_data_set()
+            self._bench(run, run.settings | ({"phases": self.asked.phase} if self.reuses else {}), seconds)
+            run.status = "complete"
+        except _TooLong:
+            run.status = "failed"
+        except Ended as error:
+            self._save()
+            raise Ended(f"Ended because {error}; what was measured is kept. The same command goes on.") from error
+        self.seconds += time.monotonic() - begun
+        if "filesystem" not in self.json and run.status == "complete":
+            self.json["filesystem"] = read_json(self.path(run) / "run.json", "run").get("environment", {}).get("filesystem", {})
+        self._save()
+        return run
+
+    def _bench(self, run: PlannedRun, settings: dict[str, Any], seconds: float | None) -> None:
+        out = self.path(run)
+        if out.exists():  # from a killed search: kept, but out of the way
+            out.rename(out.with_name(f"{run.name}.interrupted-{len(list(out.parent.glob(f'{run.name}.interrupted-*'))) + 1}"))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if not self.reuses:
+            self._sweep()
+            self.json["data_set"] = True
+            self._save()
+        begun = time.monotonic()
+        guard = _Guard(self.ending, None if seconds is None else GUARD[0] * seconds + GUARD[1])
+        try:
+            with guard:
+                self._call([*settings_arguments(self.asked.settings | settings), "--out", str(out), "--label", run.name], seed=self.asked.seed + 1 + int(run.name.partition("-")[0]))
+        except RunError as error:
+            if guard.struck and not isinstance(error, Ended):
+                self.fresh = False
+                raise _TooLong from error
+            raise
+        self.slowest = max(self.slowest, time.monotonic() - begun)
+        if not self.reuses:
+            self.json["data_set"] = False
+        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.asked.ranks:
+            raise RunError(f"The launcher started {found} ranks in place of {self.asked.ranks}; its MPI support does not fit the benchmark's MPI library.")
+
+    def _call(self, arguments: list[str], *, seed: int | None = None) -> None:
+        a = self.asked
+        command = [*launcher(a.nodes, a.ranks_per_node), binaries.find("iocast-bench"), "--workload", a.workload, *self.backend.arguments(self._place()), *arguments]
+        call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending)
+
+    def _place(self) -> Path | None:
+        """The data set's own directory."""
+        if self.asked.directory is None:
+            return None
+        make_own_directory(self.asked.directory / "iocast-campaign")
+        place = self.asked.directory.resolve() / "iocast-campaign" / "knee"
+        place.mkdir(exist_ok=True)
+        return place
+
+    def _make_data_set(self) -> None:
+        """Once for all runs of this process; what an earlier one left was left in the middle of something."""
+        if self.fresh:
+            return
+        self._sweep()
+        self.json["data_set"] = True
+        self._save()
+        self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.before)} | self.sized(PILOT)))
+        self.fresh = True
+
+    def _sweep(self) -> None:
+        if not self.json["data_set"]:
+            return
+        place = self._place()
+        if place is None or any(place.iterdir()):
+            try:
+                self._call([*settings_arguments(self.asked.settings | self.sized(PILOT)), "--sweep"])
+            except InputError:
+                if place is not None:
+                    raise
+                # a service where nothing was left
+        self.json["data_set"] = False
+
+    def leave(self) -> None:
+        """Removes the data set, and this program's directories if nothing else is in them."""
+        if self.fresh and self.reuses:
+            self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
+            self.json["data_set"] = False
+            self.fresh = False
+        self._save()
+        if self.asked.directory is not None:
+            scratch = self.asked.directory / "iocast-campaign"
+            for directory in (scratch / "knee", scratch):
+                if directory.is_dir() and not any(directory.iterdir()):
+                    directory.rmdir()
+
+    def _length_of(self, run: PlannedRun) -> float:
+        """Seconds that an earlier process spent on it: what its phases took."""
+        try:
+            phases = read_json(self.path(run) / "run.json", "run")["phases"]
+        except InputError:
+            return 0.0
+        return float(max((p["start_seconds"] + p["seconds"] for p in phases), default=0.0))
+
+    def _save(self) -> None:
+        self.json["points"] = [asdict(run) for run in self.runs]
+        write_json(self.asked.out / "campaign.json", self.json)
+
+
+class _TooLong(Exception):
+    """A run was ended by its guard."""
+
+
+class _Guard:
+    """Asks the benchmark to end when it takes too long."""
+
+    def __init__(self, ending: Ending, most: float | None) -> None:
+        self.ending, self.struck = ending, False
+        self._timer = threading.Timer(most, self._strike) if most is not None else None
+
+    def _strike(self) -> None:
+        self.struck = True
+        if self.ending.child is not None:
+            ask_to_end(self.ending.child)
+
+    def __enter__(self) -> _Guard:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
