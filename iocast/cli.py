@@ -193,8 +193,6 @@ def _find_knee(
     from iocast.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level
 
-    if over not in ("rate", "waiting_factor"):
-        raise InputError(f"A knee search can't be over '{over}'. Allowed: rate, waiting_factor.")
     if not 0.5 < confidence < 1:
         raise InputError(f"The confidence {confidence:g} is no probability between 0.5 and 1.")
     if not 0.01 <= precision <= 1:

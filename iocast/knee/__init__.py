@@ -10,11 +10,10 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from iocast.arrivals import number
 from iocast.campaign import PlannedRun
-from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, write_json
 from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import PILOT, Probes
@@ -43,9 +42,6 @@ class Search:
         self.began = time.monotonic()
         self.before = probes.seconds  # of an earlier process
         self._looks: dict[str, Seen] = {}
-        for key in ("waiting_factor", "think_time", "rate"):
-            if number(self.asked.settings, key) > 0 and (key == self.asked.over or key == "rate" or self.asked.over == "rate"):
-                raise InputError(f"A search over {self.asked.over} sets the load itself; leave --set {key} out.")
 
     # ---- loads and settings --------------------------------------------------------------------------------------------
 
@@ -255,7 +251,7 @@ class Search:
                 entry |= {"met": met, "missed": len(runs[load]) - met}
                 entry |= {"verdict": "met" if met == len(runs[load]) else "mixed" if met else "missed"}
             entry |= {"kept_up": sum(s.kept_up for s in seen)}
-            for key in ("rate", "response", "service", "busy", "power"):
+            for key in ("rate", "response", "service", "busy", "power", "seconds"):
                 entry[key] = fmean(getattr(s, key) for s in seen) if seen else None
             entry["values"] = {level.text: median(s.values[level.text] for s in seen) if seen else None for level in self.levels}
             entry["few"] = sorted({text for s in seen for text in s.few})
@@ -307,6 +303,9 @@ class Search:
         few = sorted({text for entry in content["loads"] for text in entry["few"]})
         if few:
             notes.append(f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs (--length) know it better.")
+        short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.asked.length]
+        if short and self.probes.size:
+            notes.append(f"The data set is too small for runs of {self.asked.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs.")
         if not self.probes.reuses:
             notes.append(f"This workload's phase '{self.asked.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say.")
         elif not self.probes.size:
@@ -328,7 +327,7 @@ def _interval(values: list[float], confidence: float) -> dict[str, float | None]
     mean = fmean(values)
     if len(values) < 2:
         return {"value": mean, "low": None, "high": None}
-    half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * stdev(values) / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * stdev(values) / math.sqrt(len(values))
     return {"value": mean, "low": max(0.0, mean - half), "high": mean + half}
 
 

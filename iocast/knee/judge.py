@@ -37,6 +37,7 @@ class Seen:
     kept_up: bool
     values: dict[str, float]
     met: bool
+    seconds: float = 0.0  # of all repeats of the phase
     few: tuple[str, ...] = ()
 
     @property
@@ -80,7 +81,8 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
     kept_up = not opened or busy < BUSY and all(_kept_up(p, number(run.parameters, "rate"), run.ranks, service, run.parameters.get("arrivals") != "fixed") for p in run.phases)
     return Seen(
         rate=run.rate, response=response, service=service, busy=busy, kept_up=kept_up, values=values,
-        met=kept_up and all(level.margin(values[level.text]) > 0 for level in levels), few=tuple(few),
+        met=kept_up and all(level.margin(values[level.text]) > 0 for level in levels),
+        seconds=sum(p["seconds"] for p in run.phases), few=tuple(few),
     )  # fmt: skip
 
 

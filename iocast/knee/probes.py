@@ -20,6 +20,8 @@ from iocast.files import SCHEMA_VERSION, read_json, write_json
 
 SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
+MOST_REPEATS = 10
+"""Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had piled up is gone."""
 PILOT = 50
 """Operations of a rank in the run that only says how long operations take."""
 GUARD = (4.0, 20.0)
@@ -47,6 +49,15 @@ class Asked:
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
 
+    def check(self) -> None:
+        """@raises InputError for settings of the load that is searched, and of another kind of load"""
+        if self.over not in ("rate", "waiting_factor"):
+            raise InputError(f"A knee search can't be over '{self.over}'. Allowed: rate, waiting_factor.")
+        forbidden = ("rate", "waiting_factor", "think_time") if self.over == "rate" else ("rate", "waiting_factor")
+        for name in forbidden:
+            if number(self.settings, name) > 0:
+                raise InputError(f"A search over {self.over} sets the load itself; leave --set {name} out.")
+
     @property
     def identity(self) -> dict[str, Any]:
         """What must be the same when a search goes on."""
@@ -57,6 +68,7 @@ class Probes:
     """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/."""
 
     def __init__(self, asked: Asked, question: dict[str, Any], ending: Ending) -> None:
+        asked.check()
         self.asked, self.ending = asked, ending
         self.backend = Backend(asked.backend, asked.backend_options)
         if self.backend.has_root != (asked.directory is not None):
@@ -136,8 +148,8 @@ class Probes:
         if not self.size:
             return {}
         units = max(1, round(operations / self.each))
-        repeats = math.ceil(units / self.bound) if self.bound else 1
-        return {self.size: math.ceil(units / repeats)} | ({"repeats": repeats} if repeats > 1 else {})
+        repeats = min(MOST_REPEATS, math.ceil(units / self.bound)) if self.bound else 1
+        return {self.size: min(math.ceil(units / repeats), self.bound or units)} | ({"repeats": repeats} if repeats > 1 else {})
 
     # ---- runs ----------------------------------------------------------------------------------------------------------
 

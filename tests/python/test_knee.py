@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Knee searches with real runs: against a queue with a closed form, on tmpfs, killed and gone on with, at their ends, and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+from scipy.optimize import brentq
+
+from iocast.cli import main
+from iocast.knee.search import Limits, Observation, believe
+from iocast.run_directory import Run
+
+Iocast = Callable[..., CompletedProcess[str]]
+DUMMY = ("--backend", "dummy", "--backend-option=--dummy.delay=2ms")
+SMALL = ("--set", "datasets=1", "--set", "objects=500")
+FALSE_ALARM = 1e-4
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory on tmpfs where there is one."""
+    base = Path("/dev/shm")
+    place = (base if os.access(base, os.W_OK) else tmp_path) / f"iocast-knee-{os.getpid()}"
+    place.mkdir()
+    yield place
+    left = list(place.iterdir())
+    if not left:
+        place.rmdir()
+    assert not left, "the search leaves nothing"
+
+
+def asked(done: CompletedProcess[str], status: int = 0) -> dict[str, Any]:
+    assert done.returncode == status, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
+    """Poisson arrivals at a rank that serves one at a time: M/G/1, whose mean response is S + rate E(S^2) / (2 (1 - rate S)) (Pollaczek & Khinchine),
+    S and S^2 as the runs' service times say. The interval is made of the search's own runs, for a false alarm in one of 10^4 searches."""
+    limit = 4e-3
+    answer = asked(
+        iocast("measure", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--precision", 0.4, "--budget", "30s", "--out", tmp_path / "k", "--json")
+    )
+    assert answer["answer"] is not None and answer["answer"]["confirmed"] in range(15), answer
+    points = [p for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"] if p["step"].split()[0] in ("bracket", "search", "confirm")]
+    seen, first, second, count = [], 0.0, 0.0, 0
+    for point in points:
+        run = Run(tmp_path / "k" / "runs" / point["name"])
+        load = run.parameters["rate"]
+        kept = next(e for e in answer["loads"] if point["name"] in e["runs"])
+        assert abs(kept["load"] - load) < 1e-6 * load
+        seen.append(Observation(load, bool(run.mean("stat.response") < limit and run.rate * run.mean("stat") / 2 < 0.97)))
+        for op in run.operations:
+            n, mean = run.count(op), run.mean(op)
+            histogram = run.latencies(op).histogram
+            first, second, count = first + n * mean, second + n * (mean**2 + (histogram.get_stddev() * 1e-9) ** 2), count + n
+    service, square = first / count, second / count
+    knee = brentq(lambda rate: service + rate * square / (2 * (1 - rate * service)) - limit, 1e-6, 0.999 / service)
+    belief = believe(seen, Limits(min(o.load for o in seen), float("inf"), 1 - FALSE_ALARM))
+    assert belief.low <= knee <= belief.high, (belief, knee, service)
+    # Nothing takes longer than without load: what is full are the ranks, and the answer says so.
+    assert any("own rank" in note for note in answer["notes"]), answer["notes"]
+
+
+def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
+    out = tmp_path / "knee"
+    command = ("measure", memory, "--find-knee", "--over", "waiting_factor", "--ppn", 2, "--set", "datasets=2", "--set", "objects=200", "--length", "200ms", "--budget", "12s", "--out", out)
+    done = iocast(*command)
+    assert done.returncode == 0, done.stderr
+    assert "greatest power" in done.stdout and "N* = D / D_max" in done.stdout
+    knee = json.loads((out / "knee.json").read_text())
+    assert knee["kind"] == "knee" and knee["schema_version"] == 1 and knee["over"] == "waiting_factor"
+    assert 0 < knee["knee"]["low"] <= 2 and knee["answer"]["asking"] <= 2
+    assert knee["bounds"]["ranks"] == pytest.approx(knee["bounds"]["demand"] / knee["bounds"]["largest_demand"])
+    campaign = json.loads((out / "campaign.json").read_text())
+    assert {p["status"] for p in campaign["points"]} == {"complete"} and len(campaign["points"]) == knee["runs"]
+    assert all(json.loads((out / "runs" / p["name"] / "run.json").read_text())["phases"][0]["name"] == "benchmark" for p in campaign["points"]), "one data set for all"
+    assert iocast("report", out, "--out", tmp_path / "knee.html", "--data", tmp_path / "data").returncode == 0
+    assert "knees" in json.loads((tmp_path / "data" / "report.json").read_text())["tables"]
+    assert json.loads((tmp_path / "data" / "report.json").read_text())["figures"]["load"]["rows"]
+    assert iocast("compare", out, out, "--json").returncode == 0
+    calibrated = iocast("calibrate", out, "--out", tmp_path / "fitted.yaml")
+    assert "Traceback" not in calibrated.stderr and (calibrated.returncode == 0 or calibrated.stderr.strip().splitlines()[-1].startswith("iocast: "))
+
+
+def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
+    out = tmp_path / "knee"
+    arguments = ["measure", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "400ms", "--budget", "60s", "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen([sys.executable, "-m", "iocast", *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    until = time.monotonic() + 60
+
+    def complete() -> list[str]:
+        points = json.loads((out / "campaign.json").read_text())["points"] if (out / "campaign.json").is_file() else []
+        return [p["name"] for p in points if p["status"] == "complete"]
+
+    def in_the_middle() -> bool:
+        return any('"in progress"' in m.read_text() for m in memory.glob("*/*/iocast.manifest.json"))
+
+    while len(complete()) < 3 or not in_the_middle():
+        assert time.monotonic() < until and process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    # mpirun gives its ranks process groups of their own; they end when they find it gone.
+    kept = {name: (out / "runs" / name / "run.json").read_bytes() for name in complete()}
+    time.sleep(1)
+    answer = asked(iocast(*arguments, "--json"))
+    assert all((out / "runs" / name / "run.json").read_bytes() == content for name, content in kept.items())
+    assert answer["reason"] == "always met" and answer["limited_by"] == "ranks" and answer["knee"]["high"] is None
+    assert answer["answer"]["waiting_factor"] == 0 and "number of ranks" in answer["notes"][0]
+    # What was finished is not made again, and another question doesn't go into the same directory.
+    before = answer["runs"]
+    assert asked(iocast(*arguments, "--json"))["runs"] == before
+    refused = iocast(*(a if a != "p99(any) < 10 s" else "p99(any) < 9 s" for a in arguments))
+    assert refused.returncode == 2 and "another search" in refused.stderr
+
+
+def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
+    answer = asked(iocast("measure", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k", "--json"), 4)
+    assert answer["reason"] == "never met" and answer["answer"] is None
+    assert answer["unloaded"]["values"]["p99(create) < 1 ms"] >= 2e-3
+    done = iocast("measure", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k")  # makes no run again
+    assert done.returncode == 4 and "No load meets the level: at the lowest load" in done.stdout
+
+
+def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
+    """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the limit."""
+    answer = asked(iocast("measure", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "400ms", "--precision", 0.5, "--budget", "25s", "--out", tmp_path / "k", "--json"))
+    assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer
+    assert answer["answer"]["load"] < 500
+
+
+def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+
+    def refused(*arguments: object, says: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["iocast", "measure", *map(str, arguments), "--out", str(tmp_path / "k")])
+        with pytest.raises(SystemExit) as end:
+            main()
+        message = capsys.readouterr().err.strip().splitlines()[-1]
+        assert end.value.code == 2, (arguments, message)
+        assert message.startswith("iocast: ") and message.endswith(".") and says in message, message
+        assert not (tmp_path / "k").exists()
+
+    slo = ("--slo", "p99(create) < 5 ms")
+    refused(tmp_path, "--slo", "p99(append) < 5 ms", says="asks for 'append', which this workload does not do")
+    refused(tmp_path, "--slo", "p98(create) < 5 ms", says="'p98'")
+    refused(tmp_path, "--slo", "rate(create) >= 5 k/s", says="not about response times")
+    refused(tmp_path, *slo, "--over", "ranks", says="Allowed: rate, waiting_factor")
+    refused(tmp_path, *slo, "--set", "rate=5/s", says="leave --set rate out")
+    refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "waiting_factor=1", says="leave --set waiting_factor out")
+    refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "rate=5/s", says="leave --set rate out")
+    refused(tmp_path, *slo, "--set", "think_time=1ms", says="leave --set think_time out")
+    refused(tmp_path, *slo, "--workload", "replay-example", "--phase", "bench", says="no phase 'bench'")
+    refused(tmp_path, *slo, "--length", "5", says="--length can't be '5'")
+    refused(tmp_path, *slo, "--budget", "soon", says="--budget can't be 'soon'")
+    refused(tmp_path, *slo, "--confidence", 1, says="confidence")
+    refused(tmp_path, *slo, "--precision", 0, says="precision")
+    refused(tmp_path, *slo, "--campaign", "quick", says="plans its own runs")
+    refused(tmp_path / "none", *slo, says="is not a directory")
+    refused(*slo, says="needs the directory")
+    refused(tmp_path, *slo, *DUMMY, says="works in no directory")
+    refused(*slo, "--backend", "dummy", "--backend-option=--s3.region=x", says="no option of the backend 'dummy'")
+    refused(tmp_path, "--backend", "dummy", says="--backend is for --find-knee and --slo")
+    refused(tmp_path, *slo, "--set", "datasts=1", says="datasts")

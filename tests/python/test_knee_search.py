@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search itself, on queues whose knee has a closed form: how often its interval contains the knee, and what it does at the ends."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from iocast.campaign import PlannedRun
+from iocast.knee import Search, judge
+from iocast.knee.judge import Seen
+from iocast.knee.search import Ask, Done, Limits, Observation, believe, decide, fresh_runs, rounded, unfinished
+
+FALSE_ALARM = 1e-6
+SEARCHES = 60
+
+
+def at_least(share: float) -> int:
+    """So many of SEARCHES succeed when each does with this probability, but for FALSE_ALARM."""
+    return int(binom.ppf(FALSE_ALARM, SEARCHES, share))
+
+
+def responses(rate: float, count: int, random: np.random.Generator) -> np.ndarray:
+    """Of an M/D/1 queue with service time 1 that begins empty: departures are i + 1 + max over j <= i of (arrival j - j)."""
+    arrivals = np.cumsum(random.exponential(1 / rate, count))
+    places = np.arange(count)
+    return places + 1 + np.maximum.accumulate(arrivals - places) - arrivals
+
+
+def waits_at_most(time: float, rate: float) -> float:
+    """Of an M/D/1 queue with service time 1 (Erlang 1909): P(W <= t) = (1 - rho) sum over k <= t of (rho (k - t))^k / k! exp(-rho (k - t))."""
+    return (1 - rate) * math.fsum((rate * (k - time)) ** k / math.factorial(k) * math.exp(-rate * (k - time)) for k in range(math.floor(time) + 1))
+
+
+def search(met: Callable[[float], bool], limits: Limits, most: int = 300) -> tuple[Done, list[Observation]]:
+    seen: list[Observation] = []
+    while len(seen) < most:
+        step = decide(seen, limits)
+        if isinstance(step, Done):
+            return step, seen
+        seen.append(Observation(step.load, met(step.load), step.purpose, step.attempt))
+    return unfinished(seen, limits), seen
+
+
+@pytest.mark.parametrize(("quantile", "limit"), [(0.95, 4.0), (0.5, 1.5)])
+def test_intervals_contain_the_knee_of_a_queue(quantile: float, limit: float) -> None:
+    """The load at which a quantile of the response time of M/D/1 is at its limit, against Erlang's formula."""
+    knee = brentq(lambda rate: waits_at_most(limit - 1, rate) - quantile, 0.01, 0.95)
+    inside = good = 0
+    for seed in range(SEARCHES):
+        random = np.random.Generator(np.random.Philox(seed))
+        done, seen = search(lambda rate: bool(rate < 5 and np.quantile(responses(rate, 3000, random), quantile) < limit), Limits(0.05, math.inf, 0.9, 0.2))
+        assert done.reason == "narrow" and done.low is not None and done.high is not None and done.answer is not None, (done, len(seen))
+        inside += done.low <= knee <= done.high
+        good += done.answer <= knee
+    assert inside >= at_least(0.9), inside
+    assert good >= at_least(0.9), good
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.1])
+def test_intervals_contain_a_knee_anywhere(spread: float) -> None:
+    inside = good = runs = 0
+    for seed in range(SEARCHES):
+        random = np.random.Generator(np.random.Philox(seed))
+        knee = math.exp(random.uniform(0, 5))
+        done, seen = search(lambda load: bool(load * math.exp(spread * random.standard_normal()) < knee), Limits(0.2, math.inf, 0.9, 0.2))
+        inside += done.low is not None and done.high is not None and done.low <= knee <= done.high
+        good += done.answer is not None and done.answer <= knee
+        runs += len(seen)
+    assert inside >= at_least(0.9), inside
+    assert good >= at_least(0.9), good
+    assert runs / SEARCHES < 60
+
+
+def test_confirming_rarely_takes_a_bad_load() -> None:
+    """n met before the second miss, each with probability 1/2, over all attempts together."""
+    for confidence in (0.8, 0.9, 0.99, 0.999):
+        chance = 0.0
+        for attempt in range(1, 60):
+            n = fresh_runs(Limits(1, math.inf, confidence), attempt)
+            chance += binom.pmf(0, n, 0.5) + n * 0.5 ** (n + 1)
+        assert chance <= 1 - confidence, confidence
+
+
+def test_the_ends() -> None:
+    nothing, seen = search(lambda load: False, Limits(0.5, math.inf))
+    assert nothing == Done("never met", None, None, None, 0.5, 0) and len(seen) == Limits(0.5, math.inf).unanimous
+    everything, seen = search(lambda load: True, Limits(0.5, 8.0))
+    assert everything.reason == "always met" and everything.answer == everything.low == 8.0 and everything.high is None
+    assert sorted({o.load for o in seen}) == [0.5, 1, 2, 4, 8]
+    # At the cap half of the runs miss: the knee may be there or above.
+    close, _ = search(lambda load: load < 7.9, Limits(0.5, 8.0))
+    assert close.reason == "narrow" and close.low is not None and 6 < close.low < 8
+
+
+def test_time_that_runs_out() -> None:
+    limits = Limits(1, math.inf)
+    assert unfinished([], limits).answer is None
+    met = [Observation(1, True, "bracket"), Observation(2, True, "bracket")]
+    assert (end := unfinished(met, limits)).answer == 2 and end.high is None and end.confirmed == 0
+    seen = [*met, Observation(4, False, "bracket")]
+    step = decide(seen, limits, hurry=True)
+    assert isinstance(step, Ask) and step.purpose == "confirm" and step.load < 4
+    seen += [Observation(step.load, True, "confirm", 1)] * fresh_runs(limits, 1)
+    done = decide(seen, limits, hurry=True)
+    assert isinstance(done, Done) and done.reason == "time" and done.confirmed == fresh_runs(limits, 1)
+    # With more time the search goes on, and what had confirmed is evidence like any other.
+    again = decide(seen, limits)
+    assert isinstance(again, Ask) and again.purpose == "search"
+    assert believe(seen, limits).low > believe(seen[:3], limits).low
+
+
+def test_two_misses_end_a_confirmation() -> None:
+    limits = Limits(1, math.inf)
+    seen = [Observation(x, x < 4, "search") for x in (1, 2, 3, 3.5, 3.7, 3.8, 3.9, 4.1, 4.2, 4.3, 5, 8) for _ in range(3)]
+    step = decide(seen, limits)
+    assert isinstance(step, Ask) and step.purpose == "confirm" and step.attempt == 1
+    once = [*seen, Observation(step.load, False, "confirm", 1)]
+    assert decide(once, limits) == step
+    after = decide([*once, Observation(step.load, False, "confirm", 1)], limits, hurry=True)
+    assert isinstance(after, Ask) and after.attempt == 2 and after.load < step.load
+
+
+def test_loads_are_rounded() -> None:
+    assert [rounded(x) for x in (123456.0, 0.00123456, 999.96)] == [123500.0, 0.001235, 1000.0]
+    assert rounded(1.2349, down=True) == 1.234
+
+
+class Queue:
+    """Stands for the runs of an open loop on one rank, each an M/D/1 queue with service time 1."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self.asked = SimpleNamespace(settings={}, over="rate", ranks=1, nodes=1, ranks_per_node=1, length=1.0, out=None, workload="queue", phase="benchmark", backend="dummy")
+        self.random, self.runs, self.seconds, self.slowest, self.reuses, self.size = random, [], 0.0, 0.0, True, "operations"
+        self.seen: dict[str, Seen] = {}
+
+    def sized(self, operations: float) -> dict[str, Any]:
+        return {}
+
+    def made(self, *steps: str) -> list[PlannedRun]:
+        return [run for run in self.runs if run.step.partition(" ")[0] in steps]
+
+    def make(self, step: str, settings: dict[str, Any], **_: Any) -> None:
+        run = PlannedRun(str(len(self.runs)), 1, 1, settings, "fit", "complete", step=step)
+        rate = float(settings["rate"].removesuffix("/s")) if "rate" in settings else 1.0
+        mean = float(responses(rate, 3000, self.random).mean()) if "rate" in settings else 1.0
+        self.runs.append(run)
+        self.seen[run.name] = Seen(min(rate, 1.0), mean, 1.0, rate, rate < 1, {}, rate < 1, 1.0)
+
+    def leave(self) -> None:
+        pass
+
+
+def test_the_greatest_power_of_a_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power rho / (1 + rho / (2 (1 - rho))) of M/D/1 is greatest at rho = 2 - sqrt 2 (Kleinrock 1979, section 3)."""
+    knee, inside = 2 - math.sqrt(2), 0
+    for seed in range(SEARCHES):
+        probes = Queue(np.random.Generator(np.random.Philox(seed)))
+        probes.asked.out = tmp_path
+        looked = Search(probes, [], budget=1e9, confidence=0.9, precision=0.3)  # type: ignore[arg-type]
+        monkeypatch.setattr(looked, "look", lambda run, probes=probes: probes.seen[run.name])
+        answer = looked.run(lambda *_: None)
+        assert answer["reason"] == "narrow"
+        inside += answer["knee"]["low"] <= knee <= answer["knee"]["high"]
+    assert inside >= at_least(0.9), inside
+
+
+def test_falling_behind_is_seen() -> None:
+    """A rank's 400 arrivals at 100/s last 4 s with a standard deviation of 5 %; those of 4 ranks together of 2.5 %."""
+    def phase(longer: float) -> dict[str, Any]:
+        return {"operations": 1600, "rank_seconds": [4 * longer] * 4}
+
+    assert judge._kept_up(phase(1.0), 100, 4, 0.001, True) and judge._kept_up(phase(1.09), 100, 4, 0.001, True)
+    assert not judge._kept_up(phase(1.2), 100, 4, 0.001, True)
+    assert judge._kept_up(phase(1.01), 100, 4, 0.001, False) and not judge._kept_up(phase(1.05), 100, 4, 0.001, False)
