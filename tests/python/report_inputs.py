@@ -20,9 +20,11 @@ from statistics import median
 from typing import Any
 
 import study_inputs
+from knee_inputs import knee_of_queue
 
 from iocast.observe import Observer
 from iocast.study import run_study
+from iocast.study.levels import parse_level
 from iocast.study.workers import Workers
 from iocast.utilisation import join, run_clock
 
@@ -231,6 +233,7 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
         json.dumps({"schema_version": 1, "kind": "campaign", "workload": "md-workbench", "root": "scratch/test",
                     "filesystem": {"type": "lustre"}, "points": points})
     )  # fmt: skip
+    knee_of_queue(campaign, [parse_level("p95(create) < 8 ms")], 1, service=2e-3)
     observe(campaign / "runs" / f"n{CHECKED}-t0-0", directory / "observation.jsonl")
     typical = {r: {q: median(m[q] for m in measured[r, 0]) for q in measured[r, 0][0]} for r in FITTED}
 

@@ -67,6 +67,12 @@ def test_observe(page: Page) -> None:
     page.run("observe.md")
 
 
+def test_knee(page: Page) -> None:
+    page.run("knee.md")
+    assert "Highest load that meets the levels" in page.said[0] and "greatest power" in page.said[1]
+    assert (page.place / "knee.html").is_file()
+
+
 def test_campaigns(page: Page) -> None:
     if os.geteuid() != 0:
         pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")

@@ -4,17 +4,15 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from knee_inputs import knee_of_queue, responses
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from iocast.campaign import PlannedRun
-from iocast.knee import Search, judge
-from iocast.knee.judge import Seen
+from iocast.knee import judge
 from iocast.knee.search import Ask, Done, Limits, Observation, believe, decide, fresh_runs, rounded, unfinished
 
 FALSE_ALARM = 1e-6
@@ -24,13 +22,6 @@ SEARCHES = 60
 def at_least(share: float) -> int:
     """So many of SEARCHES succeed when each does with this probability, but for FALSE_ALARM."""
     return int(binom.ppf(FALSE_ALARM, SEARCHES, share))
-
-
-def responses(rate: float, count: int, random: np.random.Generator) -> np.ndarray:
-    """Of an M/D/1 queue with service time 1 that begins empty: departures are i + 1 + max over j <= i of (arrival j - j)."""
-    arrivals = np.cumsum(random.exponential(1 / rate, count))
-    places = np.arange(count)
-    return places + 1 + np.maximum.accumulate(arrivals - places) - arrivals
 
 
 def waits_at_most(time: float, rate: float) -> float:
@@ -132,40 +123,11 @@ def test_loads_are_rounded() -> None:
     assert rounded(1.2349, down=True) == 1.234
 
 
-class Queue:
-    """Stands for the runs of an open loop on one rank, each an M/D/1 queue with service time 1."""
-
-    def __init__(self, random: np.random.Generator) -> None:
-        self.asked = SimpleNamespace(settings={}, over="rate", ranks=1, nodes=1, ranks_per_node=1, length=1.0, out=None, workload="queue", phase="benchmark", backend="dummy")
-        self.random, self.runs, self.seconds, self.slowest, self.reuses, self.size = random, [], 0.0, 0.0, True, "operations"
-        self.seen: dict[str, Seen] = {}
-
-    def sized(self, operations: float) -> dict[str, Any]:
-        return {}
-
-    def made(self, *steps: str) -> list[PlannedRun]:
-        return [run for run in self.runs if run.step.partition(" ")[0] in steps]
-
-    def make(self, step: str, settings: dict[str, Any], **_: Any) -> None:
-        run = PlannedRun(str(len(self.runs)), 1, 1, settings, "fit", "complete", step=step)
-        rate = float(settings["rate"].removesuffix("/s")) if "rate" in settings else 1.0
-        mean = float(responses(rate, 3000, self.random).mean()) if "rate" in settings else 1.0
-        self.runs.append(run)
-        self.seen[run.name] = Seen(min(rate, 1.0), mean, 1.0, rate, rate < 1, {}, rate < 1, 1.0)
-
-    def leave(self) -> None:
-        pass
-
-
-def test_the_greatest_power_of_a_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_greatest_power_of_a_queue(tmp_path: Path) -> None:
     """Power rho / (1 + rho / (2 (1 - rho))) of M/D/1 is greatest at rho = 2 - sqrt 2 (Kleinrock 1979, section 3)."""
     knee, inside = 2 - math.sqrt(2), 0
     for seed in range(SEARCHES):
-        probes = Queue(np.random.Generator(np.random.Philox(seed)))
-        probes.asked.out = tmp_path
-        looked = Search(probes, [], budget=1e9, confidence=0.9, precision=0.3)  # type: ignore[arg-type]
-        monkeypatch.setattr(looked, "look", lambda run, probes=probes: probes.seen[run.name])
-        answer = looked.run(lambda *_: None)
+        answer = knee_of_queue(tmp_path, [], seed, precision=0.3)
         assert answer["reason"] == "narrow"
         inside += answer["knee"]["low"] <= knee <= answer["knee"]["high"]
     assert inside >= at_least(0.9), inside
