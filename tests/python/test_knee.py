@@ -16,7 +16,9 @@ import pytest
 from programs import REPOSITORY
 from scipy.optimize import brentq
 
+from iocast.campaign import Ending
 from iocast.cli import main
+from iocast.knee import probes
 from iocast.knee.search import Limits, Observation, believe
 from iocast.run_directory import Run
 
@@ -125,6 +127,21 @@ def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -
     assert asked(iocast(*arguments, "--json"))["runs"] == before
     refused = iocast(*(a if a != "p99(any) < 10 s" else "p99(any) < 9 s" for a in arguments))
     assert refused.returncode == 2 and "another search" in refused.stderr
+
+
+def test_a_run_that_takes_far_too_long_is_ended(simulator: Path, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as missed, and the search goes on with a new data set."""
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    monkeypatch.setattr(probes, "GUARD", (1.0, 1.0))
+    asked = probes.Asked(memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2)
+    with Ending() as ending:
+        made = probes.Probes(asked, {}, ending)
+        slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s
+        assert slow.status == "failed" and made.seconds < 12
+        assert json.loads((made.path(slow) / "run.json").read_text())["status"] == "interrupted"
+        assert made.make("bracket", {"rate": "400/s", **made.sized(80)}, seconds=0.2).status == "complete"
+        made.leave()
+        assert [run.status for run in probes.Probes(asked, {}, ending).made("bracket")] == ["failed", "complete"]
 
 
 def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
