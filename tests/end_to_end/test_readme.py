@@ -94,7 +94,7 @@ def test_the_commands(storage: Path, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SMALL_CAMPAIGN)
     names["quick"] = tmp_path / "small.yaml"
     names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
-    names |= {name: tmp_path / name.lower() for name in ("OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
+    names |= {name: tmp_path / name.lower() for name in ("KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
     script = blocks()[1]
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)
@@ -104,7 +104,7 @@ def test_the_commands(storage: Path, tmp_path: Path) -> None:
         if not line.strip() or line.startswith(("#", "export ")):
             continue
         done = subprocess.run(["bash", "-c", f"{exports}\n{line}"], cwd=REPOSITORY, capture_output=True, text=True, timeout=10 * MINUTES, check=False)
-        allowed = (0, 4) if "validate" in line else (0,)
+        allowed = (0, 4) if "validate" in line or "--slo" in line else (0,)  # a slow disk may keep no level
         assert done.returncode in allowed, line + "\n" + done.stdout[-2000:] + done.stderr[-2000:]
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert time.monotonic() - began < 10 * MINUTES
