@@ -167,7 +167,7 @@ def _confirm(belief: Belief, old: Sequence[Observation], fresh: Sequence[Observa
         answer, needed = rounded(min(belief.median, limits.cap)), limits.unanimous
     if sum(o.met for o in fresh) < needed:
         return Ask(answer, "confirm", attempts + 1)
-    high = belief.high if belief.high <= limits.cap else None
+    high = belief.high if belief.high <= limits.cap and belief.high < math.inf else None
     return Done(reason, answer, rounded(min(belief.median, limits.cap)), min(answer, belief.low), high, len(fresh))
 
 

@@ -95,6 +95,8 @@ def test_time_that_runs_out() -> None:
     assert unfinished([], limits).answer is None
     met = [Observation(1, True, "bracket"), Observation(2, True, "bracket")]
     assert (end := unfinished(met, limits)).answer == 2 and end.high is None and end.confirmed == 0
+    confirmed = decide([*met, *[Observation(2, True, "confirm", 1)] * fresh_runs(limits, 1)], limits, hurry=True)
+    assert isinstance(confirmed, Done) and confirmed.answer == 2 and confirmed.high is None and confirmed.confirmed == fresh_runs(limits, 1)
     seen = [*met, Observation(4, False, "bracket")]
     step = decide(seen, limits, hurry=True)
     assert isinstance(step, Ask) and step.purpose == "confirm" and step.load < 4
