@@ -268,7 +268,9 @@ class Search:
         over = [entry for entry in known if entry["kept_up"] < len(entry["runs"])]
         if not over or any(v > level.limit for entry in known for level in self.levels for v in [entry["values"][level.text]]):
             return None
-        return "ranks" if over[0]["service"] < RISEN * known[0]["service"] and not any(e["cut_off"] for e in loads) else "server"
+        # Medians: a single disturbed run must not decide.
+        risen = median(e["service"] for e in over) / median(e["service"] for e in known[:3])
+        return "ranks" if risen < RISEN and not any(e["cut_off"] for e in loads) else "server"
 
     def _bounds(self, loads: list[dict[str, Any]]) -> dict[str, Any] | None:
         """N* = (D + Z) / D_max, here with Z = 0: the number of ranks in closed loop beyond which they must queue (Denning & Buzen 1978)."""
