@@ -98,7 +98,7 @@ def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_p
 
 def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
-    arguments = ["measure", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "400ms", "--budget", "60s", "--out", str(out)]
+    arguments = ["measure", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "200ms", "--budget", "60s", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     process = subprocess.Popen([sys.executable, "-m", "iocast", *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     until = time.monotonic() + 60
