@@ -19,6 +19,7 @@ void Timeline::widen_to(int64_t end_ns)
       bins_[i] = merged;
     }
     width_ns_ *= 2;
+    bins_per_ns_ /= 2;
     limit_ns_ *= 2;
   }
 }

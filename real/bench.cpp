@@ -389,7 +389,7 @@ int Bench::run()
   try {
     Alarm alarm(cluster_);
     Executor executor(*pattern_, *backend_, client(), *progress_, alarm,
-                      {dump_ ? &*dump_ : nullptr, trace_ ? &*trace_ : nullptr, begun_ns_});
+                      {dump_ ? &*dump_ : nullptr, trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience});
     while (whole) {
       const auto number = executor.next_phase();
       if (!number)

@@ -41,6 +41,7 @@ Cluster::Cluster()
   // With many ranks on a core, even a glance now and then adds up: keep its share of the core the same.
   longest_nap_ns_ *= std::max<int64_t>(1, node_size_ / cpus_per_node_);
   find_hosts();
+  find_bindings();
 }
 
 Cluster::~Cluster()
@@ -62,6 +63,29 @@ void Cluster::find_hosts()
   for (size_t at = 0; at < all.size(); at += mine.size())
     hosts_.emplace_back(all.data() + at);
   MPI_Comm_free(&leaders);
+}
+
+void Cluster::find_bindings()
+{
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  sched_getaffinity(0, sizeof own, &own);
+  std::vector<cpu_set_t> all(node_rank_ == 0 ? static_cast<size_t>(node_size_) : 0);
+  MPI_Gather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, 0, node_);
+  if (!is_first())
+    return;
+  for (const auto& set : all) {
+    std::string text;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &set))
+        continue;
+      const int from = cpu;
+      while (cpu + 1 < CPU_SETSIZE && CPU_ISSET(cpu + 1, &set))
+        ++cpu;
+      text += (text.empty() ? "" : ",") + std::to_string(from) + (cpu > from ? "-" + std::to_string(cpu) : "");
+    }
+    bindings_.push_back(text);
+  }
 }
 
 uint32_t Cluster::count_cpus() const

@@ -32,6 +32,8 @@ public:
   const std::vector<std::string>& hosts() const { return hosts_; }
   /// CPUs that this job may use on the node, whatever single ranks are bound to.
   uint32_t cpus_per_node() const { return cpus_per_node_; }
+  /// The CPUs that each rank of the first node is bound to, "0-3,8"; only rank 0 knows.
+  const std::vector<std::string>& bindings() const { return bindings_; }
 
   /// Waits for all ranks, asleep: ranks that are still measuring get the CPU. Calls `meanwhile` between naps.
   void rendezvous(const std::function<void()>& meanwhile = {}) const;
@@ -40,6 +42,7 @@ public:
 
 private:
   void find_hosts();
+  void find_bindings();
   uint32_t count_cpus() const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
@@ -53,6 +56,7 @@ private:
   Placement placement_;
   std::string host_;
   std::vector<std::string> hosts_;
+  std::vector<std::string> bindings_;
   uint32_t cpus_per_node_ = 1;
   int64_t longest_nap_ns_ = 1'000'000;
 };

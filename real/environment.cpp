@@ -21,6 +21,17 @@ std::string cpu_model()
   return "unknown";
 }
 
+/// The socket of each of the node's CPUs, in their order; empty where the kernel does not tell.
+std::vector<int> sockets()
+{
+  std::vector<int> found;
+  for (int socket = 0;; found.push_back(socket)) {
+    std::ifstream in("/sys/devices/system/cpu/cpu" + std::to_string(found.size()) + "/topology/physical_package_id");
+    if (!(in >> socket))
+      return found;
+  }
+}
+
 std::string mpi_library()
 {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -43,6 +54,8 @@ nlohmann::ordered_json environment_of(const Cluster& cluster)
           {"cpus_per_node", cluster.cpus_per_node()},
           {"kernel", std::string(system.sysname) + " " + system.release},
           {"cpu_model", cpu_model()},
+          {"sockets", sockets()},
+          {"bindings", cluster.bindings()},
           {"mpi_library", mpi_library()},
           {"clock_resolution_ns", int64_t{resolution.tv_sec} * 1'000'000'000 + resolution.tv_nsec}};
 }

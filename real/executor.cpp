@@ -75,6 +75,7 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
     , alarm_(alarm)
     , keeps_(keeps)
     , name_(pattern)
+    , watchdog_(pattern, client.rank, keeps.patience)
     , group_(client.group)
 {
   cursor_.rank         = rank_;
@@ -231,7 +232,7 @@ int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& pha
   const Op& op     = asked.op;
   Stopwatch& watch = asked.watch;
   int error        = plain ? 0 : prepare(op);
-  ++operations_;
+  watchdog_.begins(++operations_, op);
   watch.start();
   if (error == 0) [[likely]]
     error = call(op, watch);
@@ -239,6 +240,7 @@ int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& pha
   if (watch.laps() == 0 || (error != 0 && watch.laps() < max_parts))
     watch.lap();
   const int64_t answered_ns = watch.ended_ns();
+  watchdog_.answered(operations_);
   if (!plain)
     error = check(op, error);
   if (error != 0) [[unlikely]] {
@@ -288,6 +290,7 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
       trace({OpKind::phase, 0, phase_}, start_ns, start_ns);
     run_operations(start_ns, deadline_ns, phase);
   });
+  watchdog_.answered(operations_); // what failed was, too
   if (phase.failure)
     alarm_.raise();
   if (const auto failure = failure_of([&] { leave(start_ns, phase); }); failure && !phase.failure) {

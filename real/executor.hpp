@@ -8,6 +8,7 @@
 #include "real/error_table.hpp"
 #include "real/open_objects.hpp"
 #include "real/progress.hpp"
+#include "real/watchdog.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
 
@@ -42,6 +43,7 @@ public:
     OpStreamWriter* stream = nullptr;
     OpTrace* trace         = nullptr;
     int64_t begun_ns       = 0; ///< the start of the run, which times in the trace are since
+    Patience patience;          ///< with operations that get no answer
   };
 
   /// Works for `client`: with content, it verifies what is read.
@@ -110,6 +112,7 @@ private:
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
   std::array<Asked, 64> asked_;
   size_t answered_ = 0; ///< of asked_
+  Watchdog watchdog_;
   OpenObjects open_;
   Slot slot_         = 0; ///< of the object that the operation is about
   uint64_t found_    = 0; ///< what a stat or readdir found

@@ -26,7 +26,8 @@ std::optional<int> launched_rank()
 
 int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
 {
-  MPI_Init(nullptr, nullptr);
+  int threads = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads); // the watchdog's thread makes no MPI call
   int code = 0;
   {
     const Cluster cluster;

@@ -55,7 +55,9 @@ std::vector<std::string> names_of(const CLI::App& app)
 Options parse_options(int argc, char** argv)
 {
   Options options;
-  std::string seed = "1";
+  std::string seed     = "1";
+  std::string watchdog = "60s";
+  std::string give_up  = "0s";
   CLI::App app("iocast-bench runs a workload on a storage system from many MPI ranks and measures every operation.",
                "iocast-bench");
   app.set_help_flag();
@@ -73,6 +75,9 @@ Options parse_options(int argc, char** argv)
                "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
       ->group("What to run");
   app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
+  app.add_option("--watchdog", watchdog, "say which operation has had no answer for so long; 0s: never, default 60s")->group("What to run");
+  app.add_option("--give-up", give_up, "end the run when an operation has had no answer for so long; 0s: never, which is the default")
+      ->group("What to run");
   app.add_flag("--dry-run", options.dry_run, "say what the run would do, and touch nothing")->group("What to run");
 
   app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
@@ -111,11 +116,18 @@ Options parse_options(int argc, char** argv)
     const auto name = extra.front().substr(0, extra.front().find('='));
     throw InputError(fmt::format("There is no option '{}'. {}", name, allowed_sentence(name, names_of(app))));
   }
-  try {
-    options.seed = static_cast<uint64_t>(parse_quantity(seed, Unit::count));
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("--seed can't be used: {}.", error.what()));
-  }
+  const auto quantity = [](const char* option, const std::string& value, Unit unit) {
+    try {
+      return parse_quantity(value, unit);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} can't be used: {}.", option, error.what()));
+    }
+  };
+  options.seed     = static_cast<uint64_t>(quantity("--seed", seed, Unit::count));
+  for (const auto& [option, value] : {std::pair{"--watchdog", &watchdog}, std::pair{"--give-up", &give_up}})
+    if (quantity(option, *value, Unit::seconds) < 0)
+      throw InputError(fmt::format("{} is a time of zero or more, not {}.", option, *value));
+  options.patience = {quantity("--watchdog", watchdog, Unit::seconds), quantity("--give-up", give_up, Unit::seconds)};
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   options.help_text = app.help();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "real/backend.hpp"
+#include "real/watchdog.hpp"
 
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ struct Options {
   bool no_time_limits = false;
   bool verify         = false;
   bool sweep          = false;
+  Patience patience{60, 0};
   std::string list;
   std::string describe;
   bool help    = false;

@@ -31,6 +31,19 @@ bool is_itself_or_parent(const char* name)
 }
 } // namespace
 
+PosixRoot::PosixRoot(const std::string& root, std::string option, uint32_t rank) : option_(std::move(option))
+{
+  std::error_code ignored;
+  if (root.find(',') == std::string::npos || fs::exists(root, ignored)) {
+    ways_.push_back(root);
+  } else {
+    std::istringstream names(root);
+    for (std::string name; std::getline(names, name, ',');)
+      ways_.push_back(name);
+  }
+  root_ = ways_[rank % ways_.size()];
+}
+
 PosixRoot::~PosixRoot()
 {
   if (root_fd_ >= 0)
@@ -42,8 +55,15 @@ void PosixRoot::connect()
   if (root_.empty())
     throw InputError(fmt::format("The backend needs a directory to work in; name it with {} DIR.", option_));
   root_fd_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root_fd_ >= 0)
+  if (root_fd_ >= 0) {
+    // Mount points have device numbers of their own, but what they show has the same inodes.
+    struct stat own, other;
+    for (const auto& way : ways_)
+      if (::fstat(root_fd_, &own) != 0 || ::stat(way.c_str(), &other) != 0 || own.st_ino != other.st_ino)
+        throw InputError(fmt::format("{} takes several directories only if they are one directory of one file system, mounted several times; "
+                                     "'{}' is not '{}'.", option_, way, root_));
     return;
+  }
   if (errno == ENOENT)
     throw InputError(fmt::format("The directory '{}' does not exist; make it first.", root_));
   if (errno == ENOTDIR)
@@ -141,11 +161,13 @@ void PosixRoot::check_outside(const std::string& option, const std::string& dire
 {
   std::error_code ignored;
   const auto inside = fs::weakly_canonical(fs::absolute(directory, ignored), ignored);
-  const auto root   = fs::canonical(root_, ignored);
-  if (std::mismatch(root.begin(), root.end(), inside.begin(), inside.end()).first == root.end())
-    throw InputError(fmt::format("{} '{}' lies in {} '{}', which must hold nothing but the data; choose another "
-                                 "place.",
-                                 option, directory, option_, root_));
+  for (const auto& way : ways_) {
+    const auto root = fs::canonical(way, ignored);
+    if (std::mismatch(root.begin(), root.end(), inside.begin(), inside.end()).first == root.end())
+      throw InputError(fmt::format("{} '{}' lies in {} '{}', which must hold nothing but the data; choose another "
+                                   "place.",
+                                   option, directory, option_, way));
+  }
 }
 
 std::string PosixRoot::read_manifest()
@@ -188,7 +210,11 @@ std::vector<std::string> PosixRoot::list(const std::string& dataset)
 
 nlohmann::ordered_json PosixRoot::environment()
 {
-  return {{"filesystem", filesystem_of(root_)}};
+  nlohmann::ordered_json json{{"filesystem", filesystem_of(root_)}};
+  if (ways_.size() > 1)
+    for (const auto& way : ways_)
+      json["mounts"].push_back(filesystem_of(way));
+  return json;
 }
 
 std::string PosixRoot::manifest_path() const

@@ -8,8 +8,9 @@ namespace iocast {
 /// descriptor of it ("<dataset>/<object>"), so that the kernel doesn't walk the root's path again for each call.
 class PosixRoot : public Backend {
 public:
-  /// `option` is what the user names the directory with: "--posix.root".
-  PosixRoot(std::string root, std::string option) : root_(std::move(root)), option_(std::move(option)) {}
+  /// `root` names the directory, or one directory by several mount points of its file system, separated by commas, over which ranks are spread
+  /// in turn. `option` is what the user names it with: "--posix.root".
+  PosixRoot(const std::string& root, std::string option, uint32_t rank);
   ~PosixRoot() override;
 
   void connect() override;
@@ -41,7 +42,8 @@ protected:
 private:
   std::string manifest_path() const;
 
-  std::string root_;
+  std::vector<std::string> ways_; ///< all that lead to the directory
+  std::string root_;              ///< this rank's
   std::string option_;
   int root_fd_ = -1;
 };

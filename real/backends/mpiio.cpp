@@ -44,7 +44,7 @@ int errno_of(int code)
 class MpiIo final : public PosixRoot {
 public:
   MpiIo(const Parameters& given, const Client& client)
-      : PosixRoot(given.text("root"), "--mpiio.root"), group_(client.group), memory_(client)
+      : PosixRoot(given.text("root"), "--mpiio.root", client.rank), group_(client.group), memory_(client)
   {
     MPI_Comm_size(group_, &group_size_);
     memory_.reserve(chunk);
@@ -256,7 +256,7 @@ private:
 const bool registered =
     register_backend({"mpiio",
                       "files in directories below one root, data through MPI-IO",
-                      {{"root", Unit::text, "", "the directory to work in; it exists and is empty"},
+                      {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"},
                        {"hints", Unit::text, "", "hints for opening files, as MPI_Info has them: KEY=VALUE,KEY=VALUE"}},
                       {},
                       "",

@@ -18,7 +18,7 @@ constexpr size_t chunk = size_t{1} << 20;
 
 class Posix final : public PosixRoot {
 public:
-  Posix(const Parameters& given, const Client& client) : PosixRoot(given.text("root"), "--posix.root"), memory_(client)
+  Posix(const Parameters& given, const Client& client) : PosixRoot(given.text("root"), "--posix.root", client.rank), memory_(client)
   {
     memory_.reserve(chunk);
     files_.fill(-1);
@@ -141,7 +141,7 @@ private:
 
 const bool registered = register_backend({"posix",
                                           "files in directories below one root, through plain system calls",
-                                          {{"root", Unit::text, "", "the directory to work in; it exists and is empty"}},
+                                          {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"}},
                                           {},
                                           "",
                                           [](const Parameters& given, const Client& client) {

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from pages import blocks_of
 from programs import REPOSITORY
 
@@ -29,14 +30,24 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("storage")
 
 
+def small_campaign(seconds: float, fit: list[int], check: int, repeats: int) -> str:
+    """Like campaigns/quick.yaml, but shorter."""
+    quick = yaml.safe_load((REPOSITORY / "campaigns" / "quick.yaml").read_text())
+    (fitted, checked) = quick["points"]
+    return yaml.safe_dump(quick | {"seconds": seconds, "repeats": repeats, "points": [fitted | {"ranks": fit}, checked | {"ranks": check}]})
+
+
 @pytest.fixture(scope="module")
-def results(storage: Path) -> Path:
+def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ./quickstart DIR leaves behind."""
+    campaign = tmp_path_factory.mktemp("campaign") / "short.yaml"
+    campaign.write_text(small_campaign(0.2, fit=[1, 2, 4, 8], check=32, repeats=2))
     first = [line.split("#")[0].strip() for line in blocks()[0].splitlines()]
     assert first == ["./quickstart", "./check", "docs/build"], "the second is what runs this test, the third has one of its own (test_site.py)"
     assert len(blocks()) == 2, "test_the_commands runs the second"
     built = (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime
-    done = subprocess.run(["./quickstart", str(storage)], cwd=REPOSITORY, capture_output=True, text=True, timeout=20 * MINUTES, check=False)
+    environment = {**os.environ, "CAMPAIGN": str(campaign)}
+    done = subprocess.run(["./quickstart", str(storage)], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=20 * MINUTES, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime == built, "a second run rebuilt the simulator"
     assert not any(storage.iterdir())
@@ -78,20 +89,9 @@ def test_quickstart_writes_one_offline_page(results: Path) -> None:
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=[\"']https?:", page)
 
 
-SMALL_CAMPAIGN = """schema_version: 1
-workload: md-workbench
-settings: {datasets: 2}
-seconds: 0.1
-points:
-  - {ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}
-  - {ranks: 8, waiting_factor: 0, role: check}
-"""
-
-
 def test_the_commands(storage: Path, tmp_path: Path) -> None:
-    """On a campaign smaller than `quick`, which ./quickstart runs."""
     names = {"DIR": storage, "RUN": tmp_path / "run", "SIMULATED": tmp_path / "simulated", "CAMPAIGN": tmp_path / "campaign"}
-    (tmp_path / "small.yaml").write_text(SMALL_CAMPAIGN)
+    (tmp_path / "small.yaml").write_text(small_campaign(0.1, fit=[1, 2, 4], check=8, repeats=1))
     names["quick"] = tmp_path / "small.yaml"
     names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
     names |= {name: tmp_path / name.lower() for name in ("KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}

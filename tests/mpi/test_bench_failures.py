@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations, ranks and whole runs that fail: counted, told once, and never a hang or a mess."""
 
+import errno
 import json
 import os
 import re
@@ -129,4 +130,64 @@ def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Pa
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
     base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root)]
     assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+HANGS = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--dummy.stall_every", "200"]
+
+
+def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> None:
+    done = run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "500ms", ranks=2)
+    assert done.code == 0
+    told = [re.fullmatch(r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.", m) for m in done.messages]
+    assert all(told) and len(told) >= 4, done.err
+    for rank in ("0", "1"):
+        mine = [m for m in told if m and m[3] == rank]
+        assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0][1, 2] == mine[1][1, 2]
+        assert float(mine[0][5]) >= 0.4 and float(mine[1][5]) >= 1.2
+    assert run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "0s", ranks=1).messages == []
+
+
+def test_an_operation_without_an_answer_can_end_the_run(run: Run, tmp_path: Path) -> None:
+    """What was measured before is kept, and the exit status says that the rest is missing."""
+    began = time.monotonic()
+    done = run(*HANGS, "--dummy.stall", "1h", "--watchdog", "300ms", "--give-up", "1s", "--out", str(tmp_path / "out"), ranks=2, timeout=60)
+    assert done.code != 0 and time.monotonic() - began < 40
+    assert any("is given up after" in m for m in done.messages), done.err
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert result["status"] != "complete" and [p["name"] for p in result["phases"]] == ["precreate"]
+
+
+def test_patience_is_a_time(run: Run) -> None:
+    expect_refusal(run(*HANGS, "--watchdog", "soon", ranks=1), "--watchdog", "soon")
+    expect_refusal(run(*HANGS, "--give-up=-1s", ranks=1), "--give-up")
+
+
+@pytest.fixture(scope="module")
+def injection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("inject") / "inject.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).with_name("inject.c")], check=True)
+    return library
+
+
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "ESTALE", "EIO", "EACCES"])
+def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
+    """Those after which nothing can succeed end the run; others are counted, and it goes on."""
+    number = getattr(errno, name)
+    base = ["--set", "datasets=2", "--set", "objects=100", "--posix.root", str(root)]
+    inject = {"LD_PRELOAD": str(injection), "INJECT_AFTER": "250", "INJECT_ERRNO": str(number)}  # 200 are made before the benchmark
+    done = run(*base, "--set", "iterations=100", "--out", str(tmp_path / "out"), ranks=2, environment=inject)
+    assert done.code == 1
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    benchmark = result["phases"][1]
+    if name in ("EIO", "EACCES"):
+        assert result["status"] == "complete" and benchmark["errors_by_operation"]["create"] == 2
+        assert benchmark["first_errors"][0]["error"] == os.strerror(number)
+        assert any(os.strerror(number) in message for message in done.messages)
+        base += ["--set", "phases=cleanup"]
+    else:
+        assert len(done.messages) == 1 and os.strerror(number) in done.messages[0], done.err
+        assert result["status"] == "interrupted" and os.strerror(number) in result["error"]
+        assert benchmark["interrupted"] and benchmark["operations"] > 100
+    assert run(*base, "--sweep", ranks=2).code == 0
     assert list(root.iterdir()) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runs import Run, total_counts
+from bench_runs import Run, expect_refusal, total_counts
 from programs import find_program
 
 pytestmark = pytest.mark.usefixtures("launch_check")
@@ -161,6 +161,29 @@ def test_system_calls_are_those_of_the_stream(
     for (dataset, item), path in names.items():
         if item is not None and (dataset, None) in names:
             assert os.path.dirname(path) == names[dataset, None]
+
+
+def test_ranks_are_spread_over_mount_points(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], root: Path, tmp_path: Path
+) -> None:
+    """A directory by two names, as two mount points of a file system would be; and which rank went through which."""
+    (tmp_path / "other").symlink_to(root)
+    ways = [str(root), str(tmp_path / "other")]
+    command = [str(bench), "--posix.root", ",".join(ways), "--set", "datasets=1", "--set", "objects=20", "--set", "iterations=20", "--json"]
+    traced = f'exec strace -q -e trace=openat -o {tmp_path}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
+    done = subprocess.run([*mpirun(4), "sh", "-c", traced, "sh", *command], capture_output=True, text=True, env=mpi_environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for rank in range(4):
+        opened = re.findall(r'^openat\(AT_FDCWD, "([^"]*)", O_RDONLY\|O_CLOEXEC\|O_DIRECTORY\)', (tmp_path / str(rank)).read_text(), re.MULTILINE)
+        assert ways[rank % 2] in opened and ways[1 - rank % 2] not in opened
+    assert len(json.loads(done.stdout)["environment"]["mounts"]) == 2
+    assert list(root.iterdir()) == []
+
+
+def test_mount_points_of_different_directories_are_refused(run: Run, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "another").mkdir()
+    expect_refusal(run("--posix.root", f"{root},{tmp_path}/another", "--set", "datasets=1", ranks=2), "one directory of one file system", "another")
+    expect_refusal(run("--posix.root", f"{root},{tmp_path}/nowhere", "--set", "datasets=1", ranks=1), "nowhere")
 
 
 def accesses(workload: str, settings: str) -> bool:

@@ -68,7 +68,7 @@ def test_observe(page: Page) -> None:
 
 
 def test_knee(page: Page) -> None:
-    page.run("knee.md", {"--length 5s --budget 10min": "--length 300ms --budget 8s"})
+    page.run("knee.md", {"--length 5s --budget 10min": "--length 200ms --budget 3s"})
     assert "Highest load that meets the levels" in page.said[0] and "greatest power" in page.said[1]
     assert (page.place / "knee.html").is_file()
 
