@@ -288,7 +288,7 @@ bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
     executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine);
   progress_->end_phase();
   alarm.finish();
-  settle(cluster_, mine.failure);
+  mine.interrupted   = mine.interrupted || mine.failure;
   MergedPhase merged = collect(cluster_, mine);
   if (phase.most_seconds > 0 && !merged.interrupted)
     executor.agree(merged.furthest);
@@ -309,6 +309,7 @@ bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
     else if (merged.recorder.errors() == 0) // else something is left: the manifest still says "in progress"
       backend_->remove_manifest();
   });
+  settle(cluster_, mine.failure); // what was measured until then is kept
   return !merged.interrupted;
 }
 

@@ -69,6 +69,8 @@ void Watchdog::watch()
       _exit(1); // its thread can't be reached any more; the launcher ends the other ranks
     }
   }
+  if (reported && turn_.load(std::memory_order_acquire) != seen)
+    report(op, static_cast<double>(now_ns() - since_ns) * 1e-9, "was answered after");
 }
 
 void Watchdog::report(const Op& op, double seconds, const char* what) const

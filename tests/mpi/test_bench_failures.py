@@ -174,9 +174,9 @@ def injection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
     """Those after which nothing can succeed end the run; others are counted, and it goes on."""
     number = getattr(errno, name)
-    base = ["--set", "datasets=2", "--set", "objects=100", "--posix.root", str(root)]
+    base = ["--set", "datasets=2", "--set", "objects=100", "--set", "iterations=100", "--posix.root", str(root)]
     inject = {"LD_PRELOAD": str(injection), "INJECT_AFTER": "250", "INJECT_ERRNO": str(number)}  # 200 are made before the benchmark
-    done = run(*base, "--set", "iterations=100", "--out", str(tmp_path / "out"), ranks=2, environment=inject)
+    done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=inject)
     assert done.code == 1
     result = json.loads((tmp_path / "out" / "run.json").read_text())
     benchmark = result["phases"][1]
