@@ -137,6 +137,7 @@ int64_t Cluster::start_together() const
   MPI_Barrier(comm_);
   int64_t start_ns = now_ns() + lead_ns;
   MPI_Bcast(&start_ns, 1, MPI_INT64_T, 0, node_);
+  Ticks::align();
   sleep_until(start_ns);
   return start_ns;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "real/environment.hpp"
 
+#include "real/stopwatch.hpp"
+
 #include <array>
 #include <ctime>
 #include <fstream>
@@ -57,6 +59,7 @@ nlohmann::ordered_json environment_of(const Cluster& cluster)
           {"sockets", sockets()},
           {"bindings", cluster.bindings()},
           {"mpi_library", mpi_library()},
+          {"clock", Ticks::counts() ? "time stamp counter" : "monotonic"},
           {"clock_resolution_ns", int64_t{resolution.tv_sec} * 1'000'000'000 + resolution.tv_nsec}};
 }
 

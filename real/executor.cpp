@@ -378,6 +378,8 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
         phase.cut = true;
         break;
       }
+      record_answered(start_ns, phase);
+      Ticks::align();
       looks_ns = std::min(now + alarm_every_ns, std::max(deadline_ns, now + 1));
       if (alarm_.heard()) {
         phase.interrupted = true;

@@ -3,6 +3,7 @@
 #include "real/bench.hpp"
 #include "real/describe.hpp"
 #include "real/options.hpp"
+#include "real/stopwatch.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,7 @@ std::optional<int> launched_rank()
 
 int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
 {
+  Ticks::begin();
   int threads = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads); // the watchdog's thread makes no MPI call
   int code = 0;

@@ -143,7 +143,7 @@ def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> Non
     assert all(told) and len(told) >= 4, done.err
     for rank in ("0", "1"):
         mine = [m for m in told if m and m[3] == rank]
-        assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0][1, 2] == mine[1][1, 2]
+        assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0].group(1, 2) == mine[1].group(1, 2)
         assert float(mine[0][5]) >= 0.4 and float(mine[1][5]) >= 1.2
     assert run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "0s", ranks=1).messages == []
 

@@ -164,7 +164,7 @@ def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the limit."""
-    question = ("measure", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "12s", "--json")
+    question = ("measure", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "25s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["limited_by"] == "ranks", tmp_path / "k")
     assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer
     assert answer["answer"]["load"] < 500
