@@ -9,6 +9,7 @@ its own draw of what is uncertain and its own random numbers, give margins; betw
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,19 +74,24 @@ def probabilities(samples: Array) -> tuple[float, Array]:
     return float(kept.all(axis=1).mean()), kept.mean(axis=0)
 
 
+@lru_cache(maxsize=4)
+def _choices(count: int, resamples: int, number: int) -> list[tuple[Array, Array, Array]]:
+    """The random numbers of resampled(), which takes longer to draw than to use: they are the same for every design."""
+    generators = [np.random.Generator(np.random.Philox(key=[i, 2**21])) for i in range(resamples)]
+    return [(g.integers(count, size=count), g.integers(count, size=number), g.standard_normal((number, count))) for g in generators]
+
+
 def resampled(margins: Array, error: ModelError, resamples: int = RESAMPLES, number: int = 400) -> Array:
     """Probabilities that all conditions hold, had the replications fallen otherwise: bootstrap over replications, with the same
     choice of replications for every design."""
     count = margins.shape[0]
     result = np.empty(resamples)
     noise = error.samples(number, seed=1)
-    for i in range(resamples):
-        generator = np.random.Generator(np.random.Philox(key=[i, 2**21]))
-        chosen = margins[generator.integers(count, size=count)]
-        picked = generator.integers(count, size=number)
+    width = 1.06 * count**-0.2
+    for i, (replications, picked, mixing) in enumerate(_choices(count, resamples, number)):
+        chosen = margins[replications]
         centre = chosen.mean(axis=0)
-        width = 1.06 * count**-0.2
-        kernel = generator.standard_normal((number, count)) @ (chosen - centre) / np.sqrt(max(count - 1, 1))
+        kernel = mixing @ (chosen - centre) / np.sqrt(max(count - 1, 1))
         samples = centre + (chosen[picked] - centre + width * kernel) / np.sqrt(1 + width**2) + noise
         result[i] = (samples >= 0).all(axis=1).mean()
     return result
