@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator of the blind truths (validation/blind/truth.py) against iocast-sim, where both know the same system, and against closed forms."""
+"""A second simulator, written apart (second_simulator.py), against iocast-sim where both know the same system, and against closed forms."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from intervals import FALSE_ALARM
 from scipy.stats import ttest_ind
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "blind"))
-import truth  # noqa: E402
+from second_simulator import OPERATIONS, System, run
 
 PLATFORM = """schema_version: 1
 stations:
@@ -39,16 +35,16 @@ SEEDS = range(1, 11)
 @pytest.mark.parametrize(("name", "factor"), [("plain", 0.0), ("plain", 1.0), ("contention", 0.0), ("journal", 0.0)])
 def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any]]], name: str, factor: float) -> None:
     """Twelve clients at four threads; Welch's test of ten replications each, and 1 % for what the two leave different (the first moments of a run)."""
-    system = truth.Truth(threads=4, contention=0.05 if name == "contention" else 0.0, journal=0.5 if name == "journal" else 0.0)
+    system = System(threads=4, contention=0.05 if name == "contention" else 0.0, journal=0.5 if name == "journal" else 0.0)
     platform = PLATFORM.format(
         contention=system.contention,
         locks="locks: {journal: {per: system}}" if system.journal else "",
         lock=f", lock: journal, lock_share: {system.journal}" if system.journal else "",
     )
-    theirs = [truth.run(system, 1, 12, 300, factor, seed) for seed in SEEDS]
+    theirs = [run(system, 12, 300, factor, seed) for seed in SEEDS]
     ours = simulate(platform, 12, 300, SEEDS, read_only="false", waiting_factor=factor)
     pairs = {"rate": ([o.rate for o in theirs], [p["rate"] for p in ours])}
-    for op in truth.OPERATIONS:
+    for op in OPERATIONS:
         pairs[op] = ([float(np.mean(o.latencies[op])) for o in theirs], [p["latency"][op]["mean"] for p in ours])
     for what, (a, b) in pairs.items():
         interval = ttest_ind(a, b, equal_var=False).confidence_interval(1 - FALSE_ALARM / len(pairs))
@@ -57,18 +53,17 @@ def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any
 
 
 def test_a_lone_client_takes_the_sum() -> None:
-    seen = truth.run(truth.Truth(sigma=0.0), 1, 1, 2000, 0.0, 1)
+    seen = run(System(sigma=0.0), 1, 2000, 0.0, 1)
     assert np.mean(seen.latencies["stat"]) == pytest.approx(4e-4 + 2e-4, rel=0.005)
     assert np.mean(seen.latencies["read"]) == pytest.approx(5e-4 + 2e-4 + 6e-4, rel=0.03)
 
 
 def test_full_threads_serve_at_their_rate() -> None:
-    system = truth.Truth(threads=3, background=0.0)
-    assert truth.run(system, 4, 16, 200, 0.0, 1).rate == pytest.approx(3 / 7e-4, rel=0.03)
+    assert run(System(threads=3), 64, 200, 0.0, 1).rate == pytest.approx(3 / 7e-4, rel=0.03)
 
 
 def test_a_stall_takes_its_share() -> None:
     """Four clients and more threads: what begins in a stall waits for its end (queueing theory: stall law, share of the time lost at most s / P)."""
-    quiet = truth.run(truth.Truth(), 1, 4, 3000, 0.0, 1).rate
-    stalled = truth.run(truth.Truth(stall_every=2.0, stall_length=0.2, stall_sigma=0.0), 1, 4, 3000, 0.0, 1).rate
+    quiet = run(System(), 4, 3000, 0.0, 1).rate
+    stalled = run(System(stall_every=2.0, stall_length=0.2), 4, 3000, 0.0, 1).rate
     assert 0.87 < stalled / quiet < 0.93
