@@ -68,19 +68,25 @@ class _Simulator:
         self._answering = False
 
     def __del__(self) -> None:
-        if hasattr(self, "_process"):
-            self._process.__exit__(None, None, None)  # closes its input, at which it ends
+        if not hasattr(self, "_process"):
+            return
+        if self._answering:  # nobody waits for that simulation any more, which may take minutes
+            self._process.kill()
+        self._process.__exit__(None, None, None)  # closes its input, at which it ends
 
     def run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-        """@raises OSError when it is no longer there"""
+        """@raises RunError when it ends instead of answering"""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._answering = True
         request = {"directory": os.getcwd(), "arguments": arguments}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
         if not answer:
-            raise OSError(0, "it ended in the middle of a simulation")
+            raise RunError(f"iocast-sim ended in the middle of a simulation: {' '.join(arguments)}.")
         sizes = json.loads(answer)
         out, err = (self._process.stdout.read(sizes[which]).decode() for which in ("out", "err"))
         self._answering = False

@@ -3,6 +3,7 @@
 #include "input/error.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +52,7 @@ private:
 [[noreturn]] void run_here(const std::function<int(const std::vector<std::string>&)>& run, const nlohmann::json& request, const Capture& out,
                            const Capture& error)
 {
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // who ends the server waits for no answer
   out.become(STDOUT_FILENO);
   error.become(STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -13,9 +13,9 @@ from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL
 
 BEYOND = 16
-"""Times the largest scale, up to which is looked..."""
+"""Times the largest scale, up to which is looked."""
 MOST_RANKS = 1_000_000
-"""... or up to so many, if that is more than the largest scale: beyond, the analytic solver takes minutes for many servers."""
+"""But not beyond so many, unless the largest scale is: with many servers the analytic solver takes minutes there."""
 
 
 def ladder(search: Search) -> list[int]:

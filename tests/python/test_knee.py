@@ -65,7 +65,7 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     limit = 4e-3
     question = ("measure", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--precision", 0.4, "--budget", "15s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["answer"] is not None, tmp_path / "k")
-    assert answer["answer"] is not None and answer["answer"]["confirmed"] in range(15), answer
+    assert answer["answer"] is not None, answer
     points = [p for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"] if p["step"].split()[0] in ("bracket", "search", "confirm")]
     seen, first, second, count = [], 0.0, 0.0, 0
     for point in points:
