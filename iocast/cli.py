@@ -112,6 +112,7 @@ def _refuse_existing(path: Path) -> None:
     "iocast measure /scratch/me --find-knee --over waiting_factor --ppn 8 --out knees/t"
 )
 def measure(
+    context: typer.Context,
     directory: Annotated[Optional[Path], typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")] = None,
     campaign: Annotated[Optional[str], typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.  [default: quick]")] = None,
     out: Annotated[Path, typer.Option(help="Campaign directory; when it exists, what is missing in it is measured.")] = Path("campaign"),
@@ -154,8 +155,10 @@ def measure(
         return
     if directory is None:
         raise InputError("Name the directory whose storage is to be measured.")
-    if backend != "posix" or backend_option:
-        raise InputError("A campaign measures with the backend posix; --backend is for --find-knee and --slo.")
+    searching = ("over", "workload", "ppn", "phase", "length", "budget", "confidence", "precision", "backend", "backend_option")
+    given = [f"--{name.replace('_', '-')}" for name in searching if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"]
+    if given:
+        raise InputError(f"A campaign has its own plan; {', '.join(given)} {'is' if len(given) == 1 else 'are'} for --find-knee and --slo.")
     campaign = campaign or "quick"
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
