@@ -266,7 +266,7 @@ def predict(
     ppn: Annotated[int, typer.Option(help="Ranks a node.")] = 1,
     sets: Sets = None,
     edit: Annotated[Optional[list[str]], typer.Option(help="A change of the platform, path=value; may be repeated.")] = None,
-    solver: Annotated[str, typer.Option(help="simulate or analytic.")] = "simulate",
+    solver: Annotated[Optional[str], typer.Option(help="simulate or analytic.  [default: simulate; analytic for a platform fitted to rates alone]")] = None,
     level: Level = 0.9,
     label: Annotated[str, typer.Option(help="What to call the forecast in a report.")] = "",
     points_of: Annotated[Optional[Path], typer.Option(help="Forecast the points of this campaign that are yet to be measured, one file each in --out.")] = None,
@@ -296,7 +296,7 @@ def predict(
     print(forecast_text(answer))
 
 
-def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str, level: float, seed: int, json_: bool) -> None:
+def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str | None, level: float, seed: int, json_: bool) -> None:
     """Forecasts written before their measurement, each with a hash, so that nobody can say later that they were fitted to it."""
     from iocast.files import sha256
     from iocast.predict import predict as forecast
@@ -347,11 +347,12 @@ def validate(
 
     if out is not None:
         _refuse_existing(out)
-    points = [point for point in _points(sources) if role is None or point.role == role]
+    fitted = Fitted.open(platform)
+    points = [point for point in _points(sources, fitted.phase) if role is None or point.role == role]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
     answer = judge(
-        Fitted.open(platform), points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
+        fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
         forecasts=[read_json(path, "forecast") for path in forecast or []],
     )
     if out is not None:

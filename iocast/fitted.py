@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, merge, set_path
 
 
@@ -33,6 +34,16 @@ class Fitted:
         fitted = base.pop("fitted")
         overlays = [document for _, document in reversed(found[:depth])]
         return cls(file, fitted, [base, *overlays], edits or [])
+
+    @property
+    def phase(self) -> str:
+        """The phase of the measured runs that was fitted."""
+        return str(self.fitted.get("campaign", {}).get("phase", "benchmark"))
+
+    @property
+    def rates_alone(self) -> bool:
+        """Whether nothing but rates was fitted."""
+        return self.fitted.get("method") == "rates"
 
     def chain(self) -> list[tuple[Path, Document]]:
         """The file and all that it extends, itself first."""
@@ -73,11 +84,19 @@ def _reference(name: str, file: Path) -> str:
     return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
 
 
+FEWEST_DEGREES = 2
+"""Of Student's t, for a discrepancy that rests on one value or on none of this system."""
+
+
 def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int) -> tuple[float, int]:
     """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
-    held-out scale showed, grown with the distance beyond the fitted scales. And how many values it rests on: Student's t."""
+    held-out scale showed, grown with the distance beyond the fitted scales. And how many values it rests on: Student's t.
+
+    @raises InputError for a kind that was not fitted"""
+    if kind not in fitted["discrepancy"]:
+        raise InputError(f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a platform with measured latencies.")
     scales = fitted["campaign"]["ranks"]
-    step = math.log(scales[-1] / scales[-2]) if len(scales) > 1 else math.log(2)
-    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / step)
+    growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
+    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / math.log(growth["step"])) ** growth["power"]
     count = sum(row["quantity"].rpartition(".")[2] == kind for row in fitted["holdout"].get("rows", []))
-    return fitted["discrepancy"][kind] * distance, max(2, count)
+    return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, count)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri, stdtrit
 
 from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import Simulations, units_of
@@ -35,28 +36,33 @@ def predict(
     nodes: int,
     ranks_per_node: int,
     *,
-    solver: str = "simulate",
+    solver: str | None = None,
     level: float = 0.9,
     seed: int = 0,
     label: str = "",
 ) -> dict[str, Any]:
-    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None.
+    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None. Without `solver` a platform
+    is simulated, but one that was fitted to rates alone, which is simple enough, solved.
 
     @raises InputError from the programs, with their sentences"""
+    solver = solver or ("analytic" if platform.rates_alone else "simulate")
     if solver not in ("simulate", "analytic"):
         raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
     if not 0 < level < 1:
         raise InputError(f"The level {level:g} is no probability between 0 and 1.")
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
-    pattern, full = _workload(platform, workload, settings)
+    as_measured = platform.rates_alone and workload in (None, platform.fitted["campaign"]["workload"]["pattern"])
+    pattern, full, phase = _measured(platform, settings, solver) if as_measured else _workload(platform, workload, settings)
     if solver == "analytic":
         arrivals.refuse_in_analytic(full)
     with Simulations() as simulations:
-        if solver == "simulate":
-            samples, shown = _simulated(simulations, platform, pattern, full, nodes, ranks_per_node, seed)
+        if as_measured:
+            samples, shown = _solved_rates(simulations, platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
+        elif solver == "simulate":
+            samples, shown = _simulated(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
         else:
-            samples, shown = _solved(simulations, platform, pattern, full, nodes, ranks_per_node, seed)
+            samples, shown = _solved(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
     ranks = nodes * ranks_per_node
     factor = float(full.get("waiting_factor", 0))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
@@ -67,11 +73,11 @@ def predict(
     }
     answer["workload"] = {"name": workload or pattern, "pattern": pattern, "parameters": full}
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
-    answer |= {"phase": "benchmark", "solver": solver, "level": level, "waiting_factor": factor}
+    answer |= {"phase": phase, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     answer["quantities"] = _intervals(platform.fitted, samples, ranks, level)
-    closed = not arrivals.is_open(full)  # the baselines know nothing else
+    closed = as_measured or not arrivals.is_open(full)  # the baselines know nothing else
     answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
     answer |= shown
     answer["alternatives"] = [
@@ -93,12 +99,11 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
     return {k: v for overlay in platform.documents[1:] for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()}
 
 
-def _workload(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str]]:
+def _workload(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str], str]:
+    """Pattern, its settings, and the phase that the forecast is of: that which was fitted, or another workload's benchmark."""
     measured = platform.fitted.get("campaign", {}).get("workload")
-    if workload is not None and (measured is None or workload not in (measured["name"], measured["pattern"])):
-        return workload, {**settings, "phases": "benchmark"}
-    if measured is None:
-        return "md-workbench", {**settings, "phases": "benchmark"}
+    if measured is None or (workload is not None and workload not in (measured["name"], measured["pattern"])):
+        return workload or "md-workbench", settings | _only("benchmark", workload or "md-workbench"), "benchmark"
     units = units_of(measured["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     full = {}
@@ -106,15 +111,42 @@ def _workload(platform: Fitted, workload: str | None, settings: dict[str, str]) 
         if name in ("waiting_factor", "repeats", "start_index", "phases"):
             continue
         full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
-    return measured["pattern"], {**full, **settings, "phases": "benchmark"}
+    return measured["pattern"], full | settings | _only(platform.phase, measured["pattern"]), platform.phase
+
+
+def _only(phase: str, workload: str) -> dict[str, str]:
+    """The setting by which a workload runs this phase alone, where it has a choice."""
+    return {"phases": phase} if "phases" in units_of(workload) else {}
+
+
+def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[str, dict[str, str], str]:
+    """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
+    if solver == "simulate":
+        raise InputError("The platform was fitted to rates alone, of a workload that can't be replayed; name the one to be simulated with --workload, or use --solver analytic.")
+    unknown = [name for name in settings if name != "waiting_factor"]
+    if unknown:
+        raise InputError(f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. Allowed: waiting_factor; or name a --workload.")
+    return platform.fitted["campaign"]["workload"]["pattern"], settings, platform.phase
+
+
+def _solved_rates(simulations: Simulations, platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rate by the analytic solver, for a platform on which all operations are alike: the median of what the draws say."""
+    solutions = [
+        analytic.solve(binaries.resolve_platform(simulations.write(document)), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
+        for document in (platform.best(), *platform.draws())
+    ]
+    rates = [solution.rate for solution in solutions[1:]]
+    stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
+    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+    return {"value": {"rate": float(np.median(rates))}, "ensemble": {"rate": rates}}, shown
 
 
 def _simulated(
-    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
     best = simulations.write(platform.best())
-    first, distributions = _first_run(best, pattern, settings, nodes, ranks_per_node, seed)
+    first, distributions = _first_run(best, pattern, settings, phase, nodes, ranks_per_node, seed)
     operations = sum(p["operations"] for p in first["phases"])
     draws = platform.draws()
     affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
@@ -124,17 +156,18 @@ def _simulated(
     jobs = [(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)]
     jobs += [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
     runs = simulations.run(jobs)
-    names = ["rate", *(f"{op}.{q}" for op in first["phases"][-1]["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
+    asked = [p for p in first["phases"] if p["name"] == phase][-1]
+    names = ["rate", *(f"{op}.{q}" for op in asked["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
     centre = [first, *runs[: seeds - 1]]
-    value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n), 1e-9)) for r in centre])) for n in names}
-    ensemble = {n: [pooled_quantity(r, n) for r in runs[seeds - 1 :]] for n in names}
-    stations = _stations(first["phases"][-1])
+    value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
+    ensemble = {n: [pooled_quantity(r, n, phase) for r in runs[seeds - 1 :]] for n in names}
+    stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}
     return {"value": value, "ensemble": ensemble}, shown
 
 
 def _first_run(
-    platform: Path, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+    platform: Path, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         out = Path(scratch) / "run"
@@ -143,7 +176,7 @@ def _first_run(
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
-        run = Run(out)
+        run = Run(out, phase)
         probabilities = [0.0, *np.round(np.linspace(0.01, 0.99, 99), 4), 0.995, 0.999, 0.9995, 0.9999, 1.0]
         distributions = {
             op: {"probability": [float(p) for p in probabilities], "seconds": [run.latencies(op).quantile(p) for p in probabilities]}
@@ -153,11 +186,11 @@ def _first_run(
 
 
 def _solved(
-    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The same by the analytic solver."""
     known = profile(simulations.write(platform.best()), pattern, settings)
-    asked, given = known["phases"]["benchmark"], known["given"]
+    asked, given = known["phases"][phase], known["given"]
     if asked["together"] or asked["pauses"]:
         raise InputError(f"The workload {pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
     total = round(sum(asked["operations"].values()) * nodes * ranks_per_node)
@@ -181,27 +214,42 @@ def _solved(
 
 
 def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, level: float) -> dict[str, Any]:
-    """Value, low and high by quantity. On the logarithmic scale the variance is that of the draws, plus the discrepancy that the
-    held-out scale showed, grown with the distance beyond the fitted scales, plus what two measurements of one thing differ by.
-    The held-out rows are few, hence Student's t. Without a calibration there is no interval."""
+    """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the held-out scale showed,
+    grown with the distance beyond the fitted scales, and by what two measurements of one thing differ by. The held-out rows are few,
+    hence Student's t. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
     result = {}
     for name, value in samples["value"].items():
         kind = name.rpartition(".")[2]
-        spread = float(np.std(np.log(np.maximum(samples["ensemble"][name], 1e-9)))) if len(samples["ensemble"][name]) > 1 else 0.0
+        if kind not in fitted["discrepancy"]:
+            continue  # nothing of the kind was fitted
         error, degrees = discrepancy_at(fitted, kind, ranks)
         widen = float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
-        sd = math.sqrt(spread**2 + (widen * error) ** 2 + fitted["noise"][kind] ** 2)
-        half = min(float(ndtri((1 + level) / 2)) * sd, WIDEST)
-        result[name] = {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
+        low, high = _central(samples["ensemble"][name], math.hypot(widen * error, fitted["noise"][kind]), level)
+        result[name] = {"value": value, "low": value * math.exp(max(low, -WIDEST)), "high": value * math.exp(min(high, WIDEST))}
     return result
+
+
+def _central(draws: list[float], sd: float, level: float) -> tuple[float, float]:
+    """The interval about the draws' median that holds `level` of them when the logarithm of each is blurred by `sd`: what one of them says
+    with all its error. Logarithms of the ends over the median."""
+    logs = np.log(np.maximum(draws or [1.0], 1e-9))
+    logs -= np.median(logs)
+
+    def end(probability: float) -> float:
+        reach = 10 * sd + float(np.abs(logs).max())
+        return float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
+
+    return end((1 - level) / 2), end((1 + level) / 2)
 
 
 def _baselines(fitted: dict[str, Any], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
     points = [
         baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"]) for p in fitted["campaign"]["points"]
     ]
+    if len({p.concurrency for p in points}) < 2:
+        return {}  # there is no ruler to lay on one scale
     said = baselines.forecast(points, ranks, factor)
     return {
         model: {

@@ -29,7 +29,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def calibration_text(fitted: dict[str, Any]) -> str:
-    lines = [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"]
+    lines = [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"] if fitted["structure"] else []
     rows = []
     for path, p in fitted["parameters"].items():
         shown = (lambda v: quantity("", v)) if p["unit"] == "s" else (lambda v: f"{v:.3g}")

@@ -13,7 +13,7 @@ from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.predict import predict
-from iocast.run_directory import Point
+from iocast.run_directory import Point, Run
 
 MOST_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
@@ -39,7 +39,7 @@ def validate(
     for point in points:
         seen = any(sha256(run.path / "run.json") in fitted_to for run in point.runs)
         point.role = "fit" if seen else "check"
-        forecast = _earlier(point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed)
+        forecast = _earlier(platform, point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed)
         scored.append(_score(point, forecast))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
     answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
@@ -59,13 +59,18 @@ def validate(
 def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int) -> dict[str, Any]:
     """The forecast that answers this measurement: same workload, settings and placement."""
     run = point.first
-    settings = {k: v for k, v in whole_settings(run).items() if k != "phases"}
     nodes, ranks_per_node = run.placement
+    settings = {k: v for k, v in _asked(platform, run).items() if k != "phases"}
     return predict(platform, run.json["workload"]["pattern"], settings, nodes, ranks_per_node, level=level, seed=seed, label=point.name)
 
 
-def _earlier(point: Point, forecasts: list[dict[str, Any]]) -> dict[str, Any] | None:
-    asked = {k: v for k, v in whole_settings(point.first).items() if k not in ("repeats", "start_index")}
+def _asked(platform: Fitted, run: Run) -> dict[str, str]:
+    """What of the run's workload a forecast is told; a platform that was fitted to rates alone knows of the waiting factor only."""
+    return {"waiting_factor": f"{run.waiting_factor:g}"} if platform.rates_alone else whole_settings(run)
+
+
+def _earlier(platform: Fitted, point: Point, forecasts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    asked = {k: v for k, v in _asked(platform, point.first).items() if k not in ("repeats", "start_index")}
     for forecast in forecasts:
         parameters = {k: v for k, v in forecast["workload"]["parameters"].items() if k not in ("repeats", "start_index")}
         parameters.setdefault("waiting_factor", "0")

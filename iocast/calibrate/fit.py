@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from iocast.calibrate import reading
+from iocast.calibrate.rates import calibrate_rates, check_platform
 from iocast.calibrate.recipe import Option, Parameter, Recipe, family_document, read_recipe
 from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, whole_settings
 from iocast.errors import InputError
@@ -35,6 +36,9 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report) -> 
     @raises InputError when the measurements are too few, or the platform can't be calibrated"""
     recipe = read_recipe(platform)
     fitting = [point for point in points if point.role == "fit"]
+    if recipe.method == "rates":
+        check_platform(family_document(platform), platform)
+        return calibrate_rates(fitting, platform, seed, report)
     reading.check_enough(fitting)
     search = _Search(recipe, fitting, seed, report)
     with Simulations() as simulations:
@@ -240,6 +244,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "ranks": sorted({point.ranks for point in search.points}),
             "waiting_factors": sorted({point.waiting_factor for point in search.points}),
             "workload": search.points[0].first.json["workload"],
+            "phase": search.points[0].first.phase,
             "environment": search.points[0].first.json.get("environment") or {},
             "points": [_measured(point) for point in search.points],
         },

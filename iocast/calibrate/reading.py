@@ -35,12 +35,20 @@ def check_enough(points: list[Point]) -> None:
             refuse_in_calibration(str(run.path), run.parameters)
     counts = sorted({point.ranks for point in points if point.waiting_factor == 0})
     if 1 not in counts:
-        raise InputError("A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0.")
+        raise InputError(
+            "A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0; or let the rates alone speak: "
+            "--platform queue."
+        )
     if len(counts) < 3:
         raise InputError(
             f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting factor. "
             f"Measure at least three numbers of ranks, e.g. N = {', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
         )
+    check_rates(points)
+
+
+def check_rates(points: list[Point]) -> None:
+    """@raises InputError for a run that failed or did nothing"""
     for point in points:
         for run in point.runs:
             if run.errors:

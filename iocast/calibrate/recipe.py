@@ -51,6 +51,7 @@ class Option:
 @dataclass
 class Recipe:
     family: str
+    method: str  # "quantiles": simulated quantile matching; "rates": what rates alone tell
     laws: dict[str, str]
     measured: dict[str, str]
     fixed: dict[str, Any]
@@ -68,6 +69,7 @@ def read_recipe(platform: str) -> Recipe:
     yaml_section = Section.load(file).section("calibration")
     recipe = Recipe(
         family=platform,
+        method=yaml_section.choice("method", ("quantiles", "rates"), "quantiles"),
         laws=yaml_section.value("laws", {}),
         measured=yaml_section.value("measured", {}),
         fixed=yaml_section.value("fixed", {}),

@@ -73,6 +73,11 @@ def test_knee(page: Page) -> None:
     assert (page.place / "knee.html").is_file()
 
 
+def test_calibration(page: Page) -> None:
+    page.run("calibration.md")
+    assert "Forecast for 4000 ranks" in page.said[-1]
+
+
 def test_campaigns(page: Page) -> None:
     if os.geteuid() != 0:
         pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")

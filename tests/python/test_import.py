@@ -267,3 +267,37 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
     assert sums == pytest.approx([float(v.removesuffix("s")) for v in whole["values"]], rel=1e-6) and len(parts["open"]["values"]) == 7
     # Nothing repeated and not measured here: more noise is assumed.
     assert noise([points[1]])["rate"] == 0.15
+
+
+def test_table_of_rates(tmp_path: Path) -> None:
+    table = tmp_path / "paper.csv"
+    table.write_text('# Table 2\nnodes,ppn,rate,waiting_factor,D,label,operation,mean,q75\n10,10,2180,,1,Mistral,create,0.01,0.02\n\n10,1,58,4,1,"Mistral, T = 4",,,\n')
+    directories = import_files([table], tmp_path / "runs")  # recognised by its header
+    first, second = (json.loads((directory / "run.json").read_text()) for directory in directories)
+    assert first["placement"] == {"ranks": 100, "nodes": 10, "ranks_per_node": 10} and first["label"] == "Mistral"
+    (phase,) = first["phases"]
+    assert phase["name"] == "benchmark" and phase["rate"] == 2180 and phase["operations"] is None
+    assert phase["latency"]["create"]["mean"] == 0.01 and phase["latency"]["create"]["q75"] == 0.02 and phase["latency"]["create"]["q50"] is None
+    assert first["workload"]["parameters"] == {"D": "1"}
+    assert second["workload"]["parameters"] == {"D": "1", "waiting_factor": 4.0} and second["label"] == "Mistral, T = 4"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nodes,ppn,rate\n10,10\n", ":2: this line has 2 cells"),
+        ("nodes,ppn,rate\n10,10,fast\n", ":2: rate is 'fast'"),
+        ("nodes,ppn,rate\n10,10,0\n", ":2: rate is 0"),
+        ("nodes,ppn,rate\n10,0,5\n", ":2: ppn is '0'"),
+        ("nodes,ppn,ranks,rate\n10,10,99,5\n", ":2: 99 ranks are not 10 nodes"),
+        ("nodes,ppn,rate,rate\n10,10,5,5\n", ":1: a column's name is there twice"),
+        ("nodes,ppn,rate,q50,q99\n10,10,5,0.2,0.1\n", ":2: the quantiles of the latency do not ascend"),
+        ("nodes,ppn,rate\n", ":1: there is no result below the header"),
+        ("nodes,rate\n1,5\n", ":1: the header needs the column rate and two of"),
+    ],
+)
+def test_table_that_can_not_be(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(InputError) as refused:
+        import_files([tmp_path / "bad.csv"], tmp_path / "run", "table")
+    assert says in str(refused.value) and not (tmp_path / "run").exists()

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration from few numbers: how rates grow with nodes and ranks, when that is all that is known (docs/calibration.md, "Rates alone").
+
+Lists of results, tables in papers and logs of other tools hold a rate for each placement and nothing of latencies, often at one scale only.
+That does not fix a queueing network; it leaves many, and a forecast is what all of them say, each weighted by how well it explains the
+numbers. The network is the smallest one that does what storage does (platforms/queue.yaml): an operation takes a time that nobody shares,
+then its node's queue, then one shared server that slows down as it is crowded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iocast.calibrate import reading
+from iocast.errors import InputError
+from iocast.files import sha256
+from iocast.platform import Document, set_path
+from iocast.run_directory import Point
+
+Array = NDArray[np.float64]
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of the network: where it lies in the platform, its unit, and what is believed of its logarithm before any measurement, relative
+    to the largest one: mean and standard deviation. Chosen by hand, once for all systems: scores hardly change with them."""
+
+    name: str
+    path: str
+    unit: str
+    mean: float
+    sd: float
+
+
+PARAMETERS = (
+    Parameter("alone", "demands.alone.mean", "s", -1.3, 1.0),  # over N/X, the time of an operation there
+    Parameter("node", "demands.node.mean", "s", -2.0, 1.5),  # over nodes/X: the node's utilisation there
+    Parameter("server", "demands.server.mean", "s", -1.5, 1.5),  # over 1/X: the server's
+    Parameter("crowding", "stations.server.crowding", "", math.log(0.02), 1.0),
+)
+DISCREPANCY = 0.15
+"""Standard deviation of the logarithm of a rate that the network itself misses, at twice the fitted scale; it grows as `GROWTH` says."""
+GROWTH = {"step": 2.0, "power": 0.5}
+SAMPLES = 2**14
+ENOUGH = 400
+"""Effective number of samples; with fewer the sampling is refined."""
+ROUNDS, KERNELS = 8, 24
+DRAWS = 40
+FAR = (1, 2, 8, 32)
+"""Multiples of the largest measured number of nodes at which draws are told apart."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    nodes: int
+    ranks_per_node: int
+    waiting_factor: float
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+
+def rates_of(logs: Array, placements: Sequence[Placement]) -> Array:
+    """Operations a second of the network with each row of parameters (logarithms, in the order of PARAMETERS) at each placement.
+
+    Approximate mean value analysis (Bard 1979, Schweitzer 1979) of two queues and a delay, N/(1+T) customers; the server's service grows by
+    1 + crowding ln(1 + waiting) as a platform's does. Within 5 % of the analytic solver."""
+    alone, node, server, crowding = np.exp(logs).T
+    result = np.empty((len(logs), len(placements)))
+    for column, place in enumerate(placements):
+        customers = place.ranks / (1 + place.waiting_factor)
+        others, neighbours = 1 - 1 / place.ranks, 1 - 1 / place.ranks_per_node
+        low, high = np.zeros_like(server), np.full_like(server, customers)
+        # The number at the server is what all else follows from, and grows with the customers even where the rate falls.
+        for _ in range(50):
+            there = (low + high) / 2
+            rate = _rate(there, server, crowding, others)
+            free = 1 - rate * node / place.nodes * neighbours
+            elsewhere = np.where(free > 1e-9, rate * (alone + node / np.maximum(free, 1e-9)), np.inf)
+            above = there + elsewhere > customers
+            high, low = np.where(above, there, high), np.where(above, low, there)
+        result[:, column] = _rate(high, server, crowding, others)
+    return result
+
+
+def _rate(there: Array, server: Array, crowding: Array, others: float) -> Array:
+    """Throughput of a server at which so many customers are, each of whom found a share `others` of them."""
+    return there / (server * (1 + crowding * np.log1p(others * there)) * (1 + others * there))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Samples of the parameters' logarithms, (n, 4), and their weights, which sum to 1."""
+
+    logs: Array
+    weights: Array
+
+    def draws(self, by: Array, count: int) -> Array:
+        """Indices of `count` samples of equal weight, spread evenly over the quantity `by` of each sample."""
+        order = np.argsort(by)
+        total = np.cumsum(self.weights[order])
+        return order[np.minimum(np.searchsorted(total, (np.arange(count) + 0.5) / count), len(order) - 1)]
+
+    def quantile(self, values: Array, probability: float) -> float:
+        order = np.argsort(values)
+        return float(values[order][min(int(np.searchsorted(np.cumsum(self.weights[order]), probability)), len(order) - 1)])
+
+
+def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Posterior:
+    """What the rates leave of the belief in PARAMETERS. log_rates and their standard deviations: one a placement.
+
+    Importance sampling, first from the prior, then, while too few samples carry the weight, from Student distributions about what the round
+    before found (population Monte Carlo: Cappé et al. 2004). A measurement errs with Student's t of 4 degrees, for one that was disturbed
+    must not overrule the others."""
+    from scipy.stats import multivariate_normal, multivariate_t, qmc
+
+    largest = max(range(len(placements)), key=lambda i: placements[i].ranks / (1 + placements[i].waiting_factor))
+    place, log_rate = placements[largest], float(log_rates[largest])
+    busy = place.ranks / (1 + place.waiting_factor)
+    scale = {"alone": math.log(busy) - log_rate, "node": math.log(place.nodes) - log_rate, "server": -log_rate}
+    mean = np.array([p.mean + scale.get(p.name, 0.0) for p in PARAMETERS])
+    prior = multivariate_normal(mean, np.diag([p.sd**2 for p in PARAMETERS]))
+    logs = mean + np.array([p.sd for p in PARAMETERS]) * _normal(qmc.Sobol(len(PARAMETERS), seed=seed).random(SAMPLES))
+    log_proposed = prior.logpdf(logs)
+    generator = np.random.default_rng(seed)
+    for _ in range(ROUNDS):
+        residuals = (np.log(rates_of(logs, placements)) - log_rates) / sigmas
+        log_weights = prior.logpdf(logs) - log_proposed - 2.5 * np.log1p(residuals**2 / 4).sum(axis=1)
+        weights = _normalised(log_weights)
+        if 1 / np.sum(weights**2) >= ENOUGH:
+            break
+        # A flatter version of the weights still has enough samples to tell where they lie and how widely.
+        power = 1.0
+        while 1 / np.sum((flat := _normalised(power * log_weights)) ** 2) < ENOUGH / 4:
+            power *= 0.7
+        centre = flat @ logs
+        spread = (flat * (logs - centre).T) @ (logs - centre) + 1e-6 * np.eye(len(PARAMETERS))
+        # About many of them, for what rates leave open is curved: a faster server and less crowding, say.
+        about = logs[generator.choice(len(logs), KERNELS, p=flat)]
+        own = (SAMPLES * 9 // 10) // KERNELS
+        kernels = [multivariate_t(place, spread / 2, df=5, seed=generator) for place in about]
+        logs = np.concatenate([*(kernel.rvs(own) for kernel in kernels), prior.rvs(SAMPLES - own * KERNELS, random_state=generator)])
+        densities = [math.log(0.9 / KERNELS) + kernel.logpdf(logs) for kernel in kernels]
+        log_proposed = np.logaddexp.reduce([*densities, math.log(0.1) + prior.logpdf(logs)])
+    return Posterior(logs, weights)
+
+
+def _normal(uniform: Array) -> Array:
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
+
+
+def _normalised(logs: Array) -> Array:
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def calibrate_rates(points: list[Point], platform: str, seed: int, report: Report) -> Document:
+    """The document of a platform file that extends `platform`, a network like platforms/queue.yaml, with a `fitted` section.
+
+    @raises InputError when a run failed or says no rate"""
+    reading.check_rates(points)
+    noise = reading.noise(points)
+    places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
+    observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
+    sigmas = np.array([noise["rate"] / math.sqrt(len(point.runs)) for point in points])
+    sigmas = np.hypot(sigmas, reading.UNREPEATED)
+    report("few numbers", 0, 1)
+    posterior = find_posterior(places, observed, sigmas, seed)
+    largest = max(places, key=lambda p: p.ranks)
+    far = [Placement(factor * largest.nodes, largest.ranks_per_node, largest.waiting_factor) for factor in FAR]
+    said = np.log(rates_of(posterior.logs, far))
+    chosen = posterior.draws(said[:, -1], DRAWS)
+    best = chosen[_middle(said[chosen], posterior.logs[chosen])]
+    document: Document = {"schema_version": 1, "extends": platform} | _numbers(posterior.logs[best])
+    ranks = sorted({p.ranks for p in places})
+    document["description"] = f"{platform}, fitted to rates at {', '.join(map(str, ranks))} ranks"
+    document["source"] = "calibrated by iocast; see the section 'fitted'"
+    fit = np.log(rates_of(posterior.logs[chosen], places))
+    runs = [run for point in points for run in point.runs]
+    document["fitted"] = {
+        "method": "rates",
+        "campaign": {
+            "runs": [{"name": run.path.name, "sha256": sha256(run.path / "run.json")} for run in runs],
+            "ranks": ranks,
+            "waiting_factors": sorted({point.waiting_factor for point in points}),
+            "workload": points[0].first.json["workload"],
+            "phase": points[0].first.phase,
+            "environment": points[0].first.json.get("environment") or {},
+            "points": [{"name": p.name, "ranks": p.ranks, "waiting_factor": p.waiting_factor, "rate": p.value("rate"), "latency": {}} for p in points],
+        },
+        "family": platform,
+        "structure": {},
+        "parameters": {
+            p.path: {
+                "name": p.name,
+                "value": math.exp(posterior.logs[best, i]),
+                "low": math.exp(posterior.quantile(posterior.logs[:, i], 0.05)),
+                "high": math.exp(posterior.quantile(posterior.logs[:, i], 0.95)),
+                "unit": p.unit,
+            }
+            for i, p in enumerate(PARAMETERS)
+        },
+        "alternatives": [],
+        "misfit": float(np.mean(((np.median(fit, axis=0) - observed) / sigmas) ** 2)),
+        "noise": noise,
+        "fit": [_row(point, float(np.median(fit[:, i]))) for i, point in enumerate(points)],
+        "holdout": _hold_out(points, places, observed, sigmas, seed),
+        "discrepancy": {"rate": DISCREPANCY},
+        "discrepancy_growth": GROWTH,
+        "simulations": 0,
+        "notes": _notes(points, places, said[chosen]),
+        "draws": [_numbers(posterior.logs[i]) for i in chosen],
+    }
+    return document
+
+
+def _middle(said: Array, logs: Array) -> int:
+    """The draw that stands for all: in the middle of what draws say, and of those there in the middle of what they are."""
+
+    def away(values: Array) -> Array:
+        return np.asarray((((values - np.median(values, axis=0)) / (values.std(axis=0) + 1e-9)) ** 2).sum(axis=1))
+
+    near = np.argsort(away(said))[: max(1, len(said) // 4)]
+    return int(near[np.argmin(away(logs)[near])])
+
+
+def _numbers(logs: Array) -> Document:
+    document: Document = {}
+    for parameter, log in zip(PARAMETERS, logs, strict=True):
+        value = f"{math.exp(log):.6g}s" if parameter.unit else float(f"{math.exp(log):.6g}")
+        path, _, key = parameter.path.rpartition(".")
+        set_path(document, path if key == "mean" else parameter.path, {"law": "exponential", "mean": value} if key == "mean" else value)
+    return document
+
+
+def _row(point: Point, log_forecast: float) -> dict[str, Any]:
+    measured, forecast = point.value("rate"), math.exp(log_forecast)
+    return {"point": point.name, "quantity": "rate", "measured": measured, "forecast": forecast, "error": forecast / measured - 1}
+
+
+def _hold_out(points: list[Point], places: list[Placement], observed: Array, sigmas: Array, seed: int) -> dict[str, Any]:
+    """Forecasts of the largest scale by what the others tell, when they are of two scales at least."""
+    largest = max(p.ranks for p in places)
+    kept = [i for i, p in enumerate(places) if p.ranks < largest]
+    if len({places[i].ranks for i in kept}) < 2:
+        return {}
+    asked = [i for i, p in enumerate(places) if p.ranks == largest]
+    posterior = find_posterior([places[i] for i in kept], observed[kept], sigmas[kept], seed)
+    said = np.log(rates_of(posterior.logs, [places[i] for i in asked]))
+    rows = [_row(points[i], posterior.quantile(said[:, column], 0.5)) for column, i in enumerate(asked)]
+    return {"ranks": largest, "fitted_up_to": max(places[i].ranks for i in kept), "rows": rows}
+
+
+def _notes(points: list[Point], places: list[Placement], said: Array) -> list[str]:
+    """What the numbers leave open, in words. said: log rates of the draws at FAR."""
+    notes = ["Only rates were fitted: forecasts say no latencies, and their intervals rest on how other systems grow."]
+    if len({p.ranks for p in places}) == 1:
+        notes.append(f"All {len(points)} measurements have {places[0].ranks} ranks: how the rate grows from there is not measured at all. Measure half and a quarter of the ranks as well.")
+    growth = said[:, 2] - said[:, 0]
+    falling = float(np.mean(growth < math.log(0.9)))
+    if falling > 0.1:
+        notes.append(f"With eight times the nodes the rate may fall below today's: {100 * falling:.0f} % of the networks that explain the measurements say so. A run beyond the knee would tell.")
+    return notes
+
+
+def check_platform(document: Document, platform: str) -> None:
+    """@raises InputError when the platform has no place for the parameters"""
+    for parameter in PARAMETERS:
+        here: Any = document
+        for key in parameter.path.split("."):
+            here = here.get(key) if isinstance(here, dict) else None
+            if here is None:
+                raise InputError(f"The platform '{platform}' has no {parameter.path}, which a calibration of rates fits; extend the platform queue.")

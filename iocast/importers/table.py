@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table of results typed from a paper, a list or a tender: CSV with a header, one run a line.
+
+Columns: `rate` (operations a second of all ranks) and two of `nodes`, `ppn`, `ranks`; of choice `phase` (benchmark), `operation`, `operations`
+(how many), `waiting_factor`, `workload`, `label`, and the operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`,
+`q999`, `max`. An empty cell was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from iocast.importers import Importer
+from iocast.importers.record import SUMMARY, Latency, Phase, Record
+from iocast.importers.source import Source
+
+LATENCIES = (*SUMMARY, "q90")
+KNOWN = ("nodes", "ppn", "ranks", "rate", "phase", "operation", "operations", "waiting_factor", "workload", "label", *LATENCIES)
+
+
+def recognises(source: Source) -> bool:
+    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    columns = [cell.strip().strip('"') for cell in first.split(",")]
+    return "rate" in columns and len({"nodes", "ppn", "ranks"} & set(columns)) >= 2
+
+
+def read(sources: Sequence[Source]) -> list[Record]:
+    return [record for source in sources for record in _read_one(source)]
+
+
+def _read_one(source: Source) -> list[Record]:
+    lines = [(number, line) for number, line in enumerate(source.lines, start=1) if line.strip() and not line.lstrip().startswith("#")]
+    rows = csv.reader([line for _, line in lines])
+    header: list[str] = []
+    records = []
+    for (number, _), cells in zip(lines, rows, strict=False):
+        cells = [cell.strip() for cell in cells]
+        if not header:
+            header = cells
+            if len(set(header)) < len(header):
+                raise source.refuse(number, "a column's name is there twice")
+            if "rate" not in header or len({"nodes", "ppn", "ranks"} & set(header)) < 2:
+                raise source.refuse(number, "the header needs the column rate and two of nodes, ppn and ranks")
+            continue
+        if len(cells) != len(header):
+            raise source.refuse(number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes")
+        records.append(_record(source, number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
+    source.require_last_line()
+    if not records:
+        raise source.refuse(lines[-1][0] if lines else 1, "there is no result below the header")
+    return records
+
+
+def _record(source: Source, number: int, row: dict[str, str]) -> Record:
+    numbers = {name: source.number(row[name], number, name) for name in row if name in ("rate", "operations", "waiting_factor", *LATENCIES)}
+    whole = {name: _count(source, row[name], number, name) for name in ("nodes", "ppn", "ranks") if name in row}
+    if len(whole) < 2 or "rate" not in numbers:
+        raise source.refuse(number, "this line lacks the rate, or says fewer than two of nodes, ppn and ranks")
+    ranks = whole.get("ranks") or whole["nodes"] * whole["ppn"]
+    nodes = whole.get("nodes") or ranks // whole["ppn"]
+    if ranks != nodes * whole.get("ppn", ranks // nodes) or ranks % nodes:
+        raise source.refuse(number, f"{ranks} ranks are not {nodes} nodes with {whole.get('ppn', 'as many')} ranks each")
+    for name, value in numbers.items():
+        if value < 0 or (name == "rate" and value == 0):
+            raise source.refuse(number, f"{name} is {row[name]}; a measurement is above zero")
+    known = [numbers[name] for name in ("min", "q25", "q50", "q75", "q90", "q95", "q99", "q999", "max") if name in numbers]
+    if known != sorted(known):
+        raise source.refuse(number, "the quantiles of the latency do not ascend")
+    operation = row.get("operation", "operation")
+    count = round(numbers["operations"]) if "operations" in numbers else None
+    phase = Phase(row.get("phase", "benchmark"), start_seconds=0.0, operations=count, rate=numbers["rate"], seconds=count / numbers["rate"] if count else None)
+    phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
+    name = f"{nodes}x{ranks // nodes}" + (f"-{phase.name}" if "phase" in row else "")
+    record = Record(name, "table", [phase], pattern=row.get("workload", "table"), ranks=ranks, nodes=nodes, label=row.get("label", ""))
+    record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
+    if "waiting_factor" in numbers:
+        record.parameters["waiting_factor"] = numbers["waiting_factor"]
+    record.missing = {
+        "phases[].latency.*": "A table has the latencies of its columns only.",
+        "phases[].timeline": "A table records no single operations.",
+        "phases[].slowest": "A table records no single operations.",
+        "phases[].errors": "A table does not say how many operations failed.",
+        "environment": "A table does not say what file system was measured.",
+        "started": "A table does not say when a run was.",
+    }
+    if count is None:
+        record.missing["phases[].operations"] = "The table has no column operations."
+    return record
+
+
+def _count(source: Source, text: str, number: int, name: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise source.refuse(number, f"{name} is '{text}', which is no number of at least 1")
+    return int(text)
+
+
+IMPORTER = Importer("table", "CSV table of rates: nodes, ppn or ranks, rate, and what else is known", "the file", recognises, read)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration from rates alone: the network that is fitted, what the numbers leave open, and what a user sees of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from iocast import analytic, binaries
+from iocast.calibrate import rates
+from iocast.calibrate.rates import PARAMETERS, Placement, find_posterior, rates_of
+from iocast.platform import dump
+
+FALSE_ALARM = 1e-4
+Call = Callable[..., Any]
+
+
+def test_the_fitted_network_is_the_platform_that_is_written(simulator: Path, tmp_path: Path) -> None:
+    """Within 8 % of the analytic solver, which solves the platform file itself; in the median within 2 %."""
+    generator = np.random.default_rng(7)
+    errors = []
+    for number in range(12):
+        logs = np.log([500e-6, 20e-6, 5e-6, 0.03]) + generator.normal(0, 1, 4)
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(dump({"schema_version": 1, "extends": "queue"} | rates._numbers(logs)))
+        platform = binaries.resolve_platform(file)
+        for place in (Placement(1, 1, 0.0), Placement(1, 24, 0.0), Placement(10, 10, 0.0), Placement(200, 24, 0.0), Placement(10, 10, 4.0)):
+            solved = analytic.solve(platform, {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64).rate
+            errors.append(abs(math.log(rates_of(logs[None, :], [place])[0, 0] / solved)))
+    assert max(errors) < 0.08 and np.median(errors) < 0.02
+
+
+def test_a_network_that_crowds_falls_with_more_clients() -> None:
+    logs = np.log([[500e-6, 1e-9, 20e-6, 0.5]])
+    few, many = rates_of(logs, [Placement(10, 10, 0.0), Placement(1000, 10, 0.0)])[0]
+    assert many < 0.7 * few
+
+
+def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulation-based calibration (Talts et al. 2018): of truths drawn from the belief itself, the forecast's quantile at which the truth
+    lies is uniform, so that intervals hold as often as they say."""
+    monkeypatch.setattr(rates, "SAMPLES", 2**11)
+    monkeypatch.setattr(rates, "ENOUGH", 100)
+    generator = np.random.default_rng(11)
+    places = [Placement(2, 8, 0.0), Placement(4, 8, 0.0), Placement(10, 8, 0.0)]
+    asked = [Placement(100, 8, 0.0)]
+    largest = places[-1]
+    scale = {"alone": math.log(largest.ranks), "node": math.log(largest.nodes), "server": 0.0}
+    sigma, truths, found = 0.1, 96, []
+    while len(found) < truths:
+        logs = np.array([p.mean + scale.get(p.name, 0.0) + p.sd * generator.normal() for p in PARAMETERS])[None, :]
+        measured = np.log(rates_of(logs, places))[0]
+        # The belief is relative to the largest rate; a truth that is at odds with its own was not drawn from it.
+        if abs(measured[-1]) > 0.05:
+            continue
+        measured += sigma * generator.standard_t(4, len(places))
+        posterior = find_posterior(places, measured, np.full(len(places), sigma), seed=len(found))
+        said = np.log(rates_of(posterior.logs, asked))[:, 0]
+        found.append(float(posterior.weights[said < math.log(rates_of(logs, asked)[0, 0])].sum()))
+    counts = np.histogram(found, bins=6, range=(0, 1))[0]
+    assert float(np.sum((counts - truths / 6) ** 2 / (truths / 6))) < chi2.isf(FALSE_ALARM, 5), counts
+    inside = sum(0.05 <= p <= 0.95 for p in found)
+    assert binom.ppf(FALSE_ALARM, truths, 0.9) <= inside <= binom.isf(FALSE_ALARM, truths, 0.9), inside
+
+
+def test_many_precise_rates_are_followed() -> None:
+    """Where the first samples miss the little room that precise measurements leave, further rounds find it."""
+    logs = np.log([[2e-3, 50e-6, 10e-6, 0.02]])
+    places = [Placement(n, p, 0.0) for n in (1, 2, 4, 8, 16, 32) for p in (1, 8, 32)]
+    truth = np.log(rates_of(logs, places))[0]
+    posterior = find_posterior(places, truth, np.full(len(places), 0.01), seed=0)
+    assert 1 / np.sum(posterior.weights**2) >= rates.ENOUGH
+    said = np.log(rates_of(posterior.logs, [Placement(64, 32, 0.0)]))[:, 0]
+    assert math.exp(posterior.quantile(said, 0.5)) == pytest.approx(float(rates_of(logs, [Placement(64, 32, 0.0)])[0, 0]), rel=0.03)
+
+
+MEASURED = """\
+# a paper's table
+nodes,ppn,rate,phase,operation
+1,36,5400,create,create
+2,36,10500,create,create
+4,36,19000,create,create
+8,36,31000,create,create
+1,36,40000,stat,stat
+"""
+
+
+def fitted(iocast: Call, tmp_path: Path, table: str = MEASURED, phase: str = "create") -> Path:
+    (tmp_path / "table.csv").write_text(table)
+    assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
+    runs = [tmp_path / "runs"] if (tmp_path / "runs" / "run.json").exists() else sorted((tmp_path / "runs").glob(f"*-{phase}"))
+    done = iocast("calibrate", *runs, "--platform", "queue", "--phase", phase, "--out", tmp_path / "fitted.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "Only rates were fitted" in done.stdout
+    return tmp_path / "fitted.yaml"
+
+
+def forecast(iocast: Call, platform: Path, *arguments: object) -> dict[str, Any]:
+    done = iocast("predict", platform, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_from_a_papers_table_to_a_checked_forecast(iocast: Call, tmp_path: Path) -> None:
+    platform = fitted(iocast, tmp_path)
+    near, far = (forecast(iocast, platform, "--nodes", nodes, "--ppn", 36) for nodes in (8, 64))
+    assert near["solver"] == "analytic" and near["phase"] == "create" and list(near["quantities"]) == ["rate"]
+    assert near["quantities"]["rate"]["low"] < 31000 < near["quantities"]["rate"]["high"]
+    width = [f["quantities"]["rate"]["high"] / f["quantities"]["rate"]["low"] for f in (near, far)]
+    assert width[1] > 1.5 * width[0]
+    assert set(far["baselines"]) >= {"closed M/M/c", "last value", "universal scalability law"}
+
+    (tmp_path / "larger.csv").write_text("nodes,ppn,rate,phase,operation\n16,36,43000,create,create\n")
+    assert iocast("import", tmp_path / "larger.csv", "--out", tmp_path / "larger").returncode == 0
+    done = iocast("validate", platform, tmp_path / "larger", "--json")
+    assert done.returncode in (0, 4), done.stderr
+    (point,) = json.loads(done.stdout)["points"]
+    assert point["role"] == "check" and [row["quantity"] for row in point["rows"]] == ["rate"] and point["rows"][0]["inside"]
+
+
+def test_one_number_gives_a_wide_answer_that_says_so(iocast: Call, tmp_path: Path) -> None:
+    platform = fitted(iocast, tmp_path, "nodes,ppn,rate\n10,16,5000\n", "benchmark")
+    answer = forecast(iocast, platform, "--nodes", 100, "--ppn", 16)
+    rate = answer["quantities"]["rate"]
+    thinking = forecast(iocast, platform, "--nodes", 100, "--ppn", 16, "--set", "waiting_factor=4")["quantities"]["rate"]
+    assert thinking["value"] < rate["value"]
+    assert rate["high"] / rate["low"] > 4 and rate["low"] < 5000 * 10 and answer["baselines"] == {}
+    assert any("is not measured at all" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--set", "datasets=4"), "Allowed: waiting_factor"),
+        (("--solver", "simulate"), "name the one to be simulated with --workload"),
+    ],
+)
+def test_what_rates_do_not_tell_is_refused(iocast: Call, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    done = iocast("predict", fitted(iocast, tmp_path), *arguments)
+    assert done.returncode == 2 and says in done.stderr
+
+
+def test_only_a_network_with_a_place_for_them_is_fitted_to_rates(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("schema_version: 1\nextends: local\ncalibration: {method: rates}\n")
+    (tmp_path / "table.csv").write_text(MEASURED)
+    assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
+    done = iocast("calibrate", tmp_path / "runs" / "1x36-stat", "--phase", "stat", "--platform", tmp_path / "own.yaml", "--out", tmp_path / "f.yaml")
+    assert done.returncode == 2 and "has no demands.alone" in done.stderr and "extend the platform queue" in done.stderr
