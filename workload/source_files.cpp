@@ -13,7 +13,7 @@
 namespace iocast {
 
 namespace {
-enum Draw : uint32_t { size = 2, header = 3 }; ///< of Stream::tree; the others are Tree's
+enum FileDraw : uint32_t { size = 2, header = 3 }; ///< of Stream::tree; the others are Tree's
 }
 
 SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, const Sizes& sizes, uint64_t seed)

@@ -8,6 +8,8 @@ import pytest
 import yaml
 from iocast import binaries
 from iocast.calibrate import calibrate
+from iocast.fitted import Fitted
+from iocast.predict import predict
 from iocast.run_directory import Run, group
 
 SIMULATOR = binaries.find("iocast-sim")
@@ -51,5 +53,8 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
     held_out = {row["quantity"]: row for row in document["fitted"]["holdout"]["rows"]}
     assert abs(held_out[f"{access}.q50"]["error"]) < 0.15
     (tmp_path / "fitted.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(document))))
+    # Forecasts are of that phase, too.
+    forecast = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 1, 8)
+    assert forecast["phase"] == phase and {"rate", f"{access}.q99"} <= set(forecast["quantities"])
     resolved = binaries.run_json([SIMULATOR, "--platform", str(tmp_path / "fitted.yaml"), "--print-platform"])
     assert resolved["operations"][access][0]["steps"][0]["bandwidth"] == 0
