@@ -105,6 +105,17 @@ def submit(scripts: Sequence[Path]) -> list[str]:
     return jobs
 
 
+def require_taken(script: str) -> None:
+    """Asks Slurm whether it would take a job of this script, without handing it in.
+
+    @raises RunError with Slurm's words when it would not"""
+    if shutil.which("sbatch") is None:
+        raise RunError("The program sbatch is not installed here; start workers by hand and name their scheduler with --scheduler.")
+    done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RunError(f"Slurm does not take the workers' jobs: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}.")
+
+
 @lru_cache(maxsize=1)
 def mpi_options() -> tuple[str, ...]:
     """What makes srun connect the ranks: nothing where the site or the user chose an MPI plugin, else the newest that Open MPI and MPICH know.

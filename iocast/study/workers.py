@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError, RunError
+from iocast.slurm import require_taken
 from iocast.study.evaluate import Result, evaluate
 
 Request = dict[str, Any]
@@ -114,7 +115,9 @@ class Workers:
                 job_extra_directives=list(self._options), scheduler_options={"dashboard_address": None},
                 log_directory=None if self._logs is None else str(self._logs.resolve()),
             )  # fmt: skip
-            cluster.scale(jobs=self.count)
         except (OSError, RuntimeError) as error:
             raise RunError(f"Slurm takes no jobs from here: {error}") from error
+        # dask-jobqueue would log a refusal where nobody looks, and wait for workers that never come.
+        require_taken(cluster.job_script())
+        cluster.scale(jobs=self.count)
         return cluster

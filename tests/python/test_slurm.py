@@ -16,8 +16,9 @@ from slurm_cluster import PARTITION, Cluster
 
 from iocast import slurm
 from iocast.campaign import read_plan
-from iocast.errors import InputError
+from iocast.errors import InputError, RunError
 from iocast.slurm import JobOptions, write_scripts
+from iocast.study.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -132,6 +133,16 @@ def test_a_campaign_is_measured_by_a_job(cluster: Cluster, ask: Callable[..., Co
     assert not any((tmp_path / "root").iterdir())
     refused = ask(SMALL, "--slurm-option=--partition=none-such")
     assert refused.returncode == 1 and "did not take the job script" in refused.stderr and "Traceback" not in refused.stderr
+
+
+def test_workers_that_slurm_refuses_are_not_waited_for(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in cluster.changed.items():
+        monkeypatch.setenv(name, value)
+    began = time.monotonic()
+    with Workers(2, slurm=True, slurm_options=("--partition=nowhere",)) as workers, pytest.raises(RunError) as refused:
+        list(workers.map([[{}]]))
+    assert "does not take the workers' jobs" in str(refused.value) and "nvalid partition" in str(refused.value)
+    assert time.monotonic() - began < 60
 
 
 def test_a_near_time_limit_begins_nothing(cluster: Cluster, ask: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
