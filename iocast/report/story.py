@@ -164,7 +164,8 @@ def _runs(sources: Sources, simulated: bool) -> str:
     operations = sum(p.get("operations") or 0 for r in runs for p in r.phases)
     workload = ", ".join(dict.fromkeys(r.workload for r in runs))
     number = "one run" if len(runs) == 1 else f"{len(runs)} runs"
-    return f"{workload}{where} in {number} of {scale}, {units.count(operations)} operations in all."
+    counted = f", {units.count(operations)} operations in all" if operations else ""
+    return f"{workload}{where} in {number} of {scale}{counted}."
 
 
 def _forecast(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
