@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
@@ -18,7 +20,7 @@ from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
-from iocast.platform import Document
+from iocast.platform import Document, dump
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 
 SEEDS = 3
@@ -58,7 +60,7 @@ def predict(
         arrivals.refuse_in_analytic(full)
     with Simulations() as simulations:
         if as_measured:
-            samples, shown = _solved_rates(simulations, platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
+            samples, shown = _solved_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
         elif solver == "simulate":
             samples, shown = _simulated(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
         else:
@@ -129,10 +131,17 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[
     return platform.fitted["campaign"]["workload"]["pattern"], settings, platform.phase
 
 
-def _solved_rates(simulations: Simulations, platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
+@lru_cache(maxsize=64)
+def _resolved(document: str) -> Any:
+    """The platform of a file with this text; whoever asks for several placements asks for the same ones again."""
+    with Simulations() as simulations:
+        return binaries.resolve_platform(simulations.write(yaml.safe_load(document)))
+
+
+def _solved_rates(platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rate by the analytic solver, for a platform on which all operations are alike: the median of what the draws say."""
     solutions = [
-        analytic.solve(binaries.resolve_platform(simulations.write(document)), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
+        analytic.solve(_resolved(dump(document)), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
         for document in (platform.best(), *platform.draws())
     ]
     rates = [solution.rate for solution in solutions[1:]]

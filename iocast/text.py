@@ -82,6 +82,8 @@ def validation_text(validation: dict[str, Any]) -> str:
     rows += [[model, _error(e["rate_error_median"]), _error(e["quantile_error_median"])] for model, e in summary["baselines"].items()]
     rows.append(["(repeats of a measurement)", _error(summary["noise"]["rate"]), _error(summary["noise"]["quantiles"])])
     lines.append(table(["median error", "throughput", "quantiles"], rows))
+    if summary["wasserstein_median"] is not None:
+        lines.append(f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance).")
     lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)

@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
+from scipy.special import ndtr, ndtri
 
 from iocast.calibrate.search import whole_settings
 from iocast.errors import InputError
@@ -97,6 +99,7 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}
         row |= {"forecast": said["value"], "low": said["low"], "high": said["high"]}
         row |= {"error": said["value"] / measured - 1, "inside": said["low"] <= measured <= said["high"]}
+        row["crps"] = log_crps(said, measured, forecast["level"])
         row["baselines"] = {
             model: {"value": answers[quantity], "error": answers[quantity] / measured - 1}
             for model, answers in forecast["baselines"].items()
@@ -110,7 +113,28 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         "waiting_factor": point.waiting_factor,
         "runs": [run.path.name for run in point.runs],
         "rows": rows,
+        "wasserstein": {op: distance for op, told in forecast["distributions"].items() if (distance := _wasserstein(point, op, told)) is not None},
     }
+
+
+def log_crps(said: dict[str, float], measured: float, level: float) -> float:
+    """Continuous ranked probability score of the logarithm, for a forecast taken as lognormal about its value and as wide as its interval: what
+    a point forecast's absolute error is, but for a whole distribution; less is better (Gneiting & Raftery 2007, "Strictly proper scoring
+    rules, prediction, and estimation", JASA 102, eq. 21)."""
+    sd = max(math.log(said["high"] / said["low"]) / (2 * float(ndtri((1 + level) / 2))), 1e-9)
+    z = math.log(measured / said["value"]) / sd
+    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return sd * (z * (2 * float(ndtr(z)) - 1) + 2 * density - 1 / math.sqrt(math.pi))
+
+
+def _wasserstein(point: Point, op: str, told: dict[str, list[float]]) -> float | None:
+    """Mean distance between forecast and measured quantiles of an operation's latency, over the measured mean: the relative Wasserstein distance.
+    None where a run's whole distribution is not known."""
+    if any(op not in run.tags() for run in point.runs):
+        return None
+    probability = np.array(told["probability"])
+    seen = np.mean([[run.latencies(op).quantile(p) for p in probability] for run in point.runs], axis=0)
+    return float(trapezoid(np.abs(np.array(told["seconds"]) - seen), probability) / trapezoid(seen, probability))
 
 
 def _median_error(rows: list[dict[str, Any]], which: Any) -> float | None:
@@ -127,6 +151,9 @@ def _is_quantile(quantity: str) -> bool:
     return quantity.rpartition(".")[2] in ("q50", "q75", "q95", "q99")
 
 
+_KINDS = {"rate": _is_rate, "quantiles": _is_quantile}
+
+
 def _summary(points: list[dict[str, Any]], noise: dict[str, float]) -> dict[str, Any]:
     rows = [row for point in points for row in point["rows"]]
     models = sorted({model for row in rows for model in row["baselines"]})
@@ -138,10 +165,13 @@ def _summary(points: list[dict[str, Any]], noise: dict[str, float]) -> dict[str,
             if model in row["baselines"]
         ]
         by_model[model] = {"rate_error_median": _median_error(said, _is_rate), "quantile_error_median": _median_error(said, _is_quantile)}
+    distances = [distance for point in points for distance in point["wasserstein"].values()]
     return {
         "rate_error_median": _median_error(rows, _is_rate),
         "quantile_error_median": _median_error(rows, _is_quantile),
         "coverage": sum(row["inside"] for row in rows) / len(rows),
+        "crps": {kind: float(np.mean(scores)) for kind, which in _KINDS.items() if (scores := [row["crps"] for row in rows if which(row["quantity"])])},
+        "wasserstein_median": float(np.median(distances)) if distances else None,
         "baselines": by_model,
         "noise": {"rate": math.expm1(noise["rate"]), "quantiles": math.expm1(float(np.mean([noise[q] for q in ("q50", "q75", "q95", "q99")])))},
     }

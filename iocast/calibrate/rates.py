@@ -52,7 +52,7 @@ SAMPLES = 2**14
 ENOUGH = 400
 """Effective number of samples; with fewer the sampling is refined."""
 ROUNDS, KERNELS = 8, 24
-DRAWS = 40
+DRAWS = 24
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are told apart."""
 
@@ -172,8 +172,9 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     noise = reading.noise(points)
     places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
     observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
-    sigmas = np.array([noise["rate"] / math.sqrt(len(point.runs)) for point in points])
-    sigmas = np.hypot(sigmas, reading.UNREPEATED)
+    # Measured one after the other, placements differ less from a common law than one measured on two days differs from itself.
+    scatter = noise["rate"] if any(len(point.runs) > 1 for point in points) else reading.UNREPEATED
+    sigmas = np.hypot([scatter / math.sqrt(len(point.runs)) for point in points], reading.UNREPEATED)
     report("few numbers", 0, 1)
     posterior = find_posterior(places, observed, sigmas, seed)
     largest = max(places, key=lambda p: p.ranks)

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import numpy as np
 import pytest
 import yaml
+from scipy.stats import norm
+
+from iocast.validate import log_crps
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -41,6 +45,22 @@ def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, io
     # 21 quantities with 90 % intervals: fewer than 15 inside has a probability below 0.2 % even if all were independent.
     assert sum(row["inside"] for row in rows.values()) >= 15
     assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(rows["rate"]["baselines"])
+    distances = validation["points"][0]["wasserstein"]
+    assert set(distances) == {"stat", "read", "unlink", "create"} and max(distances.values()) < 0.25
+    assert validation["summary"]["wasserstein_median"] <= max(distances.values())
+    assert 0 < validation["summary"]["crps"]["rate"] < 0.1
+
+
+def test_the_score_of_a_distribution_is_its_integral() -> None:
+    """CRPS by its definition: the integral of the squared difference of the distribution function and the step at what was seen."""
+    said, measured = {"low": 70.0, "value": 100.0, "high": 100.0**2 / 70}, 130.0
+    sd = math.log(said["high"] / said["low"]) / (2 * norm.ppf(0.95))
+    x = np.linspace(-10, 10, 400_001)
+    step = x >= math.log(measured / said["value"])
+    integral = float(np.sum((norm.cdf(x / sd) - step) ** 2) * (x[1] - x[0]))
+    assert log_crps(said, measured, 0.9) == pytest.approx(integral, rel=1e-3)
+    # A forecast that is all but sure is scored by its error.
+    assert log_crps({"low": 99.9999, "value": 100, "high": 100.0001}, measured, 0.9) == pytest.approx(math.log(1.3), rel=1e-3)
 
 
 def test_a_bar_that_is_missed_exits_4(fitted: Path, measured: Path, iocast: Iocast) -> None:

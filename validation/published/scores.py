@@ -34,6 +34,7 @@ BARS = {
     "MDWorkbench Table 2": (0.20, 3.0),
 }  # fmt: skip
 """Median error and largest error (a factor 2 is 1) that were asked for when the project began."""
+BEGIN, END = "<!-- scores -->", "<!-- end -->"
 BASELINES = ("closed M/M/c", "universal scalability law", "straight line", "last value")
 Row = dict[str, Any]
 
@@ -113,7 +114,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="directory with the tables that README.md names")
     parser.add_argument("--family", help="only this one")
     parser.add_argument("--json", action="store_true", help="every forecast")
-    parser.add_argument("--page", type=Path, help="write the table there")
+    parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
     asked = [question for question in questions(given.data) if given.family in (None, question.family)]
     if not asked:
@@ -128,7 +129,8 @@ def main() -> None:
     lines = table({family: summary(found) for family, found in rows.items()})
     print("\n".join(lines))
     if given.page:
-        given.page.write_text("\n".join(lines) + "\n")
+        before, _, rest = given.page.read_text().partition(BEGIN)
+        given.page.write_text("\n".join([before + BEGIN, "", *lines, "", END]) + rest.partition(END)[2])
 
 
 if __name__ == "__main__":
