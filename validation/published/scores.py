@@ -123,10 +123,12 @@ def main() -> None:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for question, found in zip(asked, pool.map(score, asked), strict=True):
             rows[question.family] += found
+    everything = [row for found in rows.values() for row in found]
+    families = {family: summary(found) for family, found in rows.items()} | ({"all": summary(everything)} if len(rows) > 1 else {})
     if given.json:
-        print(json.dumps({"rows": [row for found in rows.values() for row in found], "families": {family: summary(found) for family, found in rows.items()}}, indent=1))
+        print(json.dumps({"rows": everything, "families": families}, indent=1))
         return
-    lines = table({family: summary(found) for family, found in rows.items()})
+    lines = table(families)
     print("\n".join(lines))
     if given.page:
         before, _, rest = given.page.read_text().partition(BEGIN)
