@@ -7,8 +7,9 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 
 import typer
 from rich.console import Console
@@ -17,6 +18,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from iocast import binaries
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
+
+if TYPE_CHECKING:  # each verb loads what it needs
+    from iocast.workers import Workers
 
 app = typer.Typer(
     help="Measure a storage system small, forecast it large, and see how wrong that was.",
@@ -31,6 +35,10 @@ FELL_SHORT = 4
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0)]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", help="A workload parameter, name=value; may be repeated.")]
+WorkerCount = Annotated[int, typer.Option("--workers", help="Processes that compute, or jobs with --slurm; by default one a core.", min=0)]
+Scheduler = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
+WorkersInSlurm = Annotated[bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.")]
+WorkerOptions = Annotated[Optional[list[str]], typer.Option("--slurm-option", help="A further option of sbatch, such as --account=me; may be repeated.")]
 Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
 
 
@@ -89,6 +97,15 @@ def _points(paths: list[Path], phase: str = "benchmark") -> Any:
     for point in points:
         point.role = roles.get(str(point.first.path), "fit")
     return points
+
+
+def _crew(workers: int, scheduler: str, slurm: bool, options: list[str] | None, out: Path) -> AbstractContextManager[Workers | None]:
+    """Who simulates, when somebody was named; what workers inside Slurm write lies beside `out`."""
+    from iocast.workers import Workers
+
+    if not (workers or scheduler or slurm):
+        return nullcontext()
+    return Workers(workers, scheduler, slurm, tuple(options or ()), out.with_name(f"{out.stem}.workers"))
 
 
 def _settings(sets: list[str] | None) -> dict[str, str]:
@@ -237,16 +254,21 @@ def calibrate(
     platform: Annotated[str, typer.Option(help="Platform whose numbers are to be fitted (see: iocast list platforms).")] = "local",
     phase: Annotated[str, typer.Option(help="The phase of the runs that is fitted.")] = "benchmark",
     out: Annotated[Path, typer.Option(help="Platform file to write.")] = Path("fitted.yaml"),
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = "",
+    slurm: WorkersInSlurm = False,
+    slurm_option: WorkerOptions = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Fits a platform to measurements and forecasts its largest measured scale as a test."""
+    """Fits a platform to measurements and forecasts its largest measured scale as a test. What was tried lies beside the platform
+    (fitted.search.jsonl); after an interruption the same command goes on from there."""
     from iocast.calibrate import calibrate as fit
     from iocast.platform import dump
 
     _refuse_existing(out)
-    with Steps() as steps:
-        document = fit(_points(sources, phase), platform, seed, steps)
+    with Steps() as steps, _crew(workers, scheduler, slurm, slurm_option, out) as crew:
+        document = fit(_points(sources, phase), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
     fitted = document["fitted"]
     if json_:
@@ -337,6 +359,10 @@ def validate(
     least_coverage: Annotated[float, typer.Option(help="Share of values inside their intervals that still passes.")] = 0.7,
     level: Level = 0.9,
     out: Annotated[Optional[Path], typer.Option(help="File for the whole validation as JSON.")] = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = "",
+    slurm: WorkersInSlurm = False,
+    slurm_option: WorkerOptions = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -351,10 +377,11 @@ def validate(
     points = [point for point in _points(sources, fitted.phase) if role is None or point.role == role]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
-    answer = judge(
-        fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
-        forecasts=[read_json(path, "forecast") for path in forecast or []],
-    )
+    with _crew(workers, scheduler, slurm, slurm_option, out or Path("validation")) as crew:
+        answer = judge(
+            fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
+            forecasts=[read_json(path, "forecast") for path in forecast or []], workers=crew,
+        )  # fmt: skip
     if out is not None:
         write_json(out, answer)
     print(json.dumps(answer) if json_ else validation_text(answer))
@@ -366,17 +393,17 @@ def validate(
 def study(
     file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="What is asked: platform, workloads, scales, axes, prices, service levels.")],
     out: Annotated[Path, typer.Option(help="Directory for the answer. What it holds of an earlier run is used again: an edited study computes only what is new.")],
-    workers: Annotated[int, typer.Option(help="Processes that compute, or jobs with --slurm; by default one a core.", min=0)] = 0,
-    scheduler: Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")] = "",
-    slurm: Annotated[bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.")] = False,
-    slurm_option: Annotated[Optional[list[str]], typer.Option(help="A further option of sbatch, such as --account=me; may be repeated.")] = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = "",
+    slurm: WorkersInSlurm = False,
+    slurm_option: WorkerOptions = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Says which design to choose, how sure that is, and what would change it. Exit status 4 when no design meets the service levels."""
     from iocast.study import run_study
     from iocast.study.words import as_text
-    from iocast.study.workers import Workers
+    from iocast.workers import Workers
 
     with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers") as crew:
         answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed)
@@ -528,7 +555,7 @@ def compare(
 
 def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: float, seed: int) -> dict[str, Any]:
     from iocast.study.compare import compare as beside
-    from iocast.study.workers import Workers
+    from iocast.workers import Workers
 
     if not 0 < level < 1:
         raise InputError(f"The level {level:g} is no probability between 0 and 1.")

@@ -22,6 +22,7 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
+from iocast.workers import Workers
 
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""
@@ -42,9 +43,11 @@ def predict(
     level: float = 0.9,
     seed: int = 0,
     label: str = "",
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None. Without `solver` a platform
-    is simulated, but one that was fitted to rates alone, which is simple enough, solved.
+    is simulated, but one that was fitted to rates alone, which is simple enough, solved. `workers` simulate all but the first run, by
+    default all cores of this machine.
 
     @raises InputError from the programs, with their sentences"""
     solver = solver or ("analytic" if platform.rates_alone else "simulate")
@@ -58,7 +61,7 @@ def predict(
     pattern, full, phase = _measured(platform, settings, solver) if as_measured else _workload(platform, workload, settings)
     if solver == "analytic":
         arrivals.refuse_in_analytic(full)
-    with Simulations() as simulations:
+    with Simulations(workers) as simulations:
         if as_measured:
             samples, shown = _solved_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
         elif solver == "simulate":

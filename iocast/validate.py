@@ -16,6 +16,7 @@ from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.predict import predict
 from iocast.run_directory import Point, Run
+from iocast.workers import Workers
 
 MOST_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
@@ -30,6 +31,7 @@ def validate(
     most_rate_error: float = MOST_RATE_ERROR,
     least_coverage: float = LEAST_COVERAGE,
     forecasts: list[dict[str, Any]] | None = None,
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """Forecasts every measured point, unless a forecast made earlier for the same question is given, and scores it.
 
@@ -41,7 +43,7 @@ def validate(
     for point in points:
         seen = any(sha256(run.path / "run.json") in fitted_to for run in point.runs)
         point.role = "fit" if seen else "check"
-        forecast = _earlier(platform, point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed)
+        forecast = _earlier(platform, point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed, workers=workers)
         scored.append(_score(point, forecast))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
     answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
@@ -58,12 +60,12 @@ def validate(
     return answer
 
 
-def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int) -> dict[str, Any]:
+def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None) -> dict[str, Any]:
     """The forecast that answers this measurement: same workload, settings and placement."""
     run = point.first
     nodes, ranks_per_node = run.placement
     settings = {k: v for k, v in _asked(platform, run).items() if k != "phases"}
-    return predict(platform, run.json["workload"]["pattern"], settings, nodes, ranks_per_node, level=level, seed=seed, label=point.name)
+    return predict(platform, run.json["workload"]["pattern"], settings, nodes, ranks_per_node, level=level, seed=seed, label=point.name, workers=workers)
 
 
 def _asked(platform: Fitted, run: Run) -> dict[str, str]:

@@ -15,10 +15,12 @@ from iocast.calibrate import reading
 from iocast.calibrate.rates import calibrate_rates, check_platform
 from iocast.calibrate.recipe import Option, Parameter, Recipe, family_document, read_recipe
 from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, whole_settings
+from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.platform import Document, find_platform, merge, set_path
 from iocast.run_directory import QUANTITIES, Point, pooled_quantity
+from iocast.workers import Workers
 
 DRAWS = 12
 """Platforms kept beside the best one: draws from what the data leave open."""
@@ -29,8 +31,9 @@ DISCREPANCY_FLOOR = {"rate": 0.03, "q50": 0.05, "q75": 0.05, "q95": 0.05, "q99":
 Report = Callable[[str, int, int], None]
 
 
-def calibrate(points: list[Point], platform: str, seed: int, report: Report) -> Document:
-    """Fits `platform` to these points.
+def calibrate(points: list[Point], platform: str, seed: int, report: Report, workers: Workers | None = None, trace: Path | None = None) -> Document:
+    """Fits `platform` to these points; `workers` simulate, by default all cores of this machine. What was tried is kept in the file `trace`,
+    and taken from there by whoever goes on.
 
     @return the document of a platform file that extends `platform`, with a `fitted` section (docs/answers.md)
     @raises InputError when the measurements are too few, or the platform can't be calibrated"""
@@ -40,8 +43,8 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report) -> 
         check_platform(family_document(platform), platform)
         return calibrate_rates(fitting, platform, seed, report)
     reading.check_enough(fitting)
-    search = _Search(recipe, fitting, seed, report)
-    with Simulations() as simulations:
+    search = _Search(recipe, fitting, seed, report, Trace(trace))
+    with Simulations(workers) as simulations:
         fits = search.explore(simulations)
         best = fits[0]
         holdout = search.hold_out(simulations, best)
@@ -54,7 +57,8 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report) -> 
 
 
 class _Search:
-    def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report) -> None:
+    def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report, trace: Trace) -> None:
+        self.trace = trace
         self.recipe = recipe
         self.points = points
         self.seed = seed
@@ -130,7 +134,7 @@ class _Search:
     def _fit(self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target], most: int) -> Fit:
         options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]
         return fit_structure(
-            simulations, self.build, dict(structure), options, self._active(options), start, targets, self.seed, most
+            simulations, self.build, dict(structure), options, self._active(options), start, targets, self.seed, most, self.trace
         )
 
     def explore(self, simulations: Simulations) -> list[Fit]:

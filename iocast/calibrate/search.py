@@ -18,8 +18,11 @@ from scipy.optimize import least_squares
 
 from iocast import binaries
 from iocast.calibrate.recipe import Option, Parameter
+from iocast.calibrate.trace import Trace
+from iocast.files import read_yaml
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
+from iocast.workers import Workers
 
 SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.2}
 """Per operation, with the log standard deviation that model and simulation deserve even without measurement noise."""
@@ -81,6 +84,10 @@ class Target:
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
         return cls(point, names, np.array(logs), np.array(sigmas), shortened(point.first))
 
+    def asked(self) -> tuple[str, dict[str, str], int, int]:
+        """Workload, settings, nodes and ranks per node."""
+        return self.point.first.json["workload"]["pattern"], self.settings, *self.point.first.placement
+
 
 def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
     """Logarithms of the named quantities of a simulated run's phase, the last of that name."""
@@ -97,7 +104,10 @@ def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
 
 
 class Simulations:
-    """Runs simulations of platform documents on all cores. Use as a context manager."""
+    """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager."""
+
+    def __init__(self, workers: Workers | None = None) -> None:
+        self._workers = workers
 
     def __enter__(self) -> Simulations:
         self._directory = tempfile.TemporaryDirectory(prefix="iocast-")
@@ -119,11 +129,16 @@ class Simulations:
     def run(self, jobs: list[tuple[Path, str, dict[str, str], int, int, int]]) -> list[Any]:
         """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
         self.count += len(jobs)
-        return list(self._pool.map(lambda job: binaries.simulate(*job), jobs))
+        if self._workers is None:
+            return list(self._pool.map(lambda job: binaries.simulate(*job), jobs))
+        names = ("workload", "settings", "nodes", "ranks_per_node", "seed")
+        tasks = [[{"what": "run", "platform": read_yaml(job[0]), **dict(zip(names, job[1:], strict=True))}] for job in jobs]
+        found = {number: results[0] for number, results in self._workers.map(tasks)}
+        return [found[number] for number in range(len(jobs))]
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
         platform = self.write(document)
-        jobs = [(platform, t.point.first.json["workload"]["pattern"], t.settings, *t.point.first.placement, seed) for t in targets]
+        jobs = [(platform, *t.asked(), seed) for t in targets]
         results = [summaries(simulated, t.names, t.point.first.phase) for simulated, t in zip(self.run(jobs), targets, strict=True)]
         platform.unlink()
         return results
@@ -151,10 +166,11 @@ def fit_structure(
     targets: list[Target],
     seed: int,
     most_evaluations: int,
+    kept: Trace,
 ) -> Fit:
     """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the same seed in
     every simulation, so that a small step changes the summaries smoothly. A weak prior (factor e^1.5) keeps what the data
-    can't tell near its start."""
+    can't tell near its start. What `kept` holds is not simulated again."""
     prior_sd = 1.5
     low = np.log([p.low for p in parameters])
     high = np.log([p.high for p in parameters])
@@ -166,10 +182,15 @@ def fit_structure(
         return {p.name: float(math.exp(v)) for p, v in zip(parameters, x, strict=True)}
 
     def residuals(x: np.ndarray) -> np.ndarray:
-        simulated = simulations.at_targets(build(options, values(x)), targets, seed)
+        document = build(options, values(x))
+        key = kept.key([document, [(*t.asked(), t.names) for t in targets], seed])
+        known = kept.get(key)
+        simulated = simulations.at_targets(document, targets, seed) if known is None else known
         parts = [(s - t.logs) / t.sigmas for s, t in zip(simulated, targets, strict=True)]
         r = np.concatenate([*parts, (x - prior) / prior_sd])
         trace.append((float(np.mean(2 * (np.sqrt(1 + r**2) - 1))), values(x)))
+        if known is None:
+            kept.put(key, structure, values(x), trace[-1][0], simulated)
         return r
 
     if not parameters:

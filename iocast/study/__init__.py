@@ -13,7 +13,7 @@ from iocast.errors import InputError
 from iocast.files import write_json, write_text
 from iocast.study.spec import read_study
 from iocast.study.store import Store
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 
 ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqlite", "designs.csv"
 

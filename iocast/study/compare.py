@@ -21,7 +21,7 @@ from iocast.files import SCHEMA_VERSION, read_json
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
 from iocast.study.words import amount, money, quoted
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 from iocast.text import percent, table
 
 Json = dict[str, Any]

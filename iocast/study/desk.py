@@ -19,7 +19,7 @@ from iocast.study.evaluate import Result, key_of
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
 SCREENING_POINTS = 2048

@@ -25,7 +25,7 @@ from knee_inputs import knee_of_queue
 from iocast.observe import Observer
 from iocast.study import run_study
 from iocast.study.levels import parse_level
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 from iocast.utilisation import join, run_clock
 
 ROOT = Path(__file__).parents[2]

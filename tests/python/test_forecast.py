@@ -3,6 +3,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,7 +13,9 @@ import pytest
 import yaml
 from scipy.stats import norm
 
+from iocast.calibrate.search import Simulations
 from iocast.validate import log_crps
+from iocast.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -61,6 +64,33 @@ def test_the_score_of_a_distribution_is_its_integral() -> None:
     assert log_crps(said, measured, 0.9) == pytest.approx(integral, rel=1e-3)
     # A forecast that is all but sure is scored by its error.
     assert log_crps({"low": 99.9999, "value": 100, "high": 100.0001}, measured, 0.9) == pytest.approx(math.log(1.3), rel=1e-3)
+
+
+def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
+    here, crew = (iocast("validate", fitted, measured / "n8-r1", "--json", *more) for more in ((), ("--workers", 2)))
+    assert here.returncode == crew.returncode == 0, crew.stderr
+    assert here.stdout == crew.stdout
+    jobs = [(fitted, "md-workbench", {"objects": "20", "iterations": "20"}, 1, ranks, 7) for ranks in (1, 2, 3, 4, 5)]
+    with Simulations() as alone, Workers(2) as workers, Simulations(workers) as together:
+        assert alone.run(jobs) == together.run(jobs)
+    done = iocast("calibrate", measured / "n1-r1", "--out", tmp_path / "f.yaml", "--slurm", "--scheduler", "tcp://h:1")
+    assert done.returncode == 2 and "--scheduler or --slurm" in done.stderr
+
+
+def test_an_interrupted_calibration_goes_on_where_it_was(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
+    """What was tried lies beside the platform, the best of it with the least cost; of a line that was being written nothing is taken."""
+    tried = fitted.with_suffix(".search.jsonl").read_text().splitlines(keepends=True)
+    entries = [json.loads(line) for line in tried]
+    assert len({entry["key"] for entry in entries}) == len(entries) and {entry["structure"]["lock"] for entry in entries} == {"none", "journal"}
+    (tmp_path / "again.search.jsonl").write_text("".join(tried[:-3]) + tried[-3][:50])
+    runs = [measured / f"n{ranks}-r{repeat}" for ranks in (1, 2, 4, 8) for repeat in (1, 2)]
+    began = time.monotonic()
+    done = iocast("calibrate", *runs, "--platform", "local", "--out", tmp_path / "again.yaml", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "again.yaml").read_text() == fitted.read_text()
+    after = (tmp_path / "again.search.jsonl").read_text().splitlines()
+    assert len(after) == len(tried) + 1 and [json.loads(line)["key"] for line in after[-3:]] == [entry["key"] for entry in entries[-3:]]
+    assert time.monotonic() - began < 60
 
 
 def test_a_bar_that_is_missed_exits_4(fitted: Path, measured: Path, iocast: Iocast) -> None:

@@ -18,7 +18,7 @@ from iocast import slurm
 from iocast.campaign import read_plan
 from iocast.errors import InputError, RunError
 from iocast.slurm import JobOptions, write_scripts
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 

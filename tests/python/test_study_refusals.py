@@ -12,7 +12,7 @@ from test_refusals import refused
 
 from iocast.errors import InputError
 from iocast.study import run_study
-from iocast.study.workers import Workers
+from iocast.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 

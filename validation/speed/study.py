@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ def screening(scratch: Path) -> dict[str, Any]:
     from iocast.study.desk import Ask, Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store
-    from iocast.study.workers import Workers
+    from iocast.workers import Workers
 
     file = scratch / "screening.yaml"
     file.write_text(yaml.safe_dump(STUDY, sort_keys=False))
@@ -89,29 +91,57 @@ def price(scratch: Path) -> dict[str, Any]:
     return {"what": f"an edited price, {told['search']['computed']} evaluations computed", "seconds": seconds, "target": 2}
 
 
+class ByHand:
+    """Plain processes that do the same work without Dask: what two or four of them gain is what this machine's cores are worth together."""
+
+    def __init__(self, count: int) -> None:
+        self._pool = ProcessPoolExecutor(count)
+
+    def __enter__(self) -> ByHand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def map(self, tasks: list[Any]) -> Iterator[tuple[int, Any]]:
+        from iocast.workers import compute
+
+        futures = {self._pool.submit(compute, task): number for number, task in enumerate(tasks)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
 def workers(scratch: Path) -> list[dict[str, Any]]:
-    """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers; efficiency counts no more workers than there are cores. One
-    is a Dask worker too, so that what is compared is the number."""
+    """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers, and by as many plain processes. Efficiency counts no more workers
+    than there are cores; that of the plain processes is the machine's own, and a worker's is counted by it too."""
     from iocast.study.desk import Ask, Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store
-    from iocast.study.workers import Workers
+    from iocast.workers import Workers
 
     file = scratch / "workers.yaml"
     file.write_text(yaml.safe_dump({**STUDY, "most_operations": 400_000}, sort_keys=False))
-    cores, told, alone, answers = len(os.sched_getaffinity(0)), [], 0.0, []
-    for count in (1, 2, 4):
-        with Store(scratch / f"workers-{count}.sqlite") as store, Workers(count, always_dask=True) as crew:
-            desk = Desk(read_study(file), store, crew, lambda *_: None)
+    cores, told, answers = len(os.sched_getaffinity(0)), [], []
+
+    def seconds_of(crew: Any, name: str) -> float:
+        with Store(scratch / f"{name}.sqlite") as store, crew as working:
+            desk = Desk(read_study(file), store, working, lambda *_: None)
             point = desk.points()[-1]
-            desk.gather([Ask("simulate", n, point, 99) for n in range(1, count + 1)], "")  # the workers are up
+            desk.gather([Ask("simulate", n, point, 99) for n in range(1, 9)], "")  # the workers are up
             began = time.monotonic()
             answers.append(desk.gather([Ask("simulate", n, point) for n in range(1, 41)], ""))
-            seconds = time.monotonic() - began
-        alone = alone or seconds
-        efficiency = alone / seconds / min(count, cores)
-        told.append({"what": f"{count} workers on {cores} cores, 40 simulations", "seconds": seconds, "efficiency": efficiency, "least_efficiency": 0.9})
-    assert answers[0] == answers[1] == answers[2], "another number of workers gave another answer"
+            return time.monotonic() - began
+
+    plain = {count: seconds_of(ByHand(count), f"plain-{count}") for count in (1, 2, 4)}
+    # One is a Dask worker too, so that what is compared is the number.
+    by_dask = {count: seconds_of(Workers(count, always_dask=True), f"workers-{count}") for count in (1, 2, 4)}
+    for count, seconds in by_dask.items():
+        used = min(count, cores)
+        machine = plain[1] / plain[count] / used
+        raw = by_dask[1] / seconds / used
+        what = f"{count} workers on {cores} cores, 40 simulations: {raw:.2f} of one worker's speed a core; plain processes {machine:.2f}"
+        told.append({"what": what, "seconds": seconds, "plain_seconds": plain[count], "raw_efficiency": raw, "efficiency": plain[count] / seconds, "least_efficiency": 0.9})
+    assert all(answer == answers[0] for answer in answers), "another number of workers gave another answer"
     return told
 
 

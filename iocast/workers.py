@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who computes: this process, a Dask cluster on this machine, one that runs already, or one inside Slurm.
+"""Who computes for studies, calibrations and forecasts: this process, a Dask cluster on this machine, one that runs already, or one inside Slurm.
 
 Tasks are pure functions of their requests, so it makes no difference who computes one, in which order, or how often: a lost
 worker costs the task that it had.
@@ -15,14 +15,16 @@ from typing import Any
 
 from iocast.errors import InputError, RunError
 from iocast.slurm import require_taken
-from iocast.study.evaluate import Result, evaluate
 
 Request = dict[str, Any]
+Result = dict[str, Any]
 START_PATIENCE = 300  # seconds until the first worker must be there; a queue may be long
 
 
 def compute(requests: list[Request]) -> list[Result]:
     """One task: requests that share a platform."""
+    from iocast.study.evaluate import evaluate  # which knows studies, whose process needs workers first
+
     return [evaluate(request) for request in requests]
 
 
@@ -105,7 +107,7 @@ class Workers:
     def _slurm_cluster(self) -> Any:
         from dask_jobqueue import SLURMCluster
 
-        root = Path(__file__).resolve().parents[2]
+        root = Path(__file__).resolve().parents[1]
         prologue = [f"export PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}}"]
         if "IOCAST_BUILD" in os.environ:
             prologue.append(f"export IOCAST_BUILD={Path(os.environ['IOCAST_BUILD']).resolve()}")
