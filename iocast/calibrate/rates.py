@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from iocast.calibrate import reading
 from iocast.errors import InputError
@@ -48,10 +49,7 @@ PARAMETERS = (
 DISCREPANCY = 0.15
 """Standard deviation of the logarithm of a rate that the network itself misses, at twice the fitted scale; it grows as `GROWTH` says."""
 GROWTH = {"step": 2.0, "power": 0.5}
-SAMPLES = 2**14
-ENOUGH = 400
-"""Effective number of samples; with fewer the sampling is refined."""
-ROUNDS, KERNELS = 8, 24
+SAMPLES, MOVES = 2**11, 6
 DRAWS = 24
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are told apart."""
@@ -80,7 +78,7 @@ def rates_of(logs: Array, placements: Sequence[Placement]) -> Array:
         others, neighbours = 1 - 1 / place.ranks, 1 - 1 / place.ranks_per_node
         low, high = np.zeros_like(server), np.full_like(server, customers)
         # The number at the server is what all else follows from, and grows with the customers even where the rate falls.
-        for _ in range(50):
+        for _ in range(40):
             there = (low + high) / 2
             rate = _rate(there, server, crowding, others)
             free = 1 - rate * node / place.nodes * neighbours
@@ -98,7 +96,7 @@ def _rate(there: Array, server: Array, crowding: Array, others: float) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Samples of the parameters' logarithms, (n, 4), and their weights, which sum to 1."""
+    """Samples of the parameters' logarithms, (n, 4), and their weights, which sum to 1; the last ones of a search weigh alike."""
 
     logs: Array
     weights: Array
@@ -117,46 +115,60 @@ class Posterior:
 def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Posterior:
     """What the rates leave of the belief in PARAMETERS. log_rates and their standard deviations: one a placement.
 
-    Importance sampling, first from the prior, then, while too few samples carry the weight, from Student distributions about what the round
-    before found (population Monte Carlo: Cappé et al. 2004). A measurement errs with Student's t of 4 degrees, for one that was disturbed
-    must not overrule the others."""
-    from scipy.stats import multivariate_normal, multivariate_t, qmc
+    Sequential Monte Carlo (Del Moral, Doucet & Jasra 2006): samples of the belief to which the measurements are made to matter little by
+    little; each time, those that explain them are multiplied, and then moved by differences of others (differential evolution: ter Braak
+    2006), which follow whatever shape the rates leave: a faster server and less crowding, say. A measurement errs with Student's t of 4
+    degrees, for one that was disturbed must not overrule the others."""
+    from scipy.stats import qmc
 
     largest = max(range(len(placements)), key=lambda i: placements[i].ranks / (1 + placements[i].waiting_factor))
     place, log_rate = placements[largest], float(log_rates[largest])
     busy = place.ranks / (1 + place.waiting_factor)
     scale = {"alone": math.log(busy) - log_rate, "node": math.log(place.nodes) - log_rate, "server": -log_rate}
     mean = np.array([p.mean + scale.get(p.name, 0.0) for p in PARAMETERS])
-    prior = multivariate_normal(mean, np.diag([p.sd**2 for p in PARAMETERS]))
-    logs = mean + np.array([p.sd for p in PARAMETERS]) * _normal(qmc.Sobol(len(PARAMETERS), seed=seed).random(SAMPLES))
-    log_proposed = prior.logpdf(logs)
-    generator = np.random.default_rng(seed)
-    for _ in range(ROUNDS):
+    sd = np.array([p.sd for p in PARAMETERS])
+
+    def prior(logs: Array) -> Array:
+        return np.asarray(-0.5 * (((logs - mean) / sd) ** 2).sum(axis=1))
+
+    def likelihood(logs: Array) -> Array:
         residuals = (np.log(rates_of(logs, placements)) - log_rates) / sigmas
-        log_weights = prior.logpdf(logs) - log_proposed - 2.5 * np.log1p(residuals**2 / 4).sum(axis=1)
-        weights = _normalised(log_weights)
-        if 1 / np.sum(weights**2) >= ENOUGH:
-            break
-        # A flatter version of the weights still has enough samples to tell where they lie and how widely.
-        power = 1.0
-        while 1 / np.sum((flat := _normalised(power * log_weights)) ** 2) < ENOUGH / 4:
-            power *= 0.7
-        centre = flat @ logs
-        spread = (flat * (logs - centre).T) @ (logs - centre) + 1e-6 * np.eye(len(PARAMETERS))
-        # About many of them, for what rates leave open is curved: a faster server and less crowding, say.
-        about = logs[generator.choice(len(logs), KERNELS, p=flat)]
-        own = (SAMPLES * 9 // 10) // KERNELS
-        kernels = [multivariate_t(place, spread / 2, df=5, seed=generator) for place in about]
-        logs = np.concatenate([*(kernel.rvs(own) for kernel in kernels), prior.rvs(SAMPLES - own * KERNELS, random_state=generator)])
-        densities = [math.log(0.9 / KERNELS) + kernel.logpdf(logs) for kernel in kernels]
-        log_proposed = np.logaddexp.reduce([*densities, math.log(0.1) + prior.logpdf(logs)])
-    return Posterior(logs, weights)
+        return np.asarray(-2.5 * np.log1p(residuals**2 / 4).sum(axis=1))
+
+    generator = np.random.default_rng(seed)
+    logs = mean + sd * ndtri(np.clip(qmc.Sobol(len(PARAMETERS), seed=seed).random(SAMPLES), 1e-9, 1 - 1e-9))
+    before, explained = prior(logs), likelihood(logs)
+    power = 0.0
+    while power < 1:
+        step = _next_step(explained, 1 - power)
+        power = min(1.0, power + step)
+        weights = _normalised(step * explained)
+        kept = np.searchsorted(np.cumsum(weights), (np.arange(SAMPLES) + generator.random()) / SAMPLES).clip(0, SAMPLES - 1)
+        logs, before, explained = logs[kept], before[kept], explained[kept]
+        for move in range(MOVES):
+            stride = 2.38 / math.sqrt(2 * len(PARAMETERS)) * (1.0, 0.4, 0.15)[move % 3]
+            difference = logs[generator.permutation(SAMPLES)] - logs[generator.permutation(SAMPLES)]
+            moved = logs + stride * difference + 1e-3 * sd * generator.standard_normal(logs.shape)
+            new_before, new_explained = prior(moved), likelihood(moved)
+            gain = new_before - before + power * (new_explained - explained)
+            taken = np.log(generator.random(SAMPLES)) < gain
+            logs[taken], before[taken], explained[taken] = moved[taken], new_before[taken], new_explained[taken]
+    return Posterior(logs, np.full(SAMPLES, 1 / SAMPLES))
 
 
-def _normal(uniform: Array) -> Array:
-    from scipy.special import ndtri
+def _next_step(explained: Array, most: float) -> float:
+    """By how much more the measurements may matter until half of the samples carry the weight."""
 
-    return np.asarray(ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)))
+    def too_far(step: float) -> bool:
+        return bool(1 / np.sum(_normalised(step * explained) ** 2) < SAMPLES / 2)
+
+    if not too_far(most):
+        return most
+    low, high = 0.0, most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if too_far(middle) else (middle, high)
+    return max(low, 1e-6)
 
 
 def _normalised(logs: Array) -> Array:

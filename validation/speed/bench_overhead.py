@@ -12,6 +12,7 @@ itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, 
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -98,11 +99,16 @@ def compare(programs: Path, root: str, workload: str, pairs: int) -> dict:
 
     def ratios(of) -> dict:
         without, with_timing = [of(phases) for phases in bare], [of(phases) for phases in bench]
+        neighbours = sorted(a / b for a, b in zip(with_timing, without))
+        # How many of n ratios lie below their true median is binomial; below 6 pairs there is no such interval.
+        beyond = next((k for k in range(len(neighbours) // 2, -1, -1) if 2 * sum(math.comb(pairs, i) for i in range(k + 1)) / 2**pairs <= 0.05), None)
+        interval = [None, None] if beyond is None else [neighbours[beyond], neighbours[-1 - beyond]]
         return {
             "bare": min(without),
             "bench": min(with_timing),
             "minima": min(with_timing) / min(without),
-            "pairs": statistics.median(a / b for a, b in zip(with_timing, without)),
+            "pairs": statistics.median(neighbours),
+            "interval": interval,
         }
 
     result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
@@ -125,7 +131,7 @@ def main() -> None:
     try:
         if not given.json:
             print(f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase")
-            print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'minima':>10}{'pairs':>8}")
+            print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
         for workload in given.workloads or WORKLOADS:
             result = results[workload] = compare(programs, root, workload, given.pairs)
             whole, slowest = result["whole"], result["slowest_phase"]
@@ -133,6 +139,7 @@ def main() -> None:
                 more = f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
                 print(
                     f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
+                    f"{'' if whole['interval'][0] is None else '{:.3f} .. {:.3f}'.format(*whole['interval']):>16}"
                     f"{slowest['minima']:>10.3f}{slowest['pairs']:>8.3f}{more}",
                     flush=True,
                 )

@@ -109,6 +109,7 @@ public:
     if (placement.ranks > recorded && placement.ranks % recorded != 0)
       throw InputError(fmt::format("The trace '{}' has {} ranks; it can be replayed by at most as many, or by a multiple of them, not by {}.", file_, recorded,
                                    placement.ranks));
+    known_.resize(recorded);
     for (const uint32_t group : trace_.index().group)
       groups_ = std::max(groups_, group + 1);
     look_through();
@@ -122,30 +123,33 @@ public:
   {
     auto& rank = ranks_[cursor.rank];
     if (cursor.phase == 0 && cursor.step == 0)
-      rank = load(cursor.rank);
-    if (!rank)
+      rank.stream = stream_of(cursor.rank);
+    if (!rank.stream)
       return false;
     while (cursor.phase < phases_.size()) {
-      const std::string& bytes = rank->phases[cursor.phase].bytes;
+      std::string& bytes = (*rank.stream)[cursor.phase].bytes;
       if (cursor.step == 0) {
         op          = {OpKind::phase, 0, cursor.phase};
         cursor.step = 1;
         cursor.i    = 0;
-        rank->codec = {};
+        rank.codec  = {};
         return true;
       }
       if (cursor.i < bytes.size()) {
         const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
         TracedOp traced;
-        cursor.i = static_cast<uint64_t>(rank->codec.decode(data + cursor.i, traced) - data);
+        cursor.i = static_cast<uint64_t>(rank.codec.decode(data + cursor.i, traced) - data);
         op       = traced.op;
+        if (op.kind != OpKind::think)
+          op.dataset = op.dataset * copies_ + copy_of(cursor.rank);
         return true;
       }
-      std::string().swap(rank->phases[cursor.phase].bytes);
+      if (copies_ == 1) // nobody else has this stream
+        std::string().swap(bytes);
       ++cursor.phase;
       cursor.step = 0;
     }
-    rank.reset();
+    rank.stream.reset();
     return false;
   }
 
@@ -197,9 +201,11 @@ private:
     OpCodec codec;
     std::string bytes;
   };
-  /// What a rank has to do, by phase, and how far it is in reading that.
+  /// What a rank has to do, by phase; datasets are those of the trace.
+  using Stream = std::vector<Segment>;
+  /// A stream, which all copies of a recorded rank have together, and how far this one is in reading it.
   struct Rank {
-    std::vector<Segment> phases;
+    std::shared_ptr<Stream> stream;
     OpCodec codec;
   };
 
@@ -242,21 +248,28 @@ private:
     throw InputError(fmt::format("The trace '{}' can't be used: rank {} doesn't go through its {} phases in order.", file_, rank, phases_.size()));
   }
 
-  std::unique_ptr<Rank> load(uint32_t number) const
+  std::shared_ptr<Stream> stream_of(uint32_t number) const
   {
-    auto rank = std::make_unique<Rank>();
-    rank->phases.resize(phases_.size());
+    if (copies_ == 1)
+      return load(number);
+    auto& known = known_[number % recorded_ranks()];
+    if (!known)
+      known = load(number);
+    return known;
+  }
+
+  std::shared_ptr<Stream> load(uint32_t number) const
+  {
+    auto stream = std::make_shared<Stream>(phases_.size());
     for_recorded(number, [&](uint32_t recorded) {
       Expander expander(timing_, scale_);
       Segment* phase = nullptr;
       trace_.visit(trace_.index().first_row[recorded], trace_.index().first_row[recorded + 1], [&](const Row& row) {
-        expander.expand(row, [&](Op op) {
+        expander.expand(row, [&](const Op& op) {
           if (op.kind == OpKind::phase) {
-            phase = &rank->phases[op.object]; // look_through() has seen that there is one
+            phase = &(*stream)[op.object]; // look_through() has seen that there is one
             return;
           }
-          if (op.kind != OpKind::think)
-            op.dataset = op.dataset * copies_ + copy_of(number);
           const size_t used = phase->bytes.size();
           phase->bytes.resize(used + OpCodec::most_bytes);
           auto* begin = reinterpret_cast<unsigned char*>(phase->bytes.data());
@@ -264,7 +277,7 @@ private:
         });
       });
     });
-    return rank;
+    return stream;
   }
 
   /// Counts what there is to do, and refuses what can't be done.
@@ -329,7 +342,8 @@ private:
   uint32_t groups_ = 0;
   uint64_t copies_ = 1;
   Footprint footprint_;
-  mutable std::vector<std::unique_ptr<Rank>> ranks_; ///< of those whose streams are under way
+  mutable std::vector<Rank> ranks_;                    ///< those under way have a stream
+  mutable std::vector<std::shared_ptr<Stream>> known_; ///< of recorded ranks, for all their copies
 };
 
 const bool registered = register_pattern(
