@@ -41,7 +41,7 @@ def small_campaign(seconds: float, fit: list[int], check: int, repeats: int) -> 
 def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ./quickstart DIR leaves behind."""
     campaign = tmp_path_factory.mktemp("campaign") / "short.yaml"
-    campaign.write_text(small_campaign(0.2, fit=[1, 2, 4, 8], check=32, repeats=2))
+    campaign.write_text(small_campaign(0.2, fit=[1, 2, 4], check=32, repeats=2))
     first = [line.split("#")[0].strip() for line in blocks()[0].splitlines()]
     assert first == ["./quickstart", "./check", "docs/build"], "the second is what runs this test, the third has one of its own (test_site.py)"
     assert len(blocks()) == 2, "test_the_commands runs the second"
