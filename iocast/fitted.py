@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.platform import Document, chain, find_platform, merge, reference, set_path
 
 
 @dataclass
@@ -28,9 +28,9 @@ class Fitted:
         found = chain(file)
         depth = next((i for i, (_, document) in enumerate(found) if "fitted" in document), None)
         if depth is None:
-            return cls(file, {}, [{"schema_version": 1, "extends": _reference(name_or_file, file)}], edits or [])
+            return cls(file, {}, [{"schema_version": 1, "extends": reference(name_or_file)}], edits or [])
         base = dict(found[depth][1])
-        base["extends"] = _reference(str(base["extends"]), find_platform(str(base["extends"]), found[depth][0].parent))
+        base["extends"] = reference(str(base["extends"]), found[depth][0].parent)
         fitted = base.pop("fitted")
         overlays = [document for _, document in reversed(found[:depth])]
         return cls(file, fitted, [base, *overlays], edits or [])
@@ -78,10 +78,6 @@ class Fitted:
         for path, value in self.edits:
             set_path(document, path, value)
         return document
-
-
-def _reference(name: str, file: Path) -> str:
-    return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
 
 
 FEWEST_DEGREES = 2

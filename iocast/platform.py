@@ -28,6 +28,11 @@ def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
     return path
 
 
+def reference(name_or_file: str, beside: Path | None = None) -> str:
+    """What another file may say it extends: a platform by name, or a file by its whole path."""
+    return str(find_platform(name_or_file, beside).resolve()) if name_or_file.endswith((".yaml", ".yml")) else name_or_file
+
+
 def merge(base: Any, over: Any) -> Any:
     """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below it, as
     lists and single values do; null takes away."""

@@ -18,7 +18,7 @@ from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, who
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.files import sha256
-from iocast.platform import Document, find_platform, merge, set_path
+from iocast.platform import Document, merge, reference, set_path
 from iocast.run_directory import QUANTITIES, Point, pooled_quantity
 from iocast.workers import Workers
 
@@ -105,7 +105,7 @@ class _Search:
 
     def build(self, options: list[Option], values: dict[str, float]) -> Document:
         """The platform document of a candidate."""
-        document: Document = {"schema_version": 1, "extends": self._extends(), "demands": copy.deepcopy(self.laws)}
+        document: Document = {"schema_version": 1, "extends": reference(self.recipe.family), "demands": copy.deepcopy(self.laws)}
         environment = self.points[0].first.json.get("environment") or {}
         for path, fact in self.recipe.measured.items():
             if fact in environment:
@@ -122,10 +122,6 @@ class _Search:
         for parameter in self._active(options):
             parameter.write(document, values[parameter.name])
         return document
-
-    def _extends(self) -> str:
-        family = self.recipe.family
-        return family if not family.endswith((".yaml", ".yml")) else str(find_platform(family).resolve())
 
     def _active(self, options: list[Option]) -> list[Parameter]:
         own = [p for option in options for p in option.parameters]

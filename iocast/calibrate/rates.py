@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from iocast.calibrate import reading
 from iocast.errors import InputError
 from iocast.files import sha256
-from iocast.platform import Document, set_path
+from iocast.platform import Document, reference, set_path
 from iocast.run_directory import Point
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ Report = Callable[[str, int, int], None]
 @dataclass(frozen=True)
 class Parameter:
     """A number of the network: where it lies in the platform, its unit, and what is believed of its logarithm before any measurement, relative
-    to the largest one: mean and standard deviation. Chosen by hand, once for all systems: scores hardly change with them."""
+    to the largest one: mean and standard deviation. Chosen by hand, once for all systems."""
 
     name: str
     path: str
@@ -70,7 +70,7 @@ def rates_of(logs: Array, placements: Sequence[Placement]) -> Array:
     """Operations a second of the network with each row of parameters (logarithms, in the order of PARAMETERS) at each placement.
 
     Approximate mean value analysis (Bard 1979, Schweitzer 1979) of two queues and a delay, N/(1+T) customers; the server's service grows by
-    1 + crowding ln(1 + waiting) as a platform's does. Within 5 % of the analytic solver."""
+    1 + crowding ln(1 + waiting) as a platform's does. Within 8 % of the analytic solver."""
     alone, node, server, crowding = np.exp(logs).T
     result = np.empty((len(logs), len(placements)))
     for column, place in enumerate(placements):
@@ -94,26 +94,14 @@ def _rate(there: Array, server: Array, crowding: Array, others: float) -> Array:
     return there / (server * (1 + crowding * np.log1p(others * there)) * (1 + others * there))
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """Samples of the parameters' logarithms, (n, 4), and their weights, which sum to 1; the last ones of a search weigh alike."""
-
-    logs: Array
-    weights: Array
-
-    def draws(self, by: Array, count: int) -> Array:
-        """Indices of `count` samples of equal weight, spread evenly over the quantity `by` of each sample."""
-        order = np.argsort(by)
-        total = np.cumsum(self.weights[order])
-        return order[np.minimum(np.searchsorted(total, (np.arange(count) + 0.5) / count), len(order) - 1)]
-
-    def quantile(self, values: Array, probability: float) -> float:
-        order = np.argsort(values)
-        return float(values[order][min(int(np.searchsorted(np.cumsum(self.weights[order]), probability)), len(order) - 1)])
+def spread(logs: Array, by: Array, count: int) -> Array:
+    """Indices of `count` of the samples, spread evenly over the quantity `by` of each."""
+    return np.argsort(by)[((np.arange(count) + 0.5) / count * len(logs)).astype(int)]
 
 
-def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Posterior:
-    """What the rates leave of the belief in PARAMETERS. log_rates and their standard deviations: one a placement.
+def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Array:
+    """What the rates leave of the belief in PARAMETERS, as samples of their logarithms (SAMPLES, 4). log_rates and their standard deviations:
+    one a placement.
 
     Sequential Monte Carlo (Del Moral, Doucet & Jasra 2006): samples of the belief to which the measurements are made to matter little by
     little; each time, those that explain them are multiplied, and then moved by differences of others (differential evolution: ter Braak
@@ -153,7 +141,7 @@ def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Ar
             gain = new_before - before + power * (new_explained - explained)
             taken = np.log(generator.random(SAMPLES)) < gain
             logs[taken], before[taken], explained[taken] = moved[taken], new_before[taken], new_explained[taken]
-    return Posterior(logs, np.full(SAMPLES, 1 / SAMPLES))
+    return logs
 
 
 def _next_step(explained: Array, most: float) -> float:
@@ -191,14 +179,14 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     posterior = find_posterior(places, observed, sigmas, seed)
     largest = max(places, key=lambda p: p.ranks)
     far = [Placement(factor * largest.nodes, largest.ranks_per_node, largest.waiting_factor) for factor in FAR]
-    said = np.log(rates_of(posterior.logs, far))
-    chosen = posterior.draws(said[:, -1], DRAWS)
-    best = chosen[_middle(said[chosen], posterior.logs[chosen])]
-    document: Document = {"schema_version": 1, "extends": platform} | _numbers(posterior.logs[best])
+    said = np.log(rates_of(posterior, far))
+    chosen = spread(posterior, said[:, -1], DRAWS)
+    best = chosen[_middle(said[chosen], posterior[chosen])]
+    document: Document = {"schema_version": 1, "extends": reference(platform)} | _numbers(posterior[best])
     ranks = sorted({p.ranks for p in places})
     document["description"] = f"{platform}, fitted to rates at {', '.join(map(str, ranks))} ranks"
     document["source"] = "calibrated by iocast; see the section 'fitted'"
-    fit = np.log(rates_of(posterior.logs[chosen], places))
+    fit = np.log(rates_of(posterior[chosen], places))
     runs = [run for point in points for run in point.runs]
     document["fitted"] = {
         "method": "rates",
@@ -216,9 +204,9 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "parameters": {
             p.path: {
                 "name": p.name,
-                "value": math.exp(posterior.logs[best, i]),
-                "low": math.exp(posterior.quantile(posterior.logs[:, i], 0.05)),
-                "high": math.exp(posterior.quantile(posterior.logs[:, i], 0.95)),
+                "value": math.exp(posterior[best, i]),
+                "low": math.exp(np.quantile(posterior[:, i], 0.05)),
+                "high": math.exp(np.quantile(posterior[:, i], 0.95)),
                 "unit": p.unit,
             }
             for i, p in enumerate(PARAMETERS)
@@ -232,7 +220,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "discrepancy_growth": GROWTH,
         "simulations": 0,
         "notes": _notes(points, places, said[chosen]),
-        "draws": [_numbers(posterior.logs[i]) for i in chosen],
+        "draws": [_numbers(posterior[i]) for i in chosen],
     }
     return document
 
@@ -269,8 +257,8 @@ def _hold_out(points: list[Point], places: list[Placement], observed: Array, sig
         return {}
     asked = [i for i, p in enumerate(places) if p.ranks == largest]
     posterior = find_posterior([places[i] for i in kept], observed[kept], sigmas[kept], seed)
-    said = np.log(rates_of(posterior.logs, [places[i] for i in asked]))
-    rows = [_row(points[i], posterior.quantile(said[:, column], 0.5)) for column, i in enumerate(asked)]
+    said = np.median(np.log(rates_of(posterior, [places[i] for i in asked])), axis=0)
+    rows = [_row(points[i], float(said[column])) for column, i in enumerate(asked)]
     return {"ranks": largest, "fitted_up_to": max(places[i].ranks for i in kept), "rows": rows}
 
 

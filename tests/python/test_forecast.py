@@ -72,7 +72,7 @@ def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, i
     assert here.stdout == crew.stdout
     jobs = [(fitted, "md-workbench", {"objects": "20", "iterations": "20"}, 1, ranks, 7) for ranks in (1, 2, 3, 4, 5)]
     with Simulations() as alone, Workers(2) as workers, Simulations(workers) as together:
-        assert alone.run(jobs) == together.run(jobs)
+        assert [run["phases"] for run in alone.run(jobs)] == [run["phases"] for run in together.run(jobs)]
     done = iocast("calibrate", measured / "n1-r1", "--out", tmp_path / "f.yaml", "--slurm", "--scheduler", "tcp://h:1")
     assert done.returncode == 2 and "--scheduler or --slurm" in done.stderr
 
