@@ -1,31 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who computes for studies, calibrations and forecasts: this process, a Dask cluster on this machine, one that runs already, or one inside Slurm.
 
-Tasks are pure functions of their requests, so it makes no difference who computes one, in which order, or how often: a lost
-worker costs the task that it had.
+What computes a task is a pure function of it, so it makes no difference who does, in which order, or how often: a lost worker costs the
+task that it had.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from iocast.errors import InputError, RunError
 from iocast.slurm import require_taken
 
-Request = dict[str, Any]
-Result = dict[str, Any]
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 START_PATIENCE = 300  # seconds until the first worker must be there; a queue may be long
-
-
-def compute(requests: list[Request]) -> list[Result]:
-    """One task: requests that share a platform."""
-    from iocast.study.evaluate import evaluate  # which knows studies, whose process needs workers first
-
-    return [evaluate(request) for request in requests]
 
 
 class Workers:
@@ -52,8 +45,8 @@ class Workers:
             if one is not None:
                 one.close()
 
-    def map(self, tasks: list[list[Request]]) -> Iterator[tuple[int, list[Result]]]:
-        """Results with the number of their task, as they come.
+    def map(self, compute: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[int, Result]]:
+        """compute(task) of each with the task's number, as they come. Other processes must be able to import `compute`.
 
         @raises InputError, RunError of the first task that fails; the others are dropped"""
         if not tasks:
@@ -62,9 +55,9 @@ class Workers:
             for number, task in enumerate(tasks):
                 yield number, compute(task)
             return
-        yield from self._on_dask(tasks)
+        yield from self._on_dask(compute, tasks)
 
-    def _on_dask(self, tasks: list[list[Request]]) -> Iterator[tuple[int, list[Result]]]:
+    def _on_dask(self, compute: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[int, Result]]:
         client = self._start()
         from distributed import KilledWorker, as_completed
 

@@ -19,7 +19,6 @@ from scipy.optimize import least_squares
 from iocast import binaries
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.trace import Trace
-from iocast.files import read_yaml
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers
@@ -103,6 +102,15 @@ def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
     return np.array(result)
 
 
+def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
+    """As binaries.simulate, on a worker that has no file of the platform, but its text."""
+    text, *rest = task
+    with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
+        platform = Path(scratch) / "platform.yaml"
+        platform.write_text(text)
+        return binaries.simulate(platform, *rest)
+
+
 class Simulations:
     """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager."""
 
@@ -131,9 +139,7 @@ class Simulations:
         self.count += len(jobs)
         if self._workers is None:
             return list(self._pool.map(lambda job: binaries.simulate(*job), jobs))
-        names = ("workload", "settings", "nodes", "ranks_per_node", "seed")
-        tasks = [[{"what": "run", "platform": read_yaml(job[0]), **dict(zip(names, job[1:], strict=True))}] for job in jobs]
-        found = {number: results[0] for number, results in self._workers.map(tasks)}
+        found = dict(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in jobs]))
         return [found[number] for number in range(len(jobs))]
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:

@@ -15,8 +15,6 @@ from iocast import binaries
 from iocast.errors import RunError
 from iocast.files import sha256
 
-Entry = dict[str, Any]
-
 
 class Trace:
     """A file of one JSON object a line: `key`, `structure`, `parameters`, `cost` and the `summaries` that were simulated. Who searches again
@@ -27,6 +25,7 @@ class Trace:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._known: dict[str, list[np.ndarray]] = {}
+        self._simulator = sha256(Path(binaries.find("iocast-sim")))
         if file is None or not file.is_file():
             return
         text = file.read_text()
@@ -41,7 +40,7 @@ class Trace:
 
     def key(self, asked: Any) -> str:
         """Of everything that a simulation depends on."""
-        return hashlib.sha256(json.dumps([_simulator(), asked], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self._simulator, asked], sort_keys=True).encode()).hexdigest()
 
     def get(self, key: str) -> list[np.ndarray] | None:
         return self._known.get(key)
@@ -60,7 +59,3 @@ class Trace:
                 out.write(text)
         except OSError as error:
             raise RunError(f"The trace of the search '{self._file}' can't be written: {error.strerror}.") from error
-
-
-def _simulator() -> str:
-    return sha256(Path(binaries.find("iocast-sim")))

@@ -15,7 +15,7 @@ from iocast.platform import find_platform
 from iocast.strict_yaml import allowed_sentence
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Edit, get_path, known_paths, nearest, number, plus
-from iocast.study.evaluate import Result, key_of
+from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
@@ -237,7 +237,7 @@ class Desk:
         done, total = 0, len(missing)
         self.report(label, done, total)
         try:
-            for number_, results in self.workers.map(documents):
+            for number_, results in self.workers.map(evaluate_all, documents):
                 for ask, one in zip(ordered[number_], results, strict=True):
                     self.store.put(keys[ask], one)
                     result[ask] = one
@@ -296,8 +296,6 @@ class Desk:
 
     def _one(self, request: dict[str, Any]) -> Result:
         """A short evaluation that is not worth a worker."""
-        from iocast.study.evaluate import evaluate
-
         key = key_of(request)
         found = self.store.get([key])
         if key not in found:

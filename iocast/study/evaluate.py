@@ -64,7 +64,12 @@ def evaluate(request: dict[str, Any]) -> Result:
     with tempfile.TemporaryDirectory(prefix="iocast-study-") as scratch:
         file = Path(scratch) / "platform.yaml"  # JSON is YAML
         file.write_text(json.dumps(request["platform"]))
-        return {"resolve": _resolve, "profile": _profile, "run": _run, "simulate": _simulate, "analytic": _analytic}[request["what"]](request, file)
+        return {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}[request["what"]](request, file)
+
+
+def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
+    """A worker's task: requests that share a platform."""
+    return [evaluate(request) for request in requests]
 
 
 def _resolve(request: dict[str, Any], file: Path) -> Result:
@@ -77,14 +82,10 @@ def _profile(request: dict[str, Any], file: Path) -> Result:
     return profile(file, request["workload"], request["settings"])
 
 
-def _run(request: dict[str, Any], file: Path) -> Result:
-    """All that the simulator prints."""
-    run: Result = binaries.simulate(file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"])
-    return run
-
-
 def _simulate(request: dict[str, Any], file: Path) -> Result:
-    run = _run(request, file)
+    run = binaries.simulate(
+        file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"]
+    )
     repeats = [p for p in run["phases"] if p["name"] == request["phase"]]
     phase = repeats[-1]
     seconds = phase["seconds"]

@@ -103,9 +103,7 @@ class ByHand:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def map(self, tasks: list[Any]) -> Iterator[tuple[int, Any]]:
-        from iocast.workers import compute
-
+    def map(self, compute: Any, tasks: list[Any]) -> Iterator[tuple[int, Any]]:
         futures = {self._pool.submit(compute, task): number for number, task in enumerate(tasks)}
         for future in as_completed(futures):
             yield futures[future], future.result()
