@@ -82,7 +82,7 @@ def predict(
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     answer["quantities"] = _intervals(platform.fitted, samples, ranks, level)
-    closed = as_measured or not arrivals.is_open(full)  # the baselines know nothing else
+    closed = not arrivals.is_open(full)  # the baselines know nothing else
     answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
     answer |= shown
     answer["alternatives"] = [

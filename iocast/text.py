@@ -43,7 +43,7 @@ def calibration_text(fitted: dict[str, Any]) -> str:
         ]
         lines += ["", f"Held out: {holdout['ranks']} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
-    return "\n".join([*lines, *fitted["notes"]])
+    return "\n".join([*lines, *fitted["notes"]]).lstrip()
 
 
 def forecast_text(forecast: dict[str, Any]) -> str:

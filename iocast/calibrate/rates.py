@@ -51,6 +51,7 @@ DISCREPANCY = 0.15
 GROWTH = {"step": 2.0, "power": 0.5}
 SAMPLES, MOVES = 2**11, 6
 DRAWS = 24
+NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases")
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are told apart."""
 
@@ -167,8 +168,8 @@ def _normalised(logs: Array) -> Array:
 def calibrate_rates(points: list[Point], platform: str, seed: int, report: Report) -> Document:
     """The document of a platform file that extends `platform`, a network like platforms/queue.yaml, with a `fitted` section.
 
-    @raises InputError when a run failed or says no rate"""
-    reading.check_rates(points)
+    @raises InputError when there is no run, or for one that can't be fitted to"""
+    reading.check_runs(points)
     noise = reading.noise(points)
     places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
     observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
@@ -264,9 +265,13 @@ def _hold_out(points: list[Point], places: list[Placement], observed: Array, sig
 
 def _notes(points: list[Point], places: list[Placement], said: Array) -> list[str]:
     """What the numbers leave open, in words. said: log rates of the draws at FAR."""
-    notes = ["Only rates were fitted: forecasts say no latencies, and their intervals rest on how other systems grow."]
+    notes = ["Only rates were fitted: forecasts say no latencies, and their intervals rest on a belief about how storage grows."]
     if len({p.ranks for p in places}) == 1:
         notes.append(f"All {len(points)} measurements have {places[0].ranks} ranks: how the rate grows from there is not measured at all. Measure half and a quarter of the ranks as well.")
+    settings = [{name: value for name, value in point.first.parameters.items() if name not in NOT_OF_THE_WORKLOAD} for point in points]
+    differing = sorted(name for name in {name for one in settings for name in one} if len({str(one.get(name)) for one in settings}) > 1)
+    if differing:
+        notes.append(f"The measurements differ in {', '.join(differing)}, of which the network knows nothing: it takes them for one workload. If they are not, calibrate each by itself.")
     growth = said[:, 2] - said[:, 0]
     falling = float(np.mean(growth < math.log(0.9)))
     if falling > 0.1:

@@ -30,9 +30,7 @@ LAW_PROBABILITIES = (
 
 def check_enough(points: list[Point]) -> None:
     """@raises InputError that says which measurements are missing"""
-    for point in points:
-        for run in point.runs:
-            refuse_in_calibration(str(run.path), run.parameters)
+    check_runs(points)
     counts = sorted({point.ranks for point in points if point.waiting_factor == 0})
     if 1 not in counts:
         raise InputError(
@@ -44,13 +42,15 @@ def check_enough(points: list[Point]) -> None:
             f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting factor. "
             f"Measure at least three numbers of ranks, e.g. N = {', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
         )
-    check_rates(points)
 
 
-def check_rates(points: list[Point]) -> None:
-    """@raises InputError for a run that failed or did nothing"""
+def check_runs(points: list[Point]) -> None:
+    """@raises InputError when there is none to fit to, or for one of an open loop, that failed or that did nothing"""
+    if not points:
+        raise InputError("All points of these campaigns are kept for checks; name measurements with the role 'fit'.")
     for point in points:
         for run in point.runs:
+            refuse_in_calibration(str(run.path), run.parameters)
             if run.errors:
                 raise InputError(
                     f"The run '{run.path}' has {run.errors} failed operations; a model of a failing system would mislead. Measure it again."

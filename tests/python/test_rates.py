@@ -98,6 +98,13 @@ def fitted(iocast: Call, tmp_path: Path, table: str = MEASURED, phase: str = "cr
     return tmp_path / "fitted.yaml"
 
 
+def test_what_the_network_does_not_know_is_named(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("nodes,ppn,rate,D\n10,1,540,10\n10,1,1530,1\n10,10,5280,1\n")
+    assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
+    done = iocast("calibrate", *sorted((tmp_path / "runs").iterdir()), "--platform", "queue", "--out", tmp_path / "fitted.yaml")
+    assert done.returncode == 0 and "The measurements differ in D," in done.stdout
+
+
 def forecast(iocast: Call, platform: Path, *arguments: object) -> dict[str, Any]:
     done = iocast("predict", platform, *arguments, "--json")
     assert done.returncode == 0, done.stderr
@@ -151,6 +158,16 @@ def test_another_seed_says_the_same() -> None:
 def test_what_rates_do_not_tell_is_refused(iocast: Call, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
     done = iocast("predict", fitted(iocast, tmp_path), *arguments)
     assert done.returncode == 2 and says in done.stderr
+
+
+def test_an_open_loop_is_not_taken_for_a_closed_one(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("nodes,ppn,rate\n10,16,5000\n")
+    assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "run").returncode == 0
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    run["workload"]["parameters"]["rate"] = 50.0
+    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
+    done = iocast("calibrate", tmp_path / "run", "--platform", "queue", "--out", tmp_path / "f.yaml")
+    assert done.returncode == 2 and "open loop" in done.stderr and not (tmp_path / "f.yaml").exists()
 
 
 def test_only_a_network_with_a_place_for_them_is_fitted_to_rates(iocast: Call, tmp_path: Path) -> None:
