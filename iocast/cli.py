@@ -77,6 +77,10 @@ class Steps:
         else:
             self._progress.update(self._task, description=what, total=total, completed=done)
 
+    def tell(self, sentence: str) -> None:
+        """A line that stays, above the progress."""
+        stderr.print(sentence, markup=False, soft_wrap=True)
+
     def _plain(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
         if what != self._began[0] or done <= self._began[2]:
@@ -406,7 +410,7 @@ def study(
     from iocast.workers import Workers
 
     with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers") as crew:
-        answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed)
+        answer = run_study(file, out, crew, steps, steps.tell, ["iocast", *sys.argv[1:]], seed)
     print(json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it.")
     if answer["decision"] is None:
         raise typer.Exit(FELL_SHORT)

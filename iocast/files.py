@@ -46,8 +46,9 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise RunError(f"The file '{path}' can't be written: {error.strerror}.") from error
 
 
-def write_json(path: Path, content: Any) -> None:
-    write_text(path, json.dumps(content, indent=1) + "\n")
+def write_json(path: Path, content: Any, indent: int | None = 1) -> None:
+    """`indent=None` for what nobody reads: it is written ten times as fast."""
+    write_text(path, json.dumps(content, indent=indent) + "\n")
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:

@@ -19,9 +19,10 @@ ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqli
 
 
 def run_study(
-    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], command: list[str], seed: int = 0
+    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], tell: Callable[[str], None], command: list[str], seed: int = 0
 ) -> dict[str, Any]:
     """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run is used again.
+    `report` hears the progress, `tell` what earlier runs' results say before more is computed.
 
     @raises InputError for what the study file says, or a directory that holds something else"""
     from iocast.study.answer import answer, samples
@@ -32,12 +33,13 @@ def run_study(
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MEMORY).is_file())):
         raise InputError(f"'{out}' exists and is no directory of a study; name another one, nothing is overwritten.")
     with Store(out / MEMORY) as store:
-        search = Search(Desk(study, store, workers, report, seed))
+        desk = Desk(study, store, workers, report, seed)
+        search = Search(desk, tell)
         search.run()
         told = answer(search, command)
-        told["search"] |= {"computed": store.computed, "found": store.found}
+        told["search"] |= {"computed": store.computed, "found": desk.found}
         write_json(out / ANSWER, told)
-        write_json(out / SAMPLES, samples(search))
+        write_json(out / SAMPLES, samples(search), indent=None)
         write_text(out / TABLE, _as_csv(told))
     return told
 

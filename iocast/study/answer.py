@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -154,10 +155,18 @@ def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
         if len(logs) > 1:
             sd = float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / len(logs))
     # Few held-out measurements know the model's error badly: their quantile is that of Student's t, taken from samples.
-    samples = np.abs(error.samples(2000, seed=5)[:, 0]) if error.scale[0] > 0 or error.noise[0] > 0 else np.zeros(1)
-    own = float(np.quantile(samples, LEVEL))
+    own = _model_half(float(error.scale[0]), float(error.degrees[0]), float(error.noise[0]))
     half = min(math.hypot(own, NormalDist().inv_cdf((1 + LEVEL) / 2) * sd), math.log(30))
     return {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
+
+
+@lru_cache
+def _model_half(scale: float, degrees: float, noise: float) -> float:
+    """Half the width of an interval that only the model's error and the measurement's noise make wide, as a logarithm."""
+    if scale <= 0 and noise <= 0:
+        return 0.0
+    error = risk.ModelError(np.array([scale]), np.array([degrees]), np.array([noise]), ("",))
+    return float(np.quantile(np.abs(error.samples(2000, seed=5)[:, 0]), LEVEL))
 
 
 def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:

@@ -59,7 +59,11 @@ class Desk:
         self.profiles = {w.name: self._profile(w) for w in study.workloads.values()}
         self.levels = [self._checked(level) for level in study.levels]
         self._check_measurements()
+        self.found = 0
+        self.before_computing: Callable[[], None] | None = None
+        """Called once, when something must be computed."""
         self._down: dict[tuple[int, str], bool] = {}
+        self._keys: dict[Ask, str] = {}
 
     # What is asked of a platform ------------------------------------------------------------------------------------------------
 
@@ -211,18 +215,31 @@ class Desk:
     def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
         """All results; what the store lacks is computed, and kept at once."""
         wanted = list(dict.fromkeys(asks))
-        down = [a for a in wanted if self._is_down(a)]
-        result: dict[Ask, Result] = dict.fromkeys(down, DOWN)
-        requests = {a: self._request(a) for a in wanted if a not in result}
-        keys = {a: key_of(request) for a, request in requests.items()}
-        stored = self.store.get(keys.values())
-        result |= {a: stored[key] for a, key in keys.items() if key in stored}
-        missing = [a for a in requests if keys[a] not in stored]
+        result = self.known(wanted)
+        self.found += sum("down" not in r for r in result.values())
+        missing = [a for a in wanted if a not in result]
         if missing:
-            self._compute(missing, requests, keys, result, label)
+            if self.before_computing:
+                call, self.before_computing = self.before_computing, None
+                call()
+            self._compute(missing, result, label)
         return {a: result[a] for a in wanted}  # in the order asked, whoever was ready first
 
-    def _compute(self, missing: list[Ask], requests: dict[Ask, Any], keys: dict[Ask, str], result: dict[Ask, Result], label: str) -> None:
+    def known(self, asks: Iterable[Ask]) -> dict[Ask, Result]:
+        """What need not be computed: what the store has, and systems that are down."""
+        wanted = list(asks)
+        result: dict[Ask, Result] = {a: DOWN for a in wanted if self._is_down(a)}
+        keys = {a: self._key(a) for a in wanted if a not in result}
+        stored = self.store.get(keys.values())
+        return result | {a: stored[key] for a, key in keys.items() if key in stored}
+
+    def _key(self, ask: Ask) -> str:
+        if ask not in self._keys:
+            self._keys[ask] = key_of(self._request(ask))
+        return self._keys[ask]
+
+    def _compute(self, missing: list[Ask], result: dict[Ask, Result], label: str) -> None:
+        requests = {a: self._request(a) for a in missing}
         tasks: dict[Any, list[Ask]] = {}
         for ask in missing:
             # Analytic answers of one platform share its resolution; a simulation is long enough to be a task of its own.
@@ -239,7 +256,7 @@ class Desk:
         try:
             for number_, results in self.workers.map(evaluate_all, documents):
                 for ask, one in zip(ordered[number_], results, strict=True):
-                    self.store.put(keys[ask], one)
+                    self.store.put(self._key(ask), one)
                     result[ask] = one
                 done += len(results)
                 self.report(label, done, total)

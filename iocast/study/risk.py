@@ -51,21 +51,7 @@ class ModelError:
 
 def predictive(margins: Array, error: ModelError, number: int = SAMPLES, seed: int = 0) -> Array:
     """Samples [number, conditions] of what the margins will turn out to be, from replications [replications, conditions]."""
-    count, conditions = margins.shape
-    generator = np.random.Generator(np.random.Philox(key=[seed, 2**20]))
-    picked = generator.integers(count, size=number)
-    mixing = generator.standard_normal((number, count))
-    centre = margins.mean(axis=0)
-    residual = margins - centre
-    if count > 1:
-        # A kernel with the replications' own covariance, and a shrinkage that keeps their variance.
-        width = 1.06 * count**-0.2
-        kernel = mixing @ residual / np.sqrt(count - 1)
-        stretch = np.sqrt(count / (count - 1) + 1 / count)  # few replications: their mean is uncertain too
-        smooth = centre + stretch * (residual[picked] + width * kernel) / np.sqrt(1 + width**2)
-    else:
-        smooth = np.broadcast_to(centre, (number, conditions)).copy()
-    return smooth + error.samples(number, seed)
+    return _weights_of_samples(margins.shape[0], number, seed) @ margins + error.samples(number, seed)
 
 
 def probabilities(samples: Array) -> tuple[float, Array]:
@@ -74,24 +60,42 @@ def probabilities(samples: Array) -> tuple[float, Array]:
     return float(kept.all(axis=1).mean()), kept.mean(axis=0)
 
 
-@lru_cache(maxsize=4)
-def _choices(count: int, resamples: int, number: int) -> list[tuple[Array, Array, Array]]:
-    """The random numbers of resampled(), which takes longer to draw than to use: they are the same for every design."""
-    generators = [np.random.Generator(np.random.Philox(key=[i, 2**21])) for i in range(resamples)]
-    return [(g.integers(count, size=count), g.integers(count, size=number), g.standard_normal((number, count))) for g in generators]
-
-
 def resampled(margins: Array, error: ModelError, resamples: int = RESAMPLES, number: int = 400) -> Array:
     """Probabilities that all conditions hold, had the replications fallen otherwise: bootstrap over replications, with the same
     choice of replications for every design."""
-    count = margins.shape[0]
-    result = np.empty(resamples)
-    noise = error.samples(number, seed=1)
+    count, conditions = margins.shape
+    samples = (margins.T @ _weights_of_resamples(count, resamples, number)).reshape(conditions, resamples, number)
+    samples += error.samples(number, seed=1).T[:, None, :]
+    return np.asarray((samples >= 0).all(axis=0).mean(axis=1))
+
+
+# Samples of a smoothed bootstrap are sums of the replications with weights that are the same for every design. They take longer to draw than to use.
+
+
+def _weights(picked: NDArray[np.int64], mixing: Array, stretch: float = 1.0) -> Array:
+    """[samples, replications]: a replication for each sample, and a kernel with the replications' own covariance that `mixing` draws
+    from, shrunk towards their mean so that their variance is kept, but for the factor `stretch`."""
+    count = mixing.shape[1]
     width = 1.06 * count**-0.2
-    for i, (replications, picked, mixing) in enumerate(_choices(count, resamples, number)):
-        chosen = margins[replications]
-        centre = chosen.mean(axis=0)
-        kernel = mixing @ (chosen - centre) / np.sqrt(max(count - 1, 1))
-        samples = centre + (chosen[picked] - centre + width * kernel) / np.sqrt(1 + width**2) + noise
-        result[i] = (samples >= 0).all(axis=1).mean()
-    return result
+    own = (picked[:, None] == np.arange(count)) - 1 / count
+    kernel = (mixing - mixing.mean(axis=1, keepdims=True)) / np.sqrt(max(count - 1, 1))
+    return np.asarray(1 / count + stretch * (own + width * kernel) / np.sqrt(1 + width**2))
+
+
+@lru_cache(maxsize=4)
+def _weights_of_samples(count: int, number: int, seed: int) -> Array:
+    """[number, count]"""
+    generator = np.random.Generator(np.random.Philox(key=[seed, 2**20]))
+    picked, mixing = generator.integers(count, size=number), generator.standard_normal((number, count))
+    # Few replications: their mean is uncertain too.
+    return _weights(picked, mixing, np.sqrt(count / (count - 1) + 1 / count) if count > 1 else 1.0)
+
+
+@lru_cache(maxsize=4)
+def _weights_of_resamples(count: int, resamples: int, number: int) -> Array:
+    """[count, resamples * number]"""
+    generator = np.random.Generator(np.random.Philox(key=[0, 2**21]))
+    chosen, picked = generator.integers(count, size=(resamples, count)), generator.integers(count, size=resamples * number)
+    weights = _weights(picked, generator.standard_normal((resamples * number, count))).reshape(resamples, number, count)
+    weights = weights @ (chosen[:, :, None] == np.arange(count))
+    return np.ascontiguousarray(weights.reshape(-1, count).T)

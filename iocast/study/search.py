@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -19,6 +20,7 @@ from iocast.study.evaluate import Result
 from iocast.study.levels import Level, kind_of
 from iocast.study.risk import DOWN, ModelError
 from iocast.study.spec import NORMAL, Study
+from iocast.study.words import chance, money, quoted
 
 Array = NDArray[np.float64]
 
@@ -51,8 +53,10 @@ class Candidate:
 
 
 class Search:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, tell: Callable[[str], None] = lambda _: None) -> None:
+        """`tell` hears what the results of earlier runs say, once, before anything is simulated."""
         self.desk = desk
+        self.tell = tell
         self.study: Study = desk.study
         self.points = desk.points()
         self.conditions: list[tuple[Level, Point]] = desk.conditions()
@@ -61,6 +65,7 @@ class Search:
         self.explored = "full factorial"
         self._errors: dict[str, ModelError] = {}
         self._ratios: dict[tuple[Point, str], Any] = {}
+        self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of what was not simulated
 
     # Choosing what to look at ---------------------------------------------------------------------------------------------------
 
@@ -73,8 +78,41 @@ class Search:
             explore(self)
         if not self.allowed:
             raise InputError(f"{self.study.file}: the limits contradict the prices, no design stays within them. {self._no_room()}")
+        self.desk.before_computing = self._glance
         self.simulate()
         self.settle()
+        self.desk.before_computing = None
+
+    def _glance(self) -> None:
+        """What is known already, of all designs: another price makes other designs deserve a simulation, which takes a while."""
+        known = Search(self.desk)
+        for c in self.allowed:
+            runs = self._known_runs(c.design)
+            best = runs[0] if len(runs) > BATCH else {}  # with fewer replications it would look surer than it is
+            known.candidates[c.design.number] = Candidate(c.design, c.screened, best, runs[1:])
+        if known.tried:
+            known.judge()
+            self.tell(f"From what earlier runs computed: {known.summary()}. The rest is on its way.")
+
+    def _known_runs(self, design: Design) -> list[dict[Point, Result]]:
+        """The best estimate and the replications that were simulated at all points."""
+        runs: list[dict[Point, Result]] = []
+        for replication in range(self.study.search.replications + 1):
+            found = self.desk.known(Ask("simulate", design.number, p, replication) for p in self.points)
+            if len(found) < len(self.points):
+                break
+            runs.append({ask.point: result for ask, result in found.items()})
+        return runs
+
+    def summary(self) -> str:
+        """The decision as far as it is known, in a line."""
+        best = self.decision()
+        if best is None:
+            likeliest = max(self.tried, key=lambda c: c.probability)
+            told = f"none of the {len(self.tried)} designs simulated so far keeps all levels, the likeliest is"
+            return f"{told} {quoted(likeliest.design.name)} ({chance(likeliest.probability)})"
+        cost = money(best.design.cost, self.study.currency)
+        return f"{quoted(best.design.name)} for {cost}, which keeps all levels with {chance(best.probability)} confidence ({len(self.tried)} designs simulated so far)"
 
     def _no_room(self) -> str:
         """What the most modest design takes of everything that is limited."""
@@ -145,18 +183,24 @@ class Search:
         for ask, result in self.desk.gather(asks, f"simulating designs ({len(self.tried) + len(chosen)} of {self.budget})").items():
             self.candidates[ask.design].best[ask.point] = result
         self._ratios.clear()
+        self._values.clear()
 
     # What screening says of a design that was not simulated ---------------------------------------------------------------------
 
     def value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
         """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been simulated."""
-        tasks = self.study.tasks
         if candidate.simulated:
             found = self.read(candidate.best[point], point, quantity)
             return None if found is None else (found, 0.0)
+        key = (candidate.design.number, point, quantity)
+        if key not in self._values:
+            self._values[key] = self._screened_value(candidate, point, quantity)
+        return self._values[key]
+
+    def _screened_value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
         if point not in candidate.screened or "down" in candidate.screened[point]:
             return None
-        found = quantities.value(candidate.screened[point], quantity, tasks)
+        found = quantities.value(candidate.screened[point], quantity, self.study.tasks)
         if found is None:
             return None
         if "bounds" not in candidate.screened[point]:  # a simulation already

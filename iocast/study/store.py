@@ -25,7 +25,6 @@ class Store:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.computed = 0
-        self.found = 0
 
     def __enter__(self) -> Store:
         try:
@@ -53,7 +52,6 @@ class Store:
             marks = ",".join("?" * len(some))
             for key, content in self._connection.execute(f"SELECT key, content FROM results WHERE key IN ({marks})", some):
                 found[key] = json.loads(zlib.decompress(content))
-        self.found += len(found)
         return found
 
     def put(self, key: str, content: Any) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,6 +124,20 @@ def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
     assert edited["search"]["computed"] == 0 or edited["decision"]["id"] != told["decision"]["id"]
     restored = answered(iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json"))
     assert restored["decision"] == told["decision"]
+
+
+def test_what_is_known_is_told_before_more_is_computed(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+    """One value more on an axis: what the designs of before say comes first, then the whole answer."""
+    directory, told = small
+    shutil.copytree(directory / "answer", tmp_path / "answer")
+    axes = {**SMALL["axes"], "servers": {**SMALL["axes"]["servers"], "eight": {"edit": {"stations.mds.servers": 8}, "parts": {"core": 8}}}}
+    file = write(tmp_path, changed(axes=axes))
+    done = iocast("study", file, "--out", tmp_path / "answer", "--workers", "1", "--json")
+    assert answered(done)["search"]["simulated"] == 8
+    (line,) = [line for line in done.stderr.splitlines() if "earlier runs" in line]
+    assert f"“{told['decision']['name']}” for" in line and "6 designs simulated so far" in line
+    assert done.stderr.index(line) < done.stderr.index("simulating designs")
+    assert "earlier runs" not in iocast("study", file, "--out", tmp_path / "answer", "--json").stderr, "nothing was left to compute"
 
 
 def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple[Path, dict[str, Any]], simulator: Path, iocast: Iocast, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -45,14 +46,19 @@ STUDY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[str, Any], str]:
-    """Seconds of wall time, the answer, and what was said on standard error."""
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def command_of(study: dict[str, Any], out: Path, *options: str) -> list[str]:
     file = out.parent / f"{out.name}.yaml"
     file.write_text(yaml.safe_dump(study, sort_keys=False))
-    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(out), "--json", *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(out), "--json", *options]
+
+
+def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[str, Any], str]:
+    """Seconds of wall time, the answer, and what was said on standard error."""
     began = time.monotonic()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command_of(study, out, *options), env=ENVIRONMENT, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - began
     if done.returncode not in (0, 4):
         raise SystemExit(done.stderr)
@@ -84,11 +90,37 @@ def whole(scratch: Path) -> dict[str, Any]:
     return {"what": f"the whole study, {told['search']['simulated']} designs simulated, {told['search']['computed']} evaluations", "seconds": seconds, "target": 300}
 
 
-def price(scratch: Path) -> dict[str, Any]:
-    """After `whole`."""
-    edited = {**STUDY, "parts": {**STUDY["parts"], "core": {"price": 401, "source": "made up"}}}
-    seconds, told, _ = run(edited, scratch / "whole")
-    return {"what": f"an edited price, {told['search']['computed']} evaluations computed", "seconds": seconds, "target": 2}
+def price(scratch: Path) -> list[dict[str, Any]]:
+    """After `whole`: a price that leaves the same designs worth a simulation, several times; and one that does not, until the first answer."""
+    seconds = []
+    for dearer in range(1, 8):
+        one, told, _ = run(with_core_at(400 + dearer), scratch / "whole")
+        assert told["search"]["computed"] == 0
+        seconds.append(one)
+    whole = f"an edited price, whole answer, median of {len(seconds)} ({min(seconds):.1f} to {max(seconds):.1f} s)"
+    first, heard = first_answer(with_core_at(500), scratch / "whole")
+    return [
+        {"what": whole, "seconds": statistics.median(seconds), "target": 2},
+        {"what": f"a price after which other designs are simulated, until \u201c{heard.strip()}\u201d", "seconds": first, "target": 2},
+    ]
+
+
+def with_core_at(price: float) -> dict[str, Any]:
+    return {**STUDY, "parts": {**STUDY["parts"], "core": {"price": price, "source": "made up"}}}
+
+
+def first_answer(study: dict[str, Any], out: Path) -> tuple[float, str]:
+    """Seconds until the study says what earlier runs know, and what it says; then it goes on to its end."""
+    began = time.monotonic()
+    with subprocess.Popen(command_of(study, out), env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr)
+        heard = next((line for line in lines if "earlier runs" in line), "")
+        seconds = time.monotonic() - began
+        for _ in lines:
+            pass
+    assert heard, "nothing was said before the simulations"
+    return seconds, heard
 
 
 class ByHand:
