@@ -43,6 +43,7 @@ setup_python() {
   [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && return
   step "Setting up Python in .venv"
   [ -x .venv/bin/python ] || python3 -m venv .venv || stop "python3 can't make a virtual environment; install python3-venv."
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
+  # Not compiled: most of it is never imported, and the rest is compiled when it is.
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
   touch ".venv/.has-$wanted"
 }
