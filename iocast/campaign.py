@@ -42,6 +42,7 @@ class PlannedRun:
     settings: dict[str, Any]
     role: str
     status: str = "planned"
+    threads_per_rank: int = 1  # of those, so many in a process
     group: str = ""  # runs of one group are steps on one data set, one after the other
     step: str = ""
 
@@ -57,11 +58,12 @@ class PlannedPoint:
     waiting_factor: float
     role: str
     settings: tuple[tuple[str, Any], ...] = ()
+    threads_per_rank: int = 1
 
     @property
     def name(self) -> str:
-        """ "n100x10-t0-d1-o10000-i2000": ranks, nodes, waiting factor, and its own settings by their first letters."""
-        own = "".join(f"-{key[0]}{value}" for key, value in self.settings)
+        """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first letters, ranks of a process."""
+        own = "".join(f"-{key[0]}{value}" for key, value in self.settings) + (f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else "")
         return f"n{self.nodes * self.ranks_per_node}" + (f"x{self.nodes}" if self.nodes > 1 else "") + f"-t{self.waiting_factor:g}{own}"
 
 
@@ -134,18 +136,29 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     variants = own if isinstance(own, list) else [own]
     if not all(isinstance(variant, dict) for variant in variants):
         point.fail("settings", "'settings' must be a map of parameters, or a list of such maps")
+    threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
     for count in counts:
         for ranks in point.numbers("ranks", low=1, high=1e9) if "ranks" in point else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]:
             if ranks % count:
                 point.fail("ranks" if nodes is None else None, f"{ranks} ranks can't be spread evenly over {count} nodes")
+            if ranks // count % threads:
+                point.fail("threads_per_rank", f"{int(ranks // count)} clients a node can't be processes of {threads} threads each")
             for variant in variants:
                 kept = tuple((k, v) for k, v in variant.items() if k not in settings)
-                plan.points += [PlannedPoint(int(count), int(ranks // count), float(factor), role, kept) for factor in factors]
+                plan.points += [PlannedPoint(int(count), int(ranks // count), float(factor), role, kept, threads) for factor in factors]
     point.finish()
     # Points that differed only by what the user set are one.
     plan.points = list(dict.fromkeys(plan.points))
+
+
+def clients_of(planned: PlannedRun | PlannedPoint, bench: str) -> list[str]:
+    """The command that starts the clients, as ranks or as several threads of each.
+
+    @raises InputError when so many can't sensibly be started here"""
+    threads = ["--threads-per-rank", str(planned.threads_per_rank)] if planned.threads_per_rank > 1 else []
+    return [*launcher(planned.nodes, planned.ranks_per_node // planned.threads_per_rank), bench, *threads]
 
 
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
@@ -166,7 +179,7 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
     if ranks > MOST_RANKS_PER_CORE * cores:
         raise InputError(
             f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most {MOST_RANKS_PER_CORE * cores}); "
-            "simulate that scale with iocast predict instead."
+            "let a process have several with threads_per_rank in the campaign, or simulate that scale with iocast predict."
         )
     if shutil.which("mpirun") is None:
         raise RunError("The program mpirun is not installed; install Open MPI (Debian: openmpi-bin).")
@@ -278,7 +291,7 @@ def run_bench(
 
     @raises RunError or InputError with the benchmark's own sentence"""
     bench = binaries.find("iocast-bench")
-    command = [*launcher(run.nodes, run.ranks_per_node), bench, "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
+    command = [*clients_of(run, bench), "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
     fresh = not root.exists()
     if not fresh and not goes_on:  # a killed run left it behind
         call_bench([*command, *settings_arguments({**run.settings, "phases": "cleanup"})], ending)
@@ -359,7 +372,7 @@ class Campaign:
             raise InputError(f"The directory '{root}' can't be written to.")
         for point in plan.points:
             if only_nodes in (None, point.nodes):
-                launcher(point.nodes, point.ranks_per_node)
+                clients_of(point, "")
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
         self.scratch = self.root / "iocast-campaign"
@@ -407,9 +420,12 @@ class Campaign:
 
     def _steps(self, point: PlannedPoint, settings: dict[str, Any], name: str) -> list[PlannedRun]:
         if not self.plan.steps:
-            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role)]
+            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank)]
         return [
-            PlannedRun(f"{name}-{step.name}", point.nodes, point.ranks_per_node, {**settings, **step.settings}, step.role or point.role, group=name, step=step.name)
+            PlannedRun(
+                f"{name}-{step.name}", point.nodes, point.ranks_per_node, {**settings, **step.settings}, step.role or point.role, threads_per_rank=point.threads_per_rank,
+                group=name, step=step.name,
+            )
             for step in self.plan.steps
         ]
 

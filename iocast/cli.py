@@ -410,7 +410,7 @@ def study(
     from iocast.workers import Workers
 
     with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers") as crew:
-        answer = run_study(file, out, crew, steps, steps.tell, ["iocast", *sys.argv[1:]], seed)
+        answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
     print(json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it.")
     if answer["decision"] is None:
         raise typer.Exit(FELL_SHORT)

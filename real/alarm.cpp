@@ -32,6 +32,13 @@ void Alarm::listen()
 
 void Alarm::raise()
 {
+  raised_.store(true, std::memory_order_relaxed);
+  if (std::this_thread::get_id() == own_)
+    pass_on();
+}
+
+void Alarm::pass_on()
+{
   if (on_)
     return;
   on_ = true;
@@ -41,6 +48,10 @@ void Alarm::raise()
 
 bool Alarm::heard()
 {
+  if (std::this_thread::get_id() != own_)
+    return raised_.load(std::memory_order_relaxed);
+  if (raised_.load(std::memory_order_relaxed))
+    pass_on();
   int came = 0;
   if (word_ != MPI_REQUEST_NULL)
     MPI_Test(&word_, &came, MPI_STATUS_IGNORE);
@@ -55,7 +66,7 @@ bool Alarm::heard()
 void Alarm::finish()
 {
   cluster_.rendezvous([this] { heard(); });
-  int on = on_;
+  int on = raised_.load(std::memory_order_relaxed);
   MPI_Allreduce(MPI_IN_PLACE, &on, 1, MPI_INT, MPI_MAX, cluster_.comm());
   if (!on)
     return;

@@ -3,6 +3,8 @@
 #include "real/cluster.hpp"
 
 #include <array>
+#include <atomic>
+#include <thread>
 
 namespace iocast {
 
@@ -16,21 +18,25 @@ public:
   Alarm(const Alarm&)            = delete;
   Alarm& operator=(const Alarm&) = delete;
 
+  /// From any thread of the rank; the next heard() of the rank's own thread passes it on.
   void raise();
-  /// Looks for the word and passes it on.
+  /// Whether the word is out. The rank's own thread also looks for it and passes it on.
   bool heard();
   /// Waits, asleep, until all ranks have left the phase; no message is under way afterwards.
   void finish();
 
 private:
   void listen();
+  void pass_on();
 
   const Cluster& cluster_;
+  const std::thread::id own_ = std::this_thread::get_id(); ///< the only thread that speaks MPI
+  std::atomic<bool> raised_{false};
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::array<int, 3> neighbours_{};
   int neighbour_count_ = 0;
   int received_        = 0;
-  bool on_             = false;
+  bool on_             = false; ///< passed on
   MPI_Request word_    = MPI_REQUEST_NULL;
   std::array<MPI_Request, 3> passed_on_{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };

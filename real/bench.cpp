@@ -4,6 +4,7 @@
 #include "profile/run_directory.hpp"
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
+#include "real/client_threads.hpp"
 #include "real/collect.hpp"
 #include "real/content.hpp"
 #include "real/describe.hpp"
@@ -52,14 +53,30 @@ int64_t deadline(double most_seconds, int64_t start_ns)
 
 class Bench {
 public:
-  Bench(const Options& options, const Cluster& cluster) : options_(options), cluster_(cluster) {}
+  Bench(const Options& options, const Cluster& cluster)
+      : options_(options)
+      , cluster_(cluster)
+      , members_(options.threads_per_rank)
+      , placement_{cluster.placement().ranks * options.threads_per_rank, cluster.placement().ranks_per_node * options.threads_per_rank}
+  {
+  }
 
   int run();
 
 private:
+  /// One of the rank's clients. What a pattern keeps of the ranks under way is for one thread.
+  struct Member {
+    Client client;
+    std::unique_ptr<Backend> backend;
+    std::unique_ptr<Pattern> pattern;
+    std::unique_ptr<OpStreamWriter> dump;
+    std::unique_ptr<Progress> progress;
+    std::unique_ptr<Executor> executor;
+  };
+
   void open_input();
-  void make_backend();
-  Client client() const;
+  void make_backends();
+  void make_executors(Alarm& alarm);
   int dry_run() const;
   Json placement() const;
   void open_place();
@@ -68,7 +85,8 @@ private:
   Json header() const;
   void write_manifest(bool ready, size_t phase);
   double most_seconds(const Phase& phase) const { return options_.no_time_limits ? 0 : phase.most_seconds; }
-  bool run_phase(Executor& executor, Alarm& alarm, size_t number);
+  std::optional<size_t> next_phase();
+  bool run_phase(Alarm& alarm, size_t number);
   void keep(size_t number, MergedPhase& merged, double start_seconds);
   void end(const std::string& status, Json more = Json::object());
 
@@ -80,14 +98,14 @@ private:
   std::optional<Group> group_;
   std::optional<Content> content_; ///< when the run verifies
   std::optional<Parameters> backend_parameters_;
-  std::unique_ptr<Backend> backend_;
+  std::vector<Member> members_;
+  Backend* backend_ = nullptr; ///< of the first of them, for all that concerns the place
+  Placement placement_; ///< of clients
   std::optional<Manifest> manifest_;
   bool sweeps_     = false;
   std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
-  std::optional<OpStreamWriter> dump_;
-  std::optional<OpTrace> trace_;
-  std::optional<Progress> progress_;
+  std::optional<OpTrace> trace_; ///< of ranks with one client
   int64_t begun_ns_ = 0;
   uint64_t errors_  = 0;
   std::optional<RunDirectory> directory_; ///< on rank 0 only
@@ -96,35 +114,44 @@ private:
 void Bench::open_input()
 {
   workload_           = open_workload(options_.workload, options_.settings);
-  pattern_            = workload_->make(cluster_.placement());
+  pattern_            = workload_->make(placement_);
   entry_              = &backend_named(options_.backend);
   backend_parameters_ = backend_parameters(options_, *entry_);
 }
 
-Client Bench::client() const
-{
-  return {cluster_.rank(), options_.seed, group_->comm(), content_ ? &*content_ : nullptr};
-}
-
-void Bench::make_backend()
+void Bench::make_backends()
 {
   if (options_.verify)
     content_.emplace(options_.seed);
-  group_.emplace(cluster_, pattern_->group_of(cluster_.rank()));
+  const auto clients = options_.threads_per_rank;
+  if (clients == 1)
+    group_.emplace(cluster_, pattern_->group_of(cluster_.rank()));
   agree(cluster_, [&] {
-    backend_ = entry_->make(*backend_parameters_, client());
-    if (options_.verify && !backend_->keeps_data())
+    for (uint32_t number = 0; auto& member : members_) {
+      member.client  = {cluster_.rank() * clients + number++, options_.seed, group_ ? group_->comm() : MPI_COMM_SELF, content_ ? &*content_ : nullptr};
+      member.backend = entry_->make(*backend_parameters_, member.client);
+    }
+    const Backend& backend = *members_.front().backend;
+    if (clients > 1 && backend.acts_together())
+      throw InputError(fmt::format("The backend '{}' has calls that ranks make together, and so one client a rank; leave out --threads-per-rank, or start as "
+                                   "many ranks more.",
+                                   entry_->name));
+    if (options_.verify && !backend.keeps_data())
       throw InputError(fmt::format("The backend '{}' keeps no data that --verify could check; choose another one.", entry_->name));
     for (const auto& [kind, count] : pattern_->footprint().operations)
-      if (count > 0 && !backend_->serves(kind))
+      if (count > 0 && !backend.serves(kind))
         throw InputError(fmt::format("The backend '{}' has no operation '{}', which the workload asks for; choose another one.",
                                      entry_->name, name_of(kind)));
   });
+  backend_ = members_.front().backend.get();
 }
 
 Json Bench::placement() const
 {
-  return {{"ranks", cluster_.size()}, {"nodes", cluster_.nodes()}, {"ranks_per_node", cluster_.placement().ranks_per_node}};
+  return {{"ranks", placement_.ranks},
+          {"nodes", cluster_.nodes()},
+          {"ranks_per_node", placement_.ranks_per_node},
+          {"threads_per_rank", options_.threads_per_rank}};
 }
 
 int Bench::dry_run() const
@@ -154,7 +181,10 @@ void Bench::open_place()
           throw InputError(fmt::format("The directory '{}' of {} exists already; name a new one, nothing is overwritten.",
                                        directory, option));
   });
-  agree(cluster_, [&] { backend_->connect(); });
+  agree(cluster_, [&] {
+    for (auto& member : members_)
+      member.backend->connect();
+  });
   if (backend_->keeps_data())
     read_manifest();
 }
@@ -194,7 +224,7 @@ void Bench::read_manifest()
       for (const auto& setting : settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
         settings.push_back(setting);
       workload_ = open_workload(options_.workload, settings);
-      pattern_  = workload_->make(cluster_.placement());
+      pattern_  = workload_->make(placement_);
     }
     if (!cluster_.is_first())
       return;
@@ -246,12 +276,33 @@ void Bench::begin()
       fs::create_directories(options_.dump_ops);
   });
   agree(cluster_, [&] {
-    if (!options_.dump_ops.empty())
-      dump_.emplace(options_.dump_ops, cluster_.rank());
     if (options_.trace && !sweeps_)
       trace_.emplace(1);
   });
-  progress_.emplace(pattern_->footprint(), cluster_.size(), cluster_.is_first());
+}
+
+void Bench::make_executors(Alarm& alarm)
+{
+  agree(cluster_, [&] {
+    for (auto& member : members_) {
+      const bool speaks = cluster_.is_first() && &member == &members_.front();
+      if (!options_.dump_ops.empty())
+        member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
+      member.pattern  = workload_->make(placement_);
+      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, speaks);
+      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience};
+      member.executor = std::make_unique<Executor>(*member.pattern, *member.backend, member.client, *member.progress, alarm, keeps);
+    }
+  });
+}
+
+/// The phase that the streams of all clients stand before.
+std::optional<size_t> Bench::next_phase()
+{
+  std::optional<size_t> number;
+  for (auto& member : members_)
+    number = member.executor->next_phase();
+  return number;
 }
 
 void Bench::write_manifest(bool ready, size_t phase)
@@ -275,23 +326,39 @@ void Bench::write_manifest(bool ready, size_t phase)
 }
 
 /// @returns false when the phase was interrupted
-bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
+bool Bench::run_phase(Alarm& alarm, size_t number)
 {
   const auto& phase = pattern_->phases()[number];
   agree(cluster_, [&] { write_manifest(false, number); });
-  RankPhase mine         = executor.prepare();
-  const int64_t start_ns = cluster_.start_together();
-  progress_->begin_phase(phase_title(phase.name, phase.repeat), start_ns);
-  if (sweeps_)
-    executor.sweep(start_ns, mine);
-  else
-    executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine);
-  progress_->end_phase();
+  std::vector<RankPhase> mine(members_.size());
+  std::optional<ClientThreads> clients;
+  const auto work = [&](size_t client, int64_t start_ns) {
+    Executor& executor = *members_[client].executor;
+    if (sweeps_)
+      executor.sweep(start_ns, mine[client]);
+    else
+      executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine[client]);
+  };
+  agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
+  const int64_t start_ns = cluster_.start_together([&](int64_t moment_ns) {
+    for (auto& member : members_)
+      member.progress->begin_phase(phase_title(phase.name, phase.repeat), moment_ns);
+    clients->start_at(moment_ns);
+  });
+  clients->work([&] { alarm.heard(); });
+  members_.front().progress->end_phase();
   alarm.finish();
-  mine.interrupted   = mine.interrupted || mine.failure;
+  std::optional<Failure> failure;
+  for (size_t number = 0; auto& one : mine) {
+    one.interrupted = one.interrupted || one.failure;
+    const uint32_t client = members_[number++].client.rank;
+    if (one.failure && !failure)
+      failure = members_.size() == 1 ? one.failure : Failure{one.failure->exit_code, fmt::format("client {}: {}", client, one.failure->message)};
+  }
   MergedPhase merged = collect(cluster_, mine);
   if (phase.most_seconds > 0 && !merged.interrupted)
-    executor.agree(merged.furthest);
+    for (auto& member : members_)
+      member.executor->agree(merged.furthest);
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
@@ -309,7 +376,7 @@ bool Bench::run_phase(Executor& executor, Alarm& alarm, size_t number)
     else if (merged.recorder.errors() == 0) // else something is left: the manifest still says "in progress"
       backend_->remove_manifest();
   });
-  settle(cluster_, mine.failure); // what was measured until then is kept
+  settle(cluster_, failure); // what was measured until then is kept
   return !merged.interrupted;
 }
 
@@ -369,7 +436,7 @@ void Bench::end(const std::string& status, Json more)
 int Bench::run()
 {
   agree(cluster_, [&] { open_input(); });
-  make_backend();
+  make_backends();
   if (!cluster_.in_blocks())
     warnings_.push_back(fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
                                     "them in blocks (mpirun --map-by core, srun --distribution=block).",
@@ -389,17 +456,16 @@ int Bench::run()
   bool whole = true;
   try {
     Alarm alarm(cluster_);
-    Executor executor(*pattern_, *backend_, client(), *progress_, alarm,
-                      {dump_ ? &*dump_ : nullptr, trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience});
+    make_executors(alarm);
     while (whole) {
-      const auto number = executor.next_phase();
+      const auto number = next_phase();
       if (!number)
         break;
-      whole = run_phase(executor, alarm, *number);
+      whole = run_phase(alarm, *number);
     }
     if (trace_)
       gather_trace(cluster_, *trace_, *pattern_, options_.out + "/ops.h5",
-                   about_trace("bench", workload_->to_json(), cluster_.placement(), *pattern_, options_.seed));
+                   about_trace("bench", workload_->to_json(), placement_, *pattern_, options_.seed));
   } catch (const AgreedFailure& failure) {
     end("interrupted", {{"error", failure.what()}});
     throw;

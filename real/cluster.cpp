@@ -126,7 +126,7 @@ void Cluster::rendezvous(const std::function<void()>& meanwhile) const
   }
 }
 
-int64_t Cluster::start_together() const
+int64_t Cluster::start_together(const std::function<void(int64_t)>& tell) const
 {
   // Asleep until the last rank has come; ranks leave this up to a nap apart. A plain barrier then brings them together to
   // microseconds between nodes, on cores of their own. Where ranks share cores, they leave that barrier one after the other
@@ -137,6 +137,7 @@ int64_t Cluster::start_together() const
   MPI_Barrier(comm_);
   int64_t start_ns = now_ns() + lead_ns;
   MPI_Bcast(&start_ns, 1, MPI_INT64_T, 0, node_);
+  tell(start_ns);
   Ticks::align();
   sleep_until(start_ns);
   return start_ns;

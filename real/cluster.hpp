@@ -37,8 +37,8 @@ public:
 
   /// Waits for all ranks, asleep: ranks that are still measuring get the CPU. Calls `meanwhile` between naps.
   void rendezvous(const std::function<void()>& meanwhile = {}) const;
-  /// Waits for all ranks and returns the common moment, on this node's clock, at which the phase starts: now.
-  int64_t start_together() const;
+  /// Waits for all ranks and returns the common moment, on this node's clock, at which the phase starts: now. `tell` hears of it before.
+  int64_t start_together(const std::function<void(int64_t start_ns)>& tell) const;
 
 private:
   void find_hosts();

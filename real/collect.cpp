@@ -2,6 +2,8 @@
 #include "real/collect.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <tuple>
 
 namespace iocast {
@@ -63,6 +65,17 @@ Shape shape_of(const RankPhase& phase)
   return shape;
 }
 
+/// Field by field.
+Shape largest(const Shape& a, const Shape& b)
+{
+  using Fields        = std::array<int64_t, sizeof(Shape) / sizeof(int64_t)>;
+  auto fields         = std::bit_cast<Fields>(a);
+  const auto others   = std::bit_cast<Fields>(b);
+  for (size_t i = 0; i < fields.size(); ++i)
+    fields[i] = std::max(fields[i], others[i]);
+  return std::bit_cast<Shape>(fields);
+}
+
 /// A phase's numbers by how they are merged; pack() and unpack() walk through them in the same order.
 struct Packed {
   std::vector<uint64_t> counts;
@@ -101,6 +114,13 @@ Packed pack(RankPhase& phase, const Shape& shape)
   packed.sums.push_back(phase.think_asked_seconds);
   packed.sums.push_back(phase.think_actual_seconds);
   return packed;
+}
+
+void add(Packed& to, const Packed& other)
+{
+  std::transform(to.counts.begin(), to.counts.end(), other.counts.begin(), to.counts.begin(), std::plus<>());
+  std::transform(to.sums.begin(), to.sums.end(), other.sums.begin(), to.sums.begin(), std::plus<>());
+  std::transform(to.maxima.begin(), to.maxima.end(), other.maxima.begin(), to.maxima.begin(), [](int64_t a, int64_t b) { return std::max(a, b); });
 }
 
 void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
@@ -163,57 +183,86 @@ bool is_before(const SlowOp& a, const SlowOp& b)
   return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
 }
 
+SlowTable slow_table(PhaseRecorder& recorder)
+{
+  SlowTable table;
+  table.ops.fill({-1, 0, 0, 0, 0, OpKind::phase});
+  recorder.trim_slow();
+  std::copy(recorder.slow().begin(), recorder.slow().end(), table.ops.begin());
+  return table;
+}
+
+SlowTable merged(const SlowTable& a, const SlowTable& b)
+{
+  std::array<SlowOp, 2 * PhaseRecorder::slow_kept> both;
+  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), both.begin(), is_before);
+  SlowTable table;
+  std::copy_n(both.begin(), table.ops.size(), table.ops.begin());
+  return table;
+}
+
 void combine_slow(void* in, void* inout, int* length, MPI_Datatype*)
 {
   for (int i = 0; i < *length; ++i) {
-    const auto& other = static_cast<const SlowTable*>(in)[i];
-    auto& table       = static_cast<SlowTable*>(inout)[i];
-    std::array<SlowOp, 2 * PhaseRecorder::slow_kept> both;
-    std::merge(table.ops.begin(), table.ops.end(), other.ops.begin(), other.ops.end(), both.begin(), is_before);
-    std::copy_n(both.begin(), table.ops.size(), table.ops.begin());
+    auto& table = static_cast<SlowTable*>(inout)[i];
+    table       = merged(static_cast<const SlowTable*>(in)[i], table);
   }
+}
+
+void add(ErrorTable& table, const ErrorTable& other)
+{
+  for (size_t entry = 0; entry < other.used; ++entry)
+    table.add(other.entries[entry]);
 }
 
 void combine_errors(void* in, void* inout, int* length, MPI_Datatype*)
 {
-  for (int i = 0; i < *length; ++i) {
-    const auto& other = static_cast<const ErrorTable*>(in)[i];
-    for (size_t entry = 0; entry < other.used; ++entry)
-      static_cast<ErrorTable*>(inout)[i].add(other.entries[entry]);
-  }
+  for (int i = 0; i < *length; ++i)
+    add(static_cast<ErrorTable*>(inout)[i], static_cast<const ErrorTable*>(in)[i]);
 }
 
 } // namespace
 
-MergedPhase collect(const Cluster& cluster, RankPhase& mine)
+MergedPhase collect(const Cluster& cluster, std::span<RankPhase> mine)
 {
-  Shape shape = shape_of(mine);
+  Shape shape;
+  for (const auto& phase : mine)
+    shape = largest(shape, shape_of(phase));
   MPI_Allreduce(MPI_IN_PLACE, &shape, sizeof(Shape) / sizeof(int64_t), MPI_INT64_T, MPI_MAX, cluster.comm());
 
-  Packed packed = pack(mine, shape);
+  Packed packed = pack(mine.front(), shape);
+  for (auto& phase : mine.subspan(1))
+    add(packed, pack(phase, shape));
   reduce_to_first(cluster, packed.counts, MPI_UINT64_T, MPI_SUM);
   reduce_to_first(cluster, packed.sums, MPI_DOUBLE, MPI_SUM);
   reduce_to_first(cluster, packed.maxima, MPI_INT64_T, MPI_MAX);
 
-  SlowTable slow;
-  slow.ops.fill({-1, 0, 0, 0, 0, OpKind::phase});
-  mine.recorder.trim_slow();
-  std::copy(mine.recorder.slow().begin(), mine.recorder.slow().end(), slow.ops.begin());
+  SlowTable slow = slow_table(mine.front().recorder);
+  for (auto& phase : mine.subspan(1))
+    slow = merged(slow_table(phase.recorder), slow);
   reduce_table(cluster, slow, combine_slow);
+  ErrorTable errors = mine.front().errors;
+  for (const auto& phase : mine.subspan(1))
+    add(errors, phase.errors);
   if (shape.errors > 0)
-    reduce_table(cluster, mine.errors, combine_errors);
+    reduce_table(cluster, errors, combine_errors);
 
   MergedPhase merged;
   merged.interrupted = shape.interrupted != 0;
   merged.furthest    = static_cast<uint64_t>(shape.reached);
-  merged.cut_ranks   = mine.cut;
+  std::vector<double> seconds;
+  for (const auto& phase : mine) {
+    merged.cut_ranks += phase.cut;
+    seconds.push_back(phase.seconds);
+  }
   MPI_Allreduce(MPI_IN_PLACE, &merged.cut_ranks, 1, MPI_UINT64_T, MPI_SUM, cluster.comm());
-  merged.rank_seconds.resize(cluster.is_first() ? cluster.size() : 0);
-  MPI_Gather(&mine.seconds, 1, MPI_DOUBLE, merged.rank_seconds.data(), 1, MPI_DOUBLE, 0, cluster.comm());
+  merged.rank_seconds.resize(cluster.is_first() ? cluster.size() * mine.size() : 0);
+  const auto clients = static_cast<int>(mine.size());
+  MPI_Gather(seconds.data(), clients, MPI_DOUBLE, merged.rank_seconds.data(), clients, MPI_DOUBLE, 0, cluster.comm());
   if (!cluster.is_first())
     return merged;
   unpack(packed, shape, merged);
-  merged.errors = mine.errors;
+  merged.errors = errors;
   for (const auto& op : slow.ops)
     if (op.ns >= 0)
       merged.recorder.slow().push_back(op);

@@ -4,6 +4,7 @@
 #include "real/content.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <charconv>
@@ -15,7 +16,8 @@
 namespace iocast {
 
 namespace {
-volatile std::sig_atomic_t signalled = 0;
+std::atomic<bool> signalled = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
 constexpr int64_t alarm_every_ns = 250'000'000;
 /// Accesses up to this size find their memory before the clock runs; larger ones make the first of them late.
@@ -53,7 +55,7 @@ std::vector<uint64_t> numbers_in(const std::string& name)
 void catch_signals()
 {
   struct sigaction action {};
-  action.sa_handler = [](int) { signalled = 1; };
+  action.sa_handler = [](int) { signalled.store(true, std::memory_order_relaxed); };
   // System calls go on: an interrupted one would count as a failed operation.
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
@@ -62,7 +64,7 @@ void catch_signals()
 
 bool stop_asked()
 {
-  return signalled != 0;
+  return signalled.load(std::memory_order_relaxed);
 }
 
 Executor::Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm, const Keeps& keeps)

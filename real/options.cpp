@@ -10,6 +10,8 @@
 namespace iocast {
 
 namespace {
+constexpr uint32_t most_threads = 4096;
+
 constexpr auto examples = R"(Examples:
   See what a run would do, without touching anything:
     mpirun -n 8 iocast-bench --workload md-workbench --dry-run
@@ -56,6 +58,7 @@ Options parse_options(int argc, char** argv)
 {
   Options options;
   std::string seed     = "1";
+  std::string threads  = "1";
   std::string watchdog = "60s";
   std::string give_up  = "0s";
   CLI::App app("iocast-bench runs a workload on a storage system from many MPI ranks and measures every operation.",
@@ -75,6 +78,9 @@ Options parse_options(int argc, char** argv)
                "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
       ->group("What to run");
   app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
+  app.add_option("--threads-per-rank", threads,
+                 "clients of each rank, every one with operations and a thread of its own: more load from few nodes; default 1")
+      ->group("What to run");
   app.add_option("--watchdog", watchdog, "say which operation has had no answer for so long; 0s: never, default 60s")->group("What to run");
   app.add_option("--give-up", give_up, "end the run when an operation has had no answer for so long; 0s: never, which is the default")
       ->group("What to run");
@@ -128,6 +134,12 @@ Options parse_options(int argc, char** argv)
     if (quantity(option, *value, Unit::seconds) < 0)
       throw InputError(fmt::format("{} is a time of zero or more, not {}.", option, *value));
   options.patience = {quantity("--watchdog", watchdog, Unit::seconds), quantity("--give-up", give_up, Unit::seconds)};
+  const double clients = quantity("--threads-per-rank", threads, Unit::count);
+  if (clients < 1 || clients > most_threads)
+    throw InputError(fmt::format("--threads-per-rank is between 1 and {}, not {}.", most_threads, threads));
+  options.threads_per_rank = static_cast<uint32_t>(clients);
+  if (options.trace && options.threads_per_rank > 1)
+    throw InputError("--trace keeps the operations of ranks with one client; leave out --threads-per-rank, or start as many ranks more.");
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   options.help_text = app.help();

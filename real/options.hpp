@@ -18,6 +18,7 @@ struct Options {
   std::string out;
   std::string dump_ops;
   bool trace = false;
+  uint32_t threads_per_rank = 1;
   std::string label;
   uint64_t seed = 1;
   bool json     = false;

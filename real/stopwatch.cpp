@@ -32,7 +32,11 @@ Pair both()
   return best;
 }
 
-Pair first; ///< the rate is that between this and the latest pair
+thread_local Pair first{0, 0}; ///< the rate is that between this and the latest pair
+
+/// Of begin(), for threads that come later.
+Pair begun{0, 0};
+double begun_rate = 1;
 
 } // namespace
 
@@ -49,9 +53,18 @@ bool Ticks::begin()
   while (now_ns() < first.ns + 2'000'000) // a rough rate for the beginning
     ;
   const Pair second = both();
-  ns_per_tick_      = static_cast<double>(second.ns - first.ns) / static_cast<double>(second.ticks - first.ticks);
+  here_.ns_per_tick = static_cast<double>(second.ns - first.ns) / static_cast<double>(second.ticks - first.ticks);
   align();
+  begun      = first;
+  begun_rate = here_.ns_per_tick;
   return true;
+}
+
+void Ticks::begin_thread()
+{
+  first             = begun;
+  here_.ns_per_tick = begun_rate;
+  align();
 }
 
 void Ticks::align()
@@ -61,12 +74,12 @@ void Ticks::align()
   const Pair here   = both();
   const double rate = static_cast<double>(here.ns - first.ns) / static_cast<double>(here.ticks - first.ticks);
   // A machine that slept has counted on while its clock stood still: compare anew from here.
-  if (std::abs(rate / ns_per_tick_ - 1) < 1e-3)
-    ns_per_tick_ = rate;
+  if (std::abs(rate / here_.ns_per_tick - 1) < 1e-3)
+    here_.ns_per_tick = rate;
   else
     first = here;
-  aligned_    = here.ticks;
-  aligned_ns_ = here.ns;
+  here_.ticks = here.ticks;
+  here_.ns    = here.ns;
 }
 
 } // namespace iocast

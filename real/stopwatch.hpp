@@ -25,11 +25,13 @@ inline void sleep_until(int64_t moment_ns)
 }
 
 /// Readings that cost a third of now_ns(): of the processor's time stamp counter, where the kernel itself keeps time by it (only then does it run
-/// evenly and alike on all cores), else of the monotonic clock. One for the process, for the thread that measures.
+/// evenly and alike on all cores), else of the monotonic clock. Each thread that measures converts them for itself.
 class Ticks {
 public:
   /// Looks what there is. @return whether it is the counter
   static bool begin();
+  /// For another thread than that of begin(), once: it goes on from what was known then.
+  static void begin_thread();
   /// Corrects the conversion by what both clocks say now. Readings from before are to be converted before; now and then is enough: between two
   /// calls the error grows by about a microsecond a second at first, and less once they have been compared for longer.
   static void align();
@@ -47,15 +49,19 @@ public:
   /// On the clock of now_ns().
   static int64_t to_ns(int64_t ticks)
   {
-    const int64_t since = ticks - aligned_;
-    return aligned_ns_ + (counter_ ? static_cast<int64_t>(static_cast<double>(since) * ns_per_tick_) : since);
+    const int64_t since = ticks - here_.ticks;
+    return here_.ns + (counter_ ? static_cast<int64_t>(static_cast<double>(since) * here_.ns_per_tick) : since);
   }
 
 private:
-  static inline bool counter_       = false;
-  static inline double ns_per_tick_ = 1;
-  static inline int64_t aligned_    = 0;
-  static inline int64_t aligned_ns_ = 0;
+  /// What both clocks said when they were last compared, and the rate.
+  struct Conversion {
+    int64_t ticks;
+    int64_t ns;
+    double ns_per_tick;
+  };
+  static inline bool counter_ = false;
+  static inline thread_local Conversion here_{0, 0, 1};
 };
 
 /// Times one operation and its parts. The end of a part is the start of the next: one reading serves both.

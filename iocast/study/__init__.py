@@ -19,7 +19,7 @@ ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqli
 
 
 def run_study(
-    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], tell: Callable[[str], None], command: list[str], seed: int = 0
+    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], command: list[str], seed: int = 0, tell: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
     """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run is used again.
     `report` hears the progress, `tell` what earlier runs' results say before more is computed.

@@ -62,6 +62,19 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 2 and "another plan" in done.stderr
 
 
+def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
+    plan = CAMPAIGN.split("points:")[0].replace("repeats: 2\nb", "repeats: 1\nb") + "points:\n  - {ranks: 6, threads_per_rank: 3}\n"
+    (tmp_path / "threads.yaml").write_text(plan)
+    (tmp_path / "root").mkdir()
+    done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "threads.yaml", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    (run,) = (json.loads(file.read_text()) for file in (tmp_path / "out").glob("runs/*/run.json"))
+    assert run["placement"] == {"ranks": 6, "nodes": 1, "ranks_per_node": 6, "threads_per_rank": 3}
+    (tmp_path / "threads.yaml").write_text(plan.replace("ranks: 6", "ranks: [6, 8]"))
+    done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "threads.yaml", "--out", tmp_path / "other")
+    assert done.returncode == 2 and re.search(r"threads\.yaml:\d+: .*8 clients a node.*3 threads", done.stderr), done.stderr
+
+
 def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -> None:
     """In the middle of a run that would take minutes; the same command then goes on."""
     (tmp_path / "root").mkdir()
