@@ -138,9 +138,20 @@ def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) ->
     assert not any(value in done.err for value in wrong.values())
 
 
+@pytest.mark.places(lambda kind: kind.backend != "mpiio")
+def test_clients_that_are_threads(run: Run, place: Place) -> None:
+    """Each has a connection of its own; contents are verified. (mpiio's ranks act together: tests/mpi/test_threads.py.)"""
+    done = run(*SMALL, "--verify", "--threads-per-rank", "3", "--json", ranks=2)
+    assert done.code == 0, done.err
+    assert counts(done, "precreate") == {"mkdir": 12, "create": 72} and counts(done, "cleanup") == {"unlink": 72, "rmdir": 12}
+    assert place.is_empty()
+
+
 def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
     shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
-    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("s3", "postgresql", "mongodb")]
+    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb")]
+    if place.backend == "posix":
+        shown = [line.replace("/scratch/me", place.options[1]) for line in shown]
     for line in [line for line in shown if line.split()[1] == place.backend]:
         words = re.sub(r"\b(9000|5432|27017)\b", str(getattr(place, "port", "")), line).split()
         done = subprocess.run([*mpirun(2), str(bench), *words], capture_output=True, text=True, env=mpi_environment | place.environment, timeout=60)
