@@ -11,7 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
 
 from iocast.errors import InputError
 from iocast.files import read_json
@@ -33,7 +35,18 @@ class Latencies:
         return int(self.histogram.get_total_count())
 
     def quantile(self, probability: float) -> float:
-        return self.histogram.get_value_at_percentile(100 * probability) * NS
+        """That of the histogram's own get_value_at_percentile(), which adds up all counts in each call."""
+        index = int(np.searchsorted(self._counted, self.histogram.get_target_count_at_percentile(100 * probability)))
+        if index >= len(self._counted):
+            return 0.0
+        value = self.histogram.get_value_from_index(index)
+        equivalent = self.histogram.get_highest_equivalent_value if probability else self.histogram.get_lowest_equivalent_value
+        return float(equivalent(value) * NS)
+
+    @cached_property
+    def _counted(self) -> NDArray[np.int64]:
+        """Values up to each index."""
+        return np.cumsum(np.asarray(self.histogram.counts, dtype=np.int64))
 
     @property
     def maximum(self) -> float:
@@ -119,7 +132,7 @@ class Run:
     def quantity(self, tag: str, which: str) -> float | None:
         """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an imported run that has
         none from the summaries of its repeats. None when neither says it."""
-        if which != "mean" and f"{self.phase}.{tag}" in self._histograms:
+        if which != "mean" and f"{self.phase}.{tag}" in self._latencies:
             found = self.latencies(tag)
             return found.minimum if which == "min" else found.quantity(which) if which in QUANTITIES else found.quantile(float(f"0.{which[1:]}"))
         known = [p["latency"].get(tag, {}) for p in self.phases]
@@ -139,24 +152,24 @@ class Run:
 
     def latencies(self, tag: str, phase: str | None = None) -> Latencies:
         """The pooled distribution of an operation ("create") or part ("create.open")."""
-        found = self._histograms.get(f"{phase or self.phase}.{tag}")
+        found = self._latencies.get(f"{phase or self.phase}.{tag}")
         if found is None:
             raise InputError(f"The run '{self.path}' has no latencies of '{tag}' in the phase '{phase or self.phase}'.")
-        return Latencies(found)
+        return found
 
     def tags(self, phase: str | None = None) -> list[str]:
         start = (phase or self.phase) + "."
-        return [tag[len(start) :] for tag in self._histograms if tag.startswith(start)]
+        return [tag[len(start) :] for tag in self._latencies if tag.startswith(start)]
 
     @cached_property
-    def _histograms(self) -> dict[str, HdrHistogram]:
+    def _latencies(self) -> dict[str, Latencies]:
         pooled: dict[str, HdrHistogram] = {}
         for tag, _, histogram in read_log(self.path / "latency.hlog"):
             if tag in pooled:
                 pooled[tag].add(histogram)
             else:
                 pooled[tag] = histogram
-        return pooled
+        return {tag: Latencies(histogram) for tag, histogram in pooled.items()}
 
 
 def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:

@@ -5,6 +5,8 @@
 #   setup_build [OPTION...]  configures and builds into build/
 #   setup_python [EXTRA]     makes .venv with iocast and its dependencies
 
+unset PYTHONDONTWRITEBYTECODE # Python is started many times; each would compile iocast anew
+
 step() { printf '\n== %s\n' "$*" >&2; }
 stop() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 
@@ -43,7 +45,6 @@ setup_python() {
   [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && return
   step "Setting up Python in .venv"
   [ -x .venv/bin/python ] || python3 -m venv .venv || stop "python3 can't make a virtual environment; install python3-venv."
-  # Not compiled: most of it is never imported, and the rest is compiled when it is.
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
   touch ".venv/.has-$wanted"
 }
