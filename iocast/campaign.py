@@ -153,12 +153,12 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     plan.points = list(dict.fromkeys(plan.points))
 
 
-def clients_of(planned: PlannedRun | PlannedPoint, bench: str) -> list[str]:
-    """The command that starts the clients, as ranks or as several threads of each.
+def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) -> list[str]:
+    """The start of a command line: iocast-bench with so many ranks, of which a process has `threads_per_rank`.
 
     @raises InputError when so many can't sensibly be started here"""
-    threads = ["--threads-per-rank", str(planned.threads_per_rank)] if planned.threads_per_rank > 1 else []
-    return [*launcher(planned.nodes, planned.ranks_per_node // planned.threads_per_rank), bench, *threads]
+    threads = ["--threads-per-rank", str(threads_per_rank)] if threads_per_rank > 1 else []
+    return [*launcher(nodes, ranks_per_node // threads_per_rank), binaries.find("iocast-bench"), *threads]
 
 
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
@@ -290,8 +290,7 @@ def run_bench(
     run left there.
 
     @raises RunError or InputError with the benchmark's own sentence"""
-    bench = binaries.find("iocast-bench")
-    command = [*clients_of(run, bench), "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
+    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
     fresh = not root.exists()
     if not fresh and not goes_on:  # a killed run left it behind
         call_bench([*command, *settings_arguments({**run.settings, "phases": "cleanup"})], ending)
@@ -372,7 +371,7 @@ class Campaign:
             raise InputError(f"The directory '{root}' can't be written to.")
         for point in plan.points:
             if only_nodes in (None, point.nodes):
-                clients_of(point, "")
+                launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
         self.scratch = self.root / "iocast-campaign"

@@ -145,6 +145,7 @@ def measure(
     over: Annotated[str, typer.Option(help="Knee search: the load is the rate (open loop, response times from the intended start) or the waiting_factor (closed loop).")] = "rate",
     workload: Annotated[str, typer.Option(help="Knee search: workload.")] = "md-workbench",
     ppn: Annotated[int, typer.Option(help="Knee search: ranks a node.", min=1)] = 1,
+    threads_per_rank: Annotated[int, typer.Option(help="Knee search: ranks that are threads of one process.", min=1)] = 1,
     phase: Annotated[str, typer.Option(help="Knee search: phase that is searched.")] = "benchmark",
     length: Annotated[str, typer.Option(help="Knee search: planned length of a run.")] = "5s",
     budget: Annotated[str, typer.Option(help="Knee search: time after which no further run begins.")] = "10min",
@@ -170,13 +171,13 @@ def measure(
         if campaign is not None or role is not None or observe or slurm or slurm_only_write:
             raise InputError("A knee search plans its own runs; leave --campaign, --role, --observe and --slurm out. Inside a Slurm job it starts its runs with srun.")
         _find_knee(
-            directory, out, slo or [], seed, json_, over=over, workload=workload, sets=sets, nodes=nodes or 1, ppn=ppn, phase=phase, length=length,
+            directory, out, slo or [], seed, json_, over=over, workload=workload, sets=sets, nodes=nodes or 1, ppn=ppn, threads_per_rank=threads_per_rank, phase=phase, length=length,
             budget=budget, confidence=confidence, precision=precision, backend=backend, backend_option=backend_option or [],
         )  # fmt: skip
         return
     if directory is None:
         raise InputError("Name the directory whose storage is to be measured.")
-    searching = ("over", "workload", "ppn", "phase", "length", "budget", "confidence", "precision", "backend", "backend_option")
+    searching = ("over", "workload", "ppn", "threads_per_rank", "phase", "length", "budget", "confidence", "precision", "backend", "backend_option")
     given = [f"--{name.replace('_', '-')}" for name in searching if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"]
     if given:
         raise InputError(f"A campaign has its own plan; {', '.join(given)} {'is' if len(given) == 1 else 'are'} for --find-knee and --slo.")
@@ -206,7 +207,7 @@ def measure(
 
 
 def _find_knee(
-    directory: Path | None, out: Path, slo: list[str], seed: int, json_: bool, *, over: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, phase: str,
+    directory: Path | None, out: Path, slo: list[str], seed: int, json_: bool, *, over: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, threads_per_rank: int, phase: str,
     length: str, budget: str, confidence: float, precision: float, backend: str, backend_option: list[str],
 ) -> None:  # fmt: skip
     from iocast.campaign import Ending
@@ -226,7 +227,7 @@ def _find_knee(
     except InputError as error:
         raise InputError(f"--slo: {error}.") from error
     asked = Asked(
-        None if directory is None else directory.resolve(), out, workload, _settings(sets), nodes, ppn, over, phase, duration(length, "--length", 0.1, 86400), seed, backend, backend_option,
+        None if directory is None else directory.resolve(), out, workload, _settings(sets), nodes, ppn, over, phase, duration(length, "--length", 0.1, 86400), seed, backend, backend_option, threads_per_rank,
     )  # fmt: skip
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     limit = deadline()

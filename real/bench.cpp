@@ -64,11 +64,11 @@ public:
   int run();
 
 private:
-  /// One of the rank's clients. What a pattern keeps of the ranks under way is for one thread.
+  /// One of the rank's clients.
   struct Member {
     Client client;
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Pattern> pattern;
+    std::unique_ptr<Pattern> own_pattern; ///< of all but the first: what a pattern keeps of the ranks under way is for one thread
     std::unique_ptr<OpStreamWriter> dump;
     std::unique_ptr<Progress> progress;
     std::unique_ptr<Executor> executor;
@@ -285,13 +285,15 @@ void Bench::make_executors(Alarm& alarm)
 {
   agree(cluster_, [&] {
     for (auto& member : members_) {
-      const bool speaks = cluster_.is_first() && &member == &members_.front();
+      const bool first = &member == &members_.front();
+      if (!first)
+        member.own_pattern = workload_->make(placement_);
+      const Pattern& pattern = first ? *pattern_ : *member.own_pattern;
       if (!options_.dump_ops.empty())
         member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
-      member.pattern  = workload_->make(placement_);
-      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, speaks);
+      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first);
       const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience};
-      member.executor = std::make_unique<Executor>(*member.pattern, *member.backend, member.client, *member.progress, alarm, keeps);
+      member.executor = std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
     }
   });
 }

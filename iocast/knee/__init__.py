@@ -221,7 +221,7 @@ class Search:
             shown["values"] = {level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels}
         content: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION, "kind": "knee", "workload": a.workload, "phase": a.phase, "backend": a.backend, "over": a.over,
-            "placement": {"ranks": a.ranks, "nodes": a.nodes, "ranks_per_node": a.ranks_per_node},
+            "placement": {"ranks": a.ranks, "nodes": a.nodes, "ranks_per_node": a.ranks_per_node, "threads_per_rank": a.threads_per_rank},
             "levels": [{"text": level.text, "quantity": level.quantity, "limit": level.limit} for level in self.levels],
             "confidence": self.confidence, "precision": self.precision, "length_seconds": a.length, "budget_seconds": self.budget,
             "reason": reason, "answer": shown,

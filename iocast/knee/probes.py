@@ -14,7 +14,7 @@ from typing import Any
 
 from iocast import binaries
 from iocast.arrivals import number
-from iocast.campaign import Backend, Ended, Ending, PlannedRun, ask_to_end, bench_environment, call_bench, launcher, make_own_directory, settings_arguments
+from iocast.campaign import Backend, Ended, Ending, PlannedRun, ask_to_end, bench_command, bench_environment, call_bench, launcher, make_own_directory, settings_arguments
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_json, write_json
 
@@ -44,6 +44,7 @@ class Asked:
     seed: int = 0
     backend: str = "posix"
     backend_options: list[str] = field(default_factory=list)
+    threads_per_rank: int = 1
 
     @property
     def ranks(self) -> int:
@@ -53,6 +54,8 @@ class Asked:
         """@raises InputError for settings of the load that is searched, and of another kind of load"""
         if self.over not in ("rate", "waiting_factor"):
             raise InputError(f"A knee search can't be over '{self.over}'. Allowed: rate, waiting_factor.")
+        if self.ranks_per_node % self.threads_per_rank:
+            raise InputError(f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; take a multiple.")
         forbidden = ("rate", "waiting_factor", "think_time") if self.over == "rate" else ("rate", "waiting_factor")
         for name in forbidden:
             if number(self.settings, name) > 0:
@@ -78,7 +81,7 @@ class Probes:
             )  # fmt: skip
         if asked.directory is not None and not asked.directory.is_dir():
             raise InputError(f"'{asked.directory}' is not a directory; name the directory whose storage is to be measured.")
-        launcher(asked.nodes, asked.ranks_per_node)
+        launcher(asked.nodes, asked.ranks_per_node // asked.threads_per_rank)
         self._inspect()
         identity = asked.identity | question
         if (asked.out / "campaign.json").is_file():
@@ -134,7 +137,7 @@ class Probes:
 
     def _dry_run(self, settings: dict[str, Any]) -> dict[str, Any]:
         a = self.asked
-        command = [*launcher(a.nodes, a.ranks_per_node), binaries.find("iocast-bench"), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
+        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
             own = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
@@ -167,7 +170,7 @@ class Probes:
             self.runs = [r for r in self.runs if r.status != "planned"]
             word = step.replace(" ", "-")
             load = "".join(f"-{letter}{number(settings, name):.4g}" for name, letter in (("rate", "r"), ("waiting_factor", "t")) if name in settings)
-            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.asked.nodes, self.asked.ranks_per_node, settings, role, step=step)
+            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.asked.nodes, self.asked.ranks_per_node, settings, role, threads_per_rank=self.asked.threads_per_rank, step=step)
             self.runs.append(run)
         self._save()
         begun = time.monotonic()
@@ -214,7 +217,7 @@ class Probes:
 
     def _call(self, arguments: list[str], *, seed: int | None = None) -> None:
         a = self.asked
-        command = [*launcher(a.nodes, a.ranks_per_node), binaries.find("iocast-bench"), "--workload", a.workload, *self.backend.arguments(self._place()), *arguments]
+        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, *self.backend.arguments(self._place()), *arguments]
         call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending)
 
     def _place(self) -> Path | None:

@@ -63,7 +63,7 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     S and S^2 as the runs' service times say. The interval is made of the search's own runs, for a false alarm in one of 10^4 searches: its lower end is
     below the knee."""
     limit = 4e-3
-    question = ("measure", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--precision", 0.4, "--budget", "15s", "--json")
+    question = ("measure", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--threads-per-rank", 2, "--precision", 0.4, "--budget", "15s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["answer"] is not None, tmp_path / "k")
     assert answer["answer"] is not None, answer
     points = [p for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"] if p["step"].split()[0] in ("bracket", "search", "confirm")]
@@ -187,6 +187,7 @@ def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: p
     refused(tmp_path, "--slo", "p98(create) < 5 ms", says="'p98'")
     refused(tmp_path, "--slo", "rate(create) >= 5 k/s", says="not about response times")
     refused(tmp_path, *slo, "--over", "ranks", says="Allowed: rate, waiting_factor")
+    refused(tmp_path, *slo, "--ppn", 5, "--threads-per-rank", 2, says="take a multiple")
     refused(tmp_path, *slo, "--set", "rate=5/s", says="leave --set rate out")
     refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "waiting_factor=1", says="leave --set waiting_factor out")
     refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "rate=5/s", says="leave --set rate out")
