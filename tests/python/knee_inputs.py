@@ -2,7 +2,6 @@
 """Knee searches of a queue whose truth is known, without programs: each run is an M/D/1 queue, simulated here."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from iocast.campaign import PlannedRun
 from iocast.knee import Search
 from iocast.knee.judge import Seen
+from iocast.knee.probes import Asked
 from iocast.run_directory import QUANTILES
 from iocast.study.levels import Level
 
@@ -25,7 +25,7 @@ class Queue:
     """Stands for the runs of an open loop on one rank, 3000 operations each."""
 
     def __init__(self, out: Path, levels: list[Level], seed: int, service: float) -> None:
-        self.asked = SimpleNamespace(settings={}, over="rate", ranks=1, nodes=1, ranks_per_node=1, length=1.0, out=out, workload="queue", phase="benchmark", backend="dummy")
+        self.asked = Asked(None, out, "queue", {}, nodes=1, ranks_per_node=1, over="rate", length=1.0, backend="dummy")
         self.random, self.levels, self.service = np.random.Generator(np.random.Philox(seed)), levels, service
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"
