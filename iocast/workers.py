@@ -63,12 +63,11 @@ class Workers:
 
         futures = {client.submit(compute, task, pure=False): number for number, task in enumerate(tasks)}
         try:
-            for future in as_completed(futures):
-                try:
-                    yield futures[future], future.result()
-                except KilledWorker as error:
-                    raise RunError(f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason.") from error
+            for future, result in as_completed(futures, with_results=True):
+                yield futures[future], result
                 future.release()
+        except KilledWorker as error:
+            raise RunError(f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason.") from error
         finally:
             client.cancel([f for f in futures if not f.done()])
 
@@ -79,7 +78,10 @@ class Workers:
         from distributed import Client, LocalCluster
 
         # Restarted workers announce themselves on standard error; the answer is what counts.
-        dask.config.set({"distributed.logging.distributed": "error", "distributed.worker.daemon": True})
+        # Nobody looks at Dask's own profiles of the workers, which cost time.
+        dask.config.set(
+            {"distributed.logging.distributed": "error", "distributed.worker.daemon": True, "distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+        )  # fmt: skip
         if self._scheduler:
             try:
                 self._client = Client(self._scheduler, timeout=30)
