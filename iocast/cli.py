@@ -6,18 +6,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
+from iocast.progress import Steps, stderr
 
 if TYPE_CHECKING:  # each verb loads what it needs
     from iocast.workers import Workers
@@ -29,7 +27,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short, compared and worse, or studied and no design meets the levels.",
 )
-stderr = Console(stderr=True, highlight=False)
 FELL_SHORT = 4
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
@@ -40,57 +37,6 @@ Scheduler = Annotated[str, typer.Option(help="Address of a running Dask schedule
 WorkersInSlurm = Annotated[bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.")]
 WorkerOptions = Annotated[Optional[list[str]], typer.Option("--slurm-option", help="A further option of sbatch, such as --account=me; may be repeated.")]
 Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
-
-
-class Steps:
-    """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every` seconds."""
-
-    def __init__(self, every: float = 0) -> None:
-        self._live = stderr.is_terminal
-        self._every = every
-        self._told: tuple[str, float] = ("", 0.0)
-        self._began: tuple[str, float, int] = ("", 0.0, 0)
-        self._progress = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-            TextColumn("left:"), TimeRemainingColumn(), console=stderr, transient=True,
-        )
-        self._task: Any = None
-
-    def __enter__(self) -> Steps:
-        if self._live:
-            self._progress.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._live:
-            self._progress.stop()
-        if kind is KeyboardInterrupt:  # typer would end the program without a word
-            raise RunError("Interrupted; what was measured or computed is kept.")
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if not self._live:
-            self._plain(what, done, total)
-        elif self._task is None or done == 0:
-            if self._task is not None:
-                self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(what, total=total, completed=done)
-        else:
-            self._progress.update(self._task, description=what, total=total, completed=done)
-
-    def tell(self, sentence: str) -> None:
-        """A line that stays, above the progress."""
-        stderr.print(sentence, markup=False, soft_wrap=True)
-
-    def _plain(self, what: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if what != self._began[0] or done <= self._began[2]:
-            self._began = (what, now, done)
-        if self._every and what == self._told[0] and now - self._told[1] < self._every:
-            return
-        self._told = (what, now)
-        _, began, first = self._began
-        left = f", {(now - began) * (total - done) / (done - first):.0f} s left" if self._every and first < done < total else ""
-        stderr.print(f"  [{done}/{total}] {what}{left}", markup=False)
 
 
 def _points(paths: list[Path], phase: str = "benchmark") -> Any:

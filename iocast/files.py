@@ -47,7 +47,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, content: Any, indent: int | None = 1) -> None:
-    """`indent=None` for what nobody reads: it is written ten times as fast."""
+    """`indent=None` for what nobody reads: the encoder in C writes it, which knows no indentation."""
     write_text(path, json.dumps(content, indent=indent) + "\n")
 
 

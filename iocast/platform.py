@@ -102,7 +102,7 @@ def parse_edit(text: str) -> tuple[str, Any]:
     return path, yaml.safe_load(value)
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # ten times as fast, where it is
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the one in C, where it is: platforms are written for every simulation
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

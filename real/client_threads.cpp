@@ -37,24 +37,24 @@ ClientThreads::ClientThreads(size_t count, const std::function<void(size_t)>& pr
       threads_.emplace_back(live, client);
     prepare(0);
   } catch (const std::system_error& error) {
-    release(-1);
+    release();
     throw RunError(fmt::format("{} of {} clients have a thread, and there is none for another: {}. Ask for fewer with --threads-per-rank, or raise the limit (ulimit -u).",
                                threads_.size() + 1, count, error.code().message()));
   } catch (...) {
-    release(-1);
+    release();
     throw;
   }
   for (size_t ready = 0; (ready = prepared_) < threads_.size();)
     prepared_.wait(ready);
   if (failure_) {
-    release(-1);
+    release();
     std::rethrow_exception(failure_);
   }
 }
 
 ClientThreads::~ClientThreads()
 {
-  release(-1);
+  release();
 }
 
 void ClientThreads::keep_failure()
@@ -65,10 +65,10 @@ void ClientThreads::keep_failure()
 }
 
 /// Ends the waiting, if it hasn't, and the threads.
-void ClientThreads::release(int64_t start_ns)
+void ClientThreads::release()
 {
   if (start_ns_ == 0)
-    start_at(start_ns);
+    start_at(-1);
   for (auto& thread : threads_)
     if (thread.joinable())
       thread.join();
@@ -88,7 +88,7 @@ void ClientThreads::work(const std::function<void()>& meanwhile)
     sleep_until(now_ns() + nap_ns);
     meanwhile();
   }
-  release(-1);
+  release();
   if (failure_)
     std::rethrow_exception(failure_);
 }

@@ -28,7 +28,7 @@ public:
 
 private:
   void keep_failure();
-  void release(int64_t start_ns);
+  void release();
 
   std::function<void(size_t, int64_t)> work_;
   std::atomic<int64_t> start_ns_{0}; ///< 0: wait; below: there will be no work

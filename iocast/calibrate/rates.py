@@ -52,6 +52,7 @@ GROWTH = {"step": 2.0, "power": 0.5}
 SAMPLES, MOVES = 2**11, 6
 DRAWS = 24
 NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases")
+"""Parameters in which measurements of one workload may differ."""
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are told apart."""
 
