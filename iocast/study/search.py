@@ -111,8 +111,9 @@ class Search:
             likeliest = max(self.tried, key=lambda c: c.probability)
             told = f"none of the {len(self.tried)} designs simulated so far keeps all levels, the likeliest is"
             return f"{told} {quoted(likeliest.design.name)} ({chance(likeliest.probability)})"
-        cost = money(best.design.cost, self.study.currency)
-        return f"{quoted(best.design.name)} for {cost}, which keeps all levels with {chance(best.probability)} confidence ({len(self.tried)} designs simulated so far)"
+        priced = any(c.design.cost for c in self.candidates.values())
+        cost = f" for {money(best.design.cost, self.study.currency)}," if priced else ","
+        return f"{quoted(best.design.name)}{cost} which keeps all levels with {chance(best.probability)} confidence ({len(self.tried)} designs simulated so far)"
 
     def _no_room(self) -> str:
         """What the most modest design takes of everything that is limited."""
