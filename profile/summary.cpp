@@ -7,9 +7,9 @@ namespace iocast {
 
 namespace {
 constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"};
+} // namespace
 
-/// Three digits with the unit that needs no exponent: "3.04us", "412ms".
-std::string duration(double seconds)
+std::string duration_text(double seconds)
 {
   auto digits = [](double value) { return value < 10 ? 2 : value < 100 ? 1 : 0; };
   for (const auto& [unit, scale] : {std::pair{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}})
@@ -17,7 +17,6 @@ std::string duration(double seconds)
       return fmt::format("{:.{}f}{}", seconds / scale, digits(seconds / scale), unit);
   return fmt::format("{:.{}f}s", seconds, digits(seconds));
 }
-} // namespace
 
 std::string phase_title(const std::string& name, uint64_t repeat)
 {
@@ -36,10 +35,10 @@ std::string summary_text(const nlohmann::ordered_json& run)
     const auto title = phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>());
     text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}, errors {}{}\n", title,
                         phase["rate"].get<double>(), phase["operations"].get<uint64_t>(),
-                        duration(phase["seconds"].get<double>()), phase["balance"].get<double>(),
+                        duration_text(phase["seconds"].get<double>()), phase["balance"].get<double>(),
                         phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
     if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
-      text += fmt::format("  after {}, {} of {} had not done all\n", duration(phase["most_seconds"].get<double>()), cut,
+      text += fmt::format("  after {}, {} of {} had not done all\n", duration_text(phase["most_seconds"].get<double>()), cut,
                           counted("ranks", "rank"));
     if (phase.contains("swept"))
       text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
@@ -54,7 +53,7 @@ std::string summary_text(const nlohmann::ordered_json& run)
       const auto name = dot == std::string::npos ? tag : "  " + tag.substr(dot);
       text += fmt::format("  {:<13}{:>12}", name, latency["count"].get<uint64_t>());
       for (const char* key : quantities)
-        text += fmt::format("{:>9}", duration(latency[key].get<double>()));
+        text += fmt::format("{:>9}", duration_text(latency[key].get<double>()));
       text += "\n";
     }
   }

@@ -8,6 +8,9 @@ namespace iocast {
 /// The phases of a run.json as tables for people.
 std::string summary_text(const nlohmann::ordered_json& run);
 
+/// Three digits with the unit that needs no exponent: "3.04us", "412ms".
+std::string duration_text(double seconds);
+
 /// "benchmark 2", "cleanup"
 std::string phase_title(const std::string& name, uint64_t repeat);
 

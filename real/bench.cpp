@@ -291,7 +291,7 @@ void Bench::make_executors(Alarm& alarm)
       const Pattern& pattern = first ? *pattern_ : *member.own_pattern;
       if (!options_.dump_ops.empty())
         member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
-      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first);
+      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first && !options_.quiet);
       const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience};
       member.executor = std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
     }
@@ -343,17 +343,17 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
   };
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
   const int64_t start_ns = cluster_.start_together([&](int64_t moment_ns) {
-    for (auto& member : members_)
-      member.progress->begin_phase(phase_title(phase.name, phase.repeat), moment_ns);
+    for (size_t client = 0; client < members_.size(); ++client)
+      members_[client].progress->begin_phase(phase_title(phase.name, phase.repeat), moment_ns, mine[client].recorder);
     clients->start_at(moment_ns);
   });
   clients->work([&] { alarm.heard(); });
   members_.front().progress->end_phase();
   alarm.finish();
   std::optional<Failure> failure;
-  for (size_t number = 0; auto& one : mine) {
+  for (size_t at = 0; auto& one : mine) {
     one.interrupted = one.interrupted || one.failure;
-    const uint32_t client = members_[number++].client.rank;
+    const uint32_t client = members_[at++].client.rank;
     if (one.failure && !failure)
       failure = members_.size() == 1 ? one.failure : Failure{one.failure->exit_code, fmt::format("client {}: {}", client, one.failure->message)};
   }

@@ -82,7 +82,9 @@ void Cluster::find_bindings()
       const int from = cpu;
       while (cpu + 1 < CPU_SETSIZE && CPU_ISSET(cpu + 1, &set))
         ++cpu;
-      text += (text.empty() ? "" : ",") + std::to_string(from) + (cpu > from ? "-" + std::to_string(cpu) : "");
+      text += fmt::format("{}{}", text.empty() ? "" : ",", from);
+      if (cpu > from)
+        text += fmt::format("-{}", cpu);
     }
     bindings_.push_back(text);
   }

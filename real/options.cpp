@@ -101,6 +101,7 @@ Options parse_options(int argc, char** argv)
   app.add_option("--out", options.out, "a new directory for the results (run.json, latency.hlog)")->group("What to keep");
   app.add_option("--label", options.label, "a word of yours that is written into run.json")->group("What to keep");
   app.add_flag("--json", options.json, "print run.json instead of the table")->group("What to keep");
+  app.add_flag("--quiet", options.quiet, "do not tell on standard error how far the run is")->group("What to keep");
   app.add_flag("--trace", options.trace, "keep every operation in ops.h5 of the directory named with --out")->group("What to keep");
   app.add_option("--dump-ops", options.dump_ops, "write the operations of each rank to DIR/ops.RANK")->group("What to keep");
 

@@ -22,6 +22,7 @@ struct Options {
   std::string label;
   uint64_t seed = 1;
   bool json     = false;
+  bool quiet    = false;
   bool dry_run  = false;
   bool no_time_limits = false;
   bool verify         = false;

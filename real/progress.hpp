@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "profile/recorder.hpp"
 #include "workload/pattern.hpp"
 
 #include <cstdint>
@@ -13,7 +14,8 @@ class Progress {
 public:
   Progress(const Footprint& footprint, uint32_t ranks, bool speaks);
 
-  void begin_phase(const std::string& title, int64_t start_ns);
+  /// What was measured so far stands in `recorder`, which outlives the phase.
+  void begin_phase(const std::string& title, int64_t start_ns, const PhaseRecorder& recorder);
   /// After each operation, with a clock reading that was taken anyway.
   void done(int64_t now_ns)
   {
@@ -32,6 +34,7 @@ private:
   bool terminal_;
   bool shown_ = false;
   std::string title_;
+  const PhaseRecorder* recorder_ = nullptr;
   int64_t next_ns_       = 0;
   int64_t phase_ns_      = 0;
   uint64_t before_phase_ = 0;

@@ -3,9 +3,10 @@
 // The floor under iocast-bench: the system calls of a workload for one rank, in the same order, with the same names, sizes and
 // offsets, all known before the clock runs, and timed by phase and nothing else. Usage:
 //
-//   bare-loop ROOT WORKLOAD [NAME=VALUE...]
+//   bare-loop [--without-mpi] ROOT WORKLOAD [NAME=VALUE...]
 //
-// prints one JSON array with the name and the seconds of each phase.
+// prints one JSON array with the name and the seconds of each phase. It is an MPI program, as any benchmark of many nodes has to be: the
+// kernel counts references to files in a process with threads, and MPI has some.
 #include "workload/workload.hpp"
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <map>
+#include <mpi.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -81,18 +83,23 @@ Plan plan_of(const Pattern& pattern)
   return plan;
 }
 
-bool transfer(int fd, const Op& op, bool writes, std::vector<char>& buffer)
+/// What is written, and what is read into.
+struct Memory {
+  std::vector<char> sent, received;
+};
+
+bool transfer(int fd, const Op& op, bool writes, Memory& memory)
 {
   for (uint32_t block = 0; block < op.count; ++block) {
     const auto at    = static_cast<off_t>(op.offset + block * op.stride);
-    const auto moved = writes ? pwrite(fd, buffer.data(), op.size, at) : pread(fd, buffer.data(), op.size, at);
+    const auto moved = writes ? pwrite(fd, memory.sent.data(), op.size, at) : pread(fd, memory.received.data(), op.size, at);
     if (moved != static_cast<ssize_t>(op.size))
       return false;
   }
   return true;
 }
 
-bool in_one_go(int root, const char* path, int access, uint64_t size, std::vector<char>& buffer)
+bool in_one_go(int root, const char* path, int access, uint64_t size, Memory& memory)
 {
   const int fd = openat(root, path, access | O_CLOEXEC, 0666);
   if (fd < 0)
@@ -100,7 +107,7 @@ bool in_one_go(int root, const char* path, int access, uint64_t size, std::vecto
   constexpr uint64_t chunk = uint64_t{1} << 20;
   for (uint64_t done = 0; done < size; done += chunk) {
     const size_t bytes = std::min(chunk, size - done);
-    const auto moved   = access == O_RDONLY ? read(fd, buffer.data(), bytes) : write(fd, buffer.data(), bytes);
+    const auto moved   = access == O_RDONLY ? read(fd, memory.received.data(), bytes) : write(fd, memory.sent.data(), bytes);
     if (moved != static_cast<ssize_t>(bytes))
       return false;
   }
@@ -126,7 +133,7 @@ int run(const char* place, const Pattern& pattern)
     return 1;
   }
   const Plan plan = plan_of(pattern);
-  std::vector<char> buffer(std::max<size_t>(plan.largest, 1), 'x');
+  Memory memory{std::vector<char>(std::max<size_t>(plan.largest, 1), 'x'), std::vector<char>(std::max<size_t>(plan.largest, 1))};
   std::vector<int> files(64, -1);
   std::vector<std::pair<uint64_t, double>> begins;
   for (const auto& [op, name, slot] : plan.calls) {
@@ -139,16 +146,16 @@ int run(const char* place, const Pattern& pattern)
       case OpKind::rmdir: good = unlinkat(root, path, AT_REMOVEDIR) == 0; break;
       case OpKind::unlink: good = unlinkat(root, path, 0) == 0; break;
       case OpKind::stat: good = fstatat(root, path, &found, AT_SYMLINK_NOFOLLOW) == 0; break;
-      case OpKind::create: good = in_one_go(root, path, O_WRONLY | O_CREAT | O_TRUNC, op.size, buffer); break;
-      case OpKind::append: good = in_one_go(root, path, O_WRONLY | O_APPEND, op.size, buffer); break;
-      case OpKind::read: good = in_one_go(root, path, O_RDONLY, op.size, buffer); break;
+      case OpKind::create: good = in_one_go(root, path, O_WRONLY | O_CREAT | O_TRUNC, op.size, memory); break;
+      case OpKind::append: good = in_one_go(root, path, O_WRONLY | O_APPEND, op.size, memory); break;
+      case OpKind::read: good = in_one_go(root, path, O_RDONLY, op.size, memory); break;
       case OpKind::readdir: good = list(root, path); break;
       case OpKind::open:
         files[slot] = openat(root, path, (op.flags & for_writing ? O_RDWR : O_RDONLY) | (op.flags & make_it ? O_CREAT : 0) | O_CLOEXEC, 0666);
         good        = files[slot] >= 0;
         break;
-      case OpKind::pwrite: good = transfer(files[slot], op, true, buffer); break;
-      case OpKind::pread: good = transfer(files[slot], op, false, buffer); break;
+      case OpKind::pwrite: good = transfer(files[slot], op, true, memory); break;
+      case OpKind::pread: good = transfer(files[slot], op, false, memory); break;
       case OpKind::fsync: good = fsync(files[slot]) == 0; break;
       case OpKind::close: good = close(files[slot]) == 0; break;
       case OpKind::think: break;
@@ -170,14 +177,24 @@ int run(const char* place, const Pattern& pattern)
 
 int main(int argc, char** argv)
 {
+  const bool without_mpi = argc > 1 && std::strcmp(argv[1], "--without-mpi") == 0;
+  if (without_mpi) {
+    --argc;
+    ++argv;
+  }
   if (argc < 3) {
-    std::fprintf(stderr, "usage: bare-loop ROOT WORKLOAD [NAME=VALUE...]\n");
+    std::fprintf(stderr, "usage: bare-loop [--without-mpi] ROOT WORKLOAD [NAME=VALUE...]\n");
     return 2;
   }
+  if (!without_mpi)
+    MPI_Init(nullptr, nullptr);
+  int status = 2;
   try {
-    return run(argv[1], *open_workload(argv[2], {argv + 3, argv + argc}).make({1, 1}));
+    status = run(argv[1], *open_workload(argv[2], {argv + 3, argv + argc}).make({1, 1}));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bare-loop: %s\n", error.what());
-    return 2;
   }
+  if (!without_mpi)
+    MPI_Finalize();
+  return status;
 }

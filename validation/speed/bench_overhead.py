@@ -6,8 +6,9 @@ Both run one rank on a memory file system, in turns, so that whatever else the m
 each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what else runs on the machine only
 ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels in it). On a busy machine bare-loop differs from
 itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions.
+bare-loop is an MPI program, too; with --without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
 
-    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--json]
+    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--json]
 """
 
 import argparse
@@ -60,16 +61,16 @@ def find_programs() -> Path:
 Phases = list[float]
 
 
-def run_bare(programs: Path, root: str, workload: str, settings: list[str]) -> Phases:
-    done = subprocess.run([programs / "bare-loop", root, workload, *settings], capture_output=True, text=True)
+def run_bare(program: list[str | Path], root: str, workload: str, settings: list[str]) -> Phases:
+    done = subprocess.run([*program, root, workload, *settings], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return [phase["seconds"] for phase in json.loads(done.stdout)]
 
 
-def run_bench(programs: Path, root: str, workload: str, settings: list[str]) -> Phases:
+def run_bench(program: list[str | Path], root: str, workload: str, settings: list[str]) -> Phases:
     chosen = [argument for setting in settings for argument in ("--set", setting)]
-    done = subprocess.run([programs / "iocast-bench", "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True)
+    done = subprocess.run([*program, "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return [phase["seconds"] for phase in json.loads(done.stdout)["phases"]]
@@ -81,16 +82,16 @@ def run_postmark(root: str) -> float:
     return time.monotonic() - begin
 
 
-def compare(programs: Path, root: str, workload: str, pairs: int) -> dict:
+def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int) -> dict:
     settings = WORKLOADS[workload].split()
     bare: list[Phases] = []
     bench: list[Phases] = []
     postmark: list[float] = []
     for pair in range(-1, pairs):  # the first pair warms up
         # Which goes first alternates: the second of a pair may profit from the first.
-        runs = [(run_bare, bare), (run_bench, bench)]
-        for run, results in runs if pair % 2 else reversed(runs):
-            phases = run(programs, root, workload, settings)
+        runs = [(run_bare, floor, bare), (run_bench, [benchmark], bench)]
+        for run, program, results in runs if pair % 2 else reversed(runs):
+            phases = run(program, root, workload, settings)
             if pair >= 0:
                 results.append(phases)
         if workload == "postmark" and shutil.which("postmark"):
@@ -120,12 +121,14 @@ def main() -> None:
     parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all without")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--root", default="/dev/shm", help="a directory on the file system to use, best a memory one")
+    parser.add_argument("--without-mpi", action="store_true", help="compare with a loop that is no MPI program")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     unknown = [name for name in given.workloads if name not in WORKLOADS]
     if unknown:
         sys.exit(f"There are no settings for {', '.join(unknown)}. Allowed: {', '.join(WORKLOADS)}.")
     programs = find_programs()
+    floor = [programs / "bare-loop", *(["--without-mpi"] if given.without_mpi else [])]
     root = tempfile.mkdtemp(prefix="iocast-overhead-", dir=given.root)
     results = {}
     try:
@@ -133,7 +136,7 @@ def main() -> None:
             print(f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase")
             print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
         for workload in given.workloads or WORKLOADS:
-            result = results[workload] = compare(programs, root, workload, given.pairs)
+            result = results[workload] = compare(floor, programs / "iocast-bench", root, workload, given.pairs)
             whole, slowest = result["whole"], result["slowest_phase"]
             if not given.json:
                 more = f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
