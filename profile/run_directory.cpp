@@ -2,6 +2,7 @@
 #include "profile/run_directory.hpp"
 
 #include "input/error.hpp"
+#include "profile/steady_state.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -135,6 +136,12 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
     json["most_seconds"] = result.most_seconds;
     json["cut_ranks"]    = result.cut_ranks;
   }
+  if (const auto steady = steady_state(recorder, result.rank_seconds))
+    json["steady_state"] = {{"begin", steady->begin_seconds},
+                            {"end", steady->end_seconds},
+                            {"operations", steady->operations},
+                            {"rate", steady->rate},
+                            {"rate_half_width", steady->rate_half_width}};
   auto latency                 = nlohmann::ordered_json::object();
   for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
   json["latency"]  = latency;

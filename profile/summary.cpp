@@ -40,6 +40,11 @@ std::string summary_text(const nlohmann::ordered_json& run)
     if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
       text += fmt::format("  after {}, {} of {} had not done all\n", duration_text(phase["most_seconds"].get<double>()), cut,
                           counted("ranks", "rank"));
+    if (phase.contains("steady_state")) {
+      const auto& steady = phase["steady_state"];
+      text += fmt::format("  steady from {} to {}: {:.0f} +- {:.0f} operations/s\n", duration_text(steady["begin"].get<double>()),
+                          duration_text(steady["end"].get<double>()), steady["rate"].get<double>(), steady["rate_half_width"].get<double>());
+    }
     if (phase.contains("swept"))
       text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())

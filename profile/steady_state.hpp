@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "profile/recorder.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace iocast {
+
+/// The part of a phase between its ramps, in seconds since the start of the phase.
+struct SteadyState {
+  double begin_seconds   = 0; ///< the warm-up is over
+  double end_seconds     = 0; ///< the first rank has done all it had to do, or the phase ends
+  uint64_t operations    = 0; ///< answered in between, of all kinds
+  double rate            = 0; ///< of these, a second
+  double rate_half_width = 0; ///< of its 95 % confidence interval, by batch means
+};
+
+/// Where the rate of a phase is steady, from its time line. The ramp-down begins with the first rank's end, the smallest of `rank_seconds`;
+/// the warm-up ends where MSER-5 cuts it off: the batches of five bins that are left have the smallest variance of their mean (White, "An effective
+/// truncation heuristic for bias reduction in simulation output", Simulation 69 (1997) 323-334).
+/// At most half is cut off (White, Cobb & Spratt, "A comparison of five steady-state truncation heuristics", WSC 2000).
+/// @return nothing when the phase is too short (fewer than ten batches before its ramp-down), or when what is left still has a trend
+std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std::vector<double>& rank_seconds);
+
+} // namespace iocast
