@@ -12,6 +12,7 @@
 #include "real/executor.hpp"
 #include "real/gather_trace.hpp"
 #include "real/manifest.hpp"
+#include "real/page_cache.hpp"
 #include "profile/summary.hpp"
 #include "workload/workload.hpp"
 
@@ -175,6 +176,10 @@ int Bench::dry_run() const
 void Bench::open_place()
 {
   agree(cluster_, [&] {
+    if (options_.drop_caches && cluster_.is_first_of_node())
+      check_may_drop_caches();
+  });
+  agree(cluster_, [&] {
     if (cluster_.is_first())
       for (const auto& [option, directory] : {std::pair{"--out", options_.out}, {"--dump-ops", options_.dump_ops}})
         if (!directory.empty() && fs::exists(directory))
@@ -257,6 +262,7 @@ Json Bench::header() const
           {"started", utc_now()},
           {"seed", options_.seed},
           {"verified", options_.verify},
+          {"caches_dropped", options_.drop_caches},
           {"workload", workload_->to_json()},
           {"backend", {{"name", entry_->name}, {"options", options}}},
           {"placement", placement()},
@@ -341,6 +347,10 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
     else
       executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine[client]);
   };
+  agree(cluster_, [&] {
+    if (options_.drop_caches && cluster_.is_first_of_node())
+      drop_caches();
+  });
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
   const int64_t start_ns = cluster_.start_together([&](int64_t moment_ns) {
     for (size_t client = 0; client < members_.size(); ++client)

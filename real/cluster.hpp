@@ -21,6 +21,7 @@ public:
   uint32_t rank() const { return static_cast<uint32_t>(rank_); }
   uint32_t size() const { return static_cast<uint32_t>(size_); }
   bool is_first() const { return rank_ == 0; }
+  bool is_first_of_node() const { return node_rank_ == 0; }
   MPI_Comm comm() const { return comm_; }
 
   const Placement& placement() const { return placement_; }

@@ -77,6 +77,8 @@ Options parse_options(int argc, char** argv)
   app.add_flag("--verify", options.verify,
                "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
       ->group("What to run");
+  app.add_flag("--drop-caches", options.drop_caches, "before each phase, have the kernel of each node write back and forget what it caches of files; needs root")
+      ->group("What to run");
   app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
   app.add_option("--threads-per-rank", threads,
                  "clients of each rank, every one with operations and a thread of its own: more load from few nodes; default 1")

@@ -26,6 +26,7 @@ struct Options {
   bool dry_run  = false;
   bool no_time_limits = false;
   bool verify         = false;
+  bool drop_caches    = false;
   bool sweep          = false;
   Patience patience{60, 0};
   std::string list;

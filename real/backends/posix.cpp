@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // posix: files in directories below one root, through plain system calls.
+#include "input/error.hpp"
 #include "real/posix_root.hpp"
 #include "real/transfer_memory.hpp"
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace iocast {
@@ -18,7 +20,7 @@ constexpr size_t chunk = size_t{1} << 20;
 
 class Posix final : public PosixRoot {
 public:
-  Posix(const Parameters& given, const Client& client) : PosixRoot(given.text("root"), "--posix.root", client.rank), memory_(client)
+  Posix(const Parameters& given, const Client& client) : PosixRoot(given.text("root"), "--posix.root", client.rank), direct_(given.flag("direct") ? O_DIRECT : 0), memory_(client)
   {
     memory_.reserve(chunk);
     files_.fill(-1);
@@ -44,10 +46,10 @@ public:
   // Opened for reading only: md-workbench's O_RDWR asks Lustre and GPFS for write locks.
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    const int fd = ::openat(root_fd(), name.path(), O_RDONLY | O_CLOEXEC);
+    const int fd = ::openat(root_fd(), name.path(), O_RDONLY | O_CLOEXEC | direct_);
     watch.lap();
     if (fd < 0)
-      return failed(errno);
+      return refused(errno);
     for (uint64_t done = 0; done < size;) {
       const size_t wanted = std::min<uint64_t>(size - done, chunk);
       const ssize_t got   = ::read(fd, memory_.received(done), wanted);
@@ -64,8 +66,8 @@ public:
   int open(const Name& name, uint8_t flags, Slot slot) override
   {
     const int access = (flags & for_writing ? O_RDWR : O_RDONLY) | (flags & make_it ? O_CREAT : 0);
-    files_[slot]     = ::openat(root_fd(), name.path(), access | O_CLOEXEC, 0666);
-    return files_[slot] >= 0 ? 0 : failed(errno);
+    files_[slot]     = ::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
+    return files_[slot] >= 0 ? 0 : refused(errno);
   }
 
   int pwrite(Slot slot, const Op& op) override
@@ -98,10 +100,10 @@ public:
 private:
   int write_whole(const Name& name, int access, uint64_t size, Stopwatch& watch)
   {
-    const int fd = ::openat(root_fd(), name.path(), access | O_CLOEXEC, 0666);
+    const int fd = ::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
     watch.lap();
     if (fd < 0)
-      return failed(errno);
+      return refused(errno);
     for (uint64_t done = 0; done < size;) {
       const size_t wanted   = std::min<uint64_t>(size - done, chunk);
       const ssize_t written = ::write(fd, memory_.sent(done), wanted);
@@ -123,7 +125,7 @@ private:
       for (uint64_t done = 0; done < op.size;) {
         const ssize_t moved = call(block, done, static_cast<off_t>(op.offset + block * op.stride + done));
         if (moved <= 0)
-          return moved == 0 ? short_transfer : failed(errno);
+          return moved == 0 ? short_transfer : refused(errno);
         done += static_cast<uint64_t>(moved);
       }
     return 0;
@@ -132,16 +134,28 @@ private:
   int give_up(int fd, int error)
   {
     ::close(fd);
+    return refused(error);
+  }
+
+  /// What O_DIRECT refuses, it refuses every time.
+  int refused(int error) const
+  {
+    if (error == EINVAL && direct_)
+      throw RunError(fmt::format("The file system of '{}' refuses an access past its cache: with --posix.direct, sizes and offsets must be multiples of its blocks "
+                                 "(mostly 512 or 4096 bytes), and the file system must know O_DIRECT. Set the workload's sizes so, or leave the option out.",
+                                 root()));
     return failed(error);
   }
 
+  int direct_; ///< O_DIRECT, or nothing
   std::array<int, most_open> files_;
   TransferMemory memory_;
 };
 
 const bool registered = register_backend({"posix",
                                           "files in directories below one root, through plain system calls",
-                                          {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"}},
+                                          {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"},
+                                           {"direct", Unit::flag, "false", "open files with O_DIRECT: past the page cache, in sizes that are multiples of the file system's blocks"}},
                                           {},
                                           "",
                                           [](const Parameters& given, const Client& client) {
