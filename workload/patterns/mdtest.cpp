@@ -11,8 +11,8 @@
 //   - stats the items of rank r + S, reads those of r + 2 S, removes those of r + 3 S.
 //
 // Deliberate differences: no directory rename phase; the trees of a run lie side by side, not each iteration's in a directory of its
-// own; directories below a tree's root are called by their numbers alone, for shorter paths; a file's number counts on over the ranks,
-// "file.mdtest.<rank n + item>"; the random order is a different one for each rank, but not rand()'s; -u, -z and -N go together (mdtest
+// own; a number of ranks may share a tree (writers_per_directory); directories below a tree's root are called by their numbers alone, for
+// shorter paths; a file's number counts on over the ranks, "file.mdtest.<rank n + item>"; the random order is a different one for each rank, but not rand()'s; -u, -z and -N go together (mdtest
 // then looks for directories by the wrong rank's name). What mdtest does when the time of -W is over (all ranks go on to where the
 // furthest came) is a phase of its own, file-create-rest.
 #include "input/error.hpp"
@@ -59,6 +59,7 @@ public:
                        "(unique_directory).");
     if (shared_files_ && !with_files_)
       throw InputError("mdtest's shared_files is about files; directories_only leaves none.");
+    share_trees(static_cast<uint32_t>(given.count("writers_per_directory")));
     set_shift(given.count("stride"), placement);
     lay_out(given.count("items"), given.count("items_per_directory"), static_cast<uint32_t>(given.count("depth")),
             static_cast<uint32_t>(given.count("branching")));
@@ -185,6 +186,7 @@ public:
   {
     return {{"ranks", ranks_},
             {"unique_directory", unique_},
+            {"ranks_per_tree", sharers_},
             {"depth", levels_.depth},
             {"branching", levels_.branching},
             {"directories", nodes_},
@@ -233,6 +235,15 @@ private:
 
   bool asked(Part part) const { return parts_[static_cast<size_t>(part)]; }
 
+  /// @param writers ranks that share a tree; 0: what unique_directory says
+  void share_trees(uint32_t writers)
+  {
+    if (writers > 0 && (unique_ || shared_files_))
+      throw InputError("mdtest's writers_per_directory says how many ranks share a tree; unique_directory and shared_files do so, too: leave them out.");
+    sharers_ = unique_ ? 1 : writers > 0 ? writers : ranks_;
+    trees_   = (ranks_ + sharers_ - 1) / sharers_;
+  }
+
   /// mdtest means nodes when there are several of them.
   void set_shift(uint64_t stride, const Placement& placement)
   {
@@ -243,7 +254,6 @@ private:
       throw InputError(fmt::format("mdtest can't reach over a stride of {}: the run has {} {}. Set stride to at most {}.", stride, most,
                                    what, most));
     shift_ = stride * (in_nodes ? placement.ranks_per_node : 1) % placement.ranks;
-    trees_ = unique_ ? ranks_ : 1;
   }
 
   void lay_out(uint64_t items, uint64_t per_directory, uint32_t depth, uint32_t branching)
@@ -387,8 +397,8 @@ private:
     cursor.i = 0;
     go(cursor, {0, 0});
     const bool of_trees = kind == Kind::tree_create || kind == Kind::tree_remove;
-    const bool by_one   = of_trees ? !unique_ : kind == Kind::file_remove && shared_files_;
-    if (by_one && cursor.rank > 0)
+    const bool idle     = of_trees ? cursor.rank % sharers_ > 0 : kind == Kind::file_remove && shared_files_ && cursor.rank > 0;
+    if (idle)
       go(cursor, {Levels::none, 0});
     else if (kind == Kind::tree_remove || (leaf_only_ && kind != Kind::tree_create))
       go(cursor, levels_.lowest_first({0, 0}));
@@ -406,7 +416,7 @@ private:
 
   uint32_t rank_after(uint32_t rank, uint64_t strides) const { return static_cast<uint32_t>((rank + strides * shift_) % ranks_); }
   /// The tree that the items of a rank are in.
-  uint32_t tree_of(uint32_t owner) const { return unique_ ? rank_after(owner, 1) : 0; }
+  uint32_t tree_of(uint32_t owner) const { return unique_ ? rank_after(owner, 1) : owner / sharers_; }
   uint64_t directory_id(uint32_t iteration, uint32_t tree, uint64_t node) const
   {
     return (uint64_t{iteration} * trees_ + tree) * nodes_ + node;
@@ -421,7 +431,7 @@ private:
         if (cursor.a == Levels::none)
           return false;
         const bool makes = stage.kind == Kind::tree_create;
-        op = {makes ? OpKind::mkdir : OpKind::rmdir, directory_id(stage.iteration, unique_ ? cursor.rank : 0, cursor.a), 0};
+        op = {makes ? OpKind::mkdir : OpKind::rmdir, directory_id(stage.iteration, cursor.rank / sharers_, cursor.a), 0};
         go(cursor, makes ? levels_.after_downwards(place(cursor)) : levels_.after_upwards(place(cursor)));
         return true;
       }
@@ -576,6 +586,7 @@ private:
 
   uint32_t ranks_;
   bool unique_;
+  uint32_t sharers_ = 1; ///< ranks whose items are in one tree
   bool leaf_only_;
   bool with_files_;
   bool with_directories_;
@@ -616,6 +627,7 @@ const bool registered = register_pattern(
       {"depth", Unit::count, "0", "-z: levels of directories below a tree's root", 0, 100},
       {"branching", Unit::count, "1", "-b: directories in each directory of a tree", 1, 1e9},
       {"unique_directory", Unit::flag, "false", "-u: a tree for each rank; else one for all"},
+      {"writers_per_directory", Unit::count, "0", "so many ranks after one another share a tree, and so its directories; 0: all, or with -u each has its own", 0, 4e9},
       {"leaf_only", Unit::flag, "false", "-L: items only on the lowest level"},
       {"files_only", Unit::flag, "false", "-F: no directories as items"},
       {"directories_only", Unit::flag, "false", "-D: no files"},
@@ -634,7 +646,8 @@ const bool registered = register_pattern(
       "items=6 unique_directory=true stride=1 random_order=true seed=3 write_size=100B read_size=60B sync=true depth=1 branching=2",
       "items=8 items_per_directory=2 files_only=true most_seconds=1h", "items=5 shared_files=true write_size=1kB read_size=1kB stride=1",
       "items=9 unique_directory=true files_only=true most_seconds=1h sync=true write_size=9B read_size=9B stride=1",
-      "items=0 items_per_directory=3 directories_only=true depth=3 branching=1 unique_directory=true"},
+      "items=0 items_per_directory=3 directories_only=true depth=3 branching=1 unique_directory=true",
+      "items=4 writers_per_directory=2 stride=1 depth=1 branching=2 write_size=7B read_size=7B"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<Mdtest>(given, placement); }});
 
 } // namespace
