@@ -2,6 +2,7 @@
 #include "profile/run_directory.hpp"
 
 #include "input/error.hpp"
+#include "profile/confidence.hpp"
 #include "profile/steady_state.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -167,6 +169,24 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
   return json;
 }
 
+namespace {
+/// The rates of phases that were run several times, to their end.
+nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
+{
+  std::map<std::string, std::vector<double>> rates;
+  for (const auto& phase : phases)
+    if (phase["repeat"] > 0 && !phase.value("interrupted", false))
+      rates[phase["name"]].push_back(phase["rate"]);
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [name, values] : rates)
+    if (values.size() > 1) {
+      const auto [mean, half_width] = mean_interval(values);
+      json[name]                    = {{"count", values.size()}, {"rate", mean}, {"rate_half_width", half_width}};
+    }
+  return json;
+}
+} // namespace
+
 RunDirectory::RunDirectory(std::string path) : path_(std::move(path))
 {
   if (path_.empty())
@@ -204,6 +224,8 @@ void RunDirectory::end(const std::string& status, const nlohmann::ordered_json& 
 {
   json_["status"] = status;
   json_.update(more);
+  if (const auto repeats = repeats_json(json_["phases"]); !repeats.empty())
+    json_["repeats"] = repeats;
   write();
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/steady_state.hpp"
 
-#include <boost/math/distributions/students_t.hpp>
+#include "profile/confidence.hpp"
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace iocast {
 
@@ -18,11 +21,6 @@ Timeline timeline_of(const PhaseRecorder& recorder)
     if (const auto kind = static_cast<OpKind>(k); recorder.has(kind) && recorder.of_kind(kind).whole.count() > 0)
       all.merge(recorder.of_kind(kind).timeline);
   return all;
-}
-
-double t_quantile(double freedom, double probability)
-{
-  return boost::math::quantile(boost::math::students_t(freedom), probability);
 }
 
 /// Whether a line through the counts changes by more than a twentieth of their mean from end to end, and not by chance (one in a thousand).
@@ -80,16 +78,14 @@ std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std
   SteadyState result;
   result.begin_seconds = static_cast<double>(cut) * batch_length;
   result.end_seconds   = static_cast<double>(batches) * batch_length;
-  double kept_squares  = 0;
+  std::vector<double> rates;
   for (size_t i = cut; i < batches; ++i) {
     result.operations += counts[i];
-    kept_squares += static_cast<double>(counts[i]) * static_cast<double>(counts[i]);
+    rates.push_back(static_cast<double>(counts[i]) / batch_length);
   }
-  const auto n          = static_cast<double>(batches - cut);
-  const auto operations = static_cast<double>(result.operations);
-  result.rate           = operations / (result.end_seconds - result.begin_seconds);
-  const double deviation = std::sqrt(std::max(0.0, kept_squares - operations * operations / n) / (n - 1));
-  result.rate_half_width = t_quantile(n - 1, 0.975) * deviation / std::sqrt(n) / batch_length;
+  const auto [mean, half_width] = mean_interval(rates);
+  result.rate                   = mean;
+  result.rate_half_width        = half_width;
   return result;
 }
 

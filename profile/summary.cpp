@@ -11,6 +11,8 @@ constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"}
 
 std::string duration_text(double seconds)
 {
+  if (seconds == 0)
+    return "0s";
   auto digits = [](double value) { return value < 10 ? 2 : value < 100 ? 1 : 0; };
   for (const auto& [unit, scale] : {std::pair{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}})
     if (seconds < 999.5 * scale)
@@ -62,6 +64,10 @@ std::string summary_text(const nlohmann::ordered_json& run)
       text += "\n";
     }
   }
+  if (run.contains("repeats"))
+    for (const auto& [name, of] : run["repeats"].items())
+      text += fmt::format("\n{}, {} repeats: {:.0f} +- {:.0f} operations/s\n", name, of["count"].get<uint64_t>(), of["rate"].get<double>(),
+                          of["rate_half_width"].get<double>());
   return text;
 }
 

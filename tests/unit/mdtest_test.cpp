@@ -66,9 +66,9 @@ TEST(Mdtest, SoManyWritersInADirectoryByHand)
 {
   // Three ranks, two in a directory: rank 1 makes none, and stats what rank 2 made in the second one.
   const auto pattern = mdtest({"items=1", "files_only=true", "writers_per_directory=2", "stride=1", "phases=create,stat,remove"}, 3);
-  EXPECT_EQ(lines(*pattern, 1), (Lines{"phase tree-create", "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.1 0", "phase file-stat",
+  EXPECT_EQ(lines(*pattern, 1), (Lines{"phase tree-create", "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.1", "phase file-stat",
                                        "stat mdtest_tree.0-0.1/file.mdtest.2", "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.1", "phase tree-remove"}));
-  EXPECT_EQ(lines(*pattern, 2), (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.1", "phase file-create", "create mdtest_tree.0-0.1/file.mdtest.2 0",
+  EXPECT_EQ(lines(*pattern, 2), (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.1", "phase file-create", "create mdtest_tree.0-0.1/file.mdtest.2",
                                        "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.0", "phase file-remove",
                                        "unlink mdtest_tree.0-0.1/file.mdtest.2", "phase tree-remove", "rmdir mdtest_tree.0-0.1"}));
 }

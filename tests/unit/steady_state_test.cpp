@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profile/confidence.hpp"
 #include "profile/steady_state.hpp"
 
 #include <boost/math/distributions/binomial.hpp>
@@ -68,6 +69,14 @@ TEST(SteadyState, LongPhasesAreSeenInWiderBins)
   ASSERT_TRUE(found);
   EXPECT_LE(found->begin_seconds, 50);
   EXPECT_NEAR(found->rate, 300, 3 * found->rate_half_width);
+}
+
+TEST(Confidence, IntervalByHand)
+{
+  // Mean 4, deviation 2, n = 4: 3.182446 x 2 / 2 (t table, 3 degrees of freedom)
+  const auto [mean, half_width] = mean_interval({2, 4 - std::sqrt(2.0), 4 + std::sqrt(2.0), 6});
+  EXPECT_DOUBLE_EQ(mean, 4);
+  EXPECT_NEAR(half_width, 3.182446, 1e-6);
 }
 
 } // namespace
