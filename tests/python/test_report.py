@@ -16,6 +16,7 @@ import report_inputs
 
 from iocast.errors import InputError
 from iocast.report import evidence, figures, story, units, write_data, write_figures, write_numbers, write_report
+from iocast.report.figures import style
 from iocast.report.sources import Sources, read_sources
 
 FIGURES = figures.all_figures()
@@ -224,6 +225,16 @@ def test_a_new_file_is_a_new_figure(tmp_path, monkeypatch):
 def test_colours_have_a_second_sign_for_grey_prints():
     marks = figures.style.cycle("abcdefgh")
     assert len({m.shape for m in marks}) == len({m.dash for m in marks}) == len({m.colour for m in marks}) == 8
+
+
+@pytest.mark.parametrize("widest", [1.0, 1.02, 1.1, 1.5, 3, 10, 400, 1e6])
+def test_a_logarithmic_axis_has_labels_however_little_it_spans(widest):
+    for step in range(60):
+        low = 1e-6 * 10 ** (step / 7)
+        ticks = style.log_ticks([low, low * widest])
+        assert 2 <= len(ticks) <= 7
+        assert all(low / 1.021 <= tick <= low * widest * 1.021 for tick in ticks)
+        assert len({f"{tick:.3g}" for tick in ticks}) == len(ticks)
 
 
 def test_one_simulated_run_is_a_report(inputs, tmp_path):

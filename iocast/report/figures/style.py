@@ -137,7 +137,14 @@ def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
         ticks = [t for d in decades for s in steps if low <= (t := float(f"{s * 10.0**d:.3g}")) <= high]
         if len(ticks) <= most:
             found = ticks
-    return found
+    return found if len(found) > 1 else _even_ticks(low, high, most)
+
+
+def _even_ticks(low: float, high: float, most: int) -> list[float]:
+    """Multiples of a round step: over so little of a decade an axis is nearly linear."""
+    finest = 10.0 ** (math.floor(math.log10(high - low)) - 1)
+    step = next(s for factor in (1, 2, 5, 10, 20, 50, 100) if (high - low) / (s := factor * finest) <= most - 1)
+    return [float(f"{n * step:.6g}") for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def rank_axis(ranks: Iterable[int], title: str = "ranks") -> alt.Axis:
