@@ -4,6 +4,7 @@
 #include "real/stopwatch.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <sys/resource.h>
@@ -44,6 +45,23 @@ std::string mpi_library()
   return all.substr(0, all.find_first_of(std::string("\n\0", 2)));
 }
 
+/// The job that this is, by what schedulers tell their jobs; null outside of any.
+nlohmann::ordered_json scheduler_job()
+{
+  struct Scheduler {
+    const char* name;
+    const char* job;
+    const char* queue;
+  };
+  for (const auto& [name, job, queue] : {Scheduler{"Slurm", "SLURM_JOB_ID", "SLURM_JOB_PARTITION"}, {"PBS", "PBS_JOBID", "PBS_QUEUE"},
+                                         {"LSF", "LSB_JOBID", "LSB_QUEUE"}, {"Grid Engine", "JOB_ID", "QUEUE"}, {"Flux", "FLUX_JOB_ID", ""}})
+    if (const char* id = std::getenv(job)) {
+      const char* in = std::getenv(queue);
+      return {{"name", name}, {"job", id}, {"queue", in ? in : ""}};
+    }
+  return nullptr;
+}
+
 } // namespace
 
 nlohmann::ordered_json environment_of(const Cluster& cluster)
@@ -58,6 +76,7 @@ nlohmann::ordered_json environment_of(const Cluster& cluster)
           {"cpu_model", cpu_model()},
           {"sockets", sockets()},
           {"bindings", cluster.bindings()},
+          {"scheduler", scheduler_job()},
           {"mpi_library", mpi_library()},
           {"clock", Ticks::counts() ? "time stamp counter" : "monotonic"},
           {"clock_resolution_ns", int64_t{resolution.tv_sec} * 1'000'000'000 + resolution.tv_nsec}};

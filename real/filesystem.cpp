@@ -2,6 +2,8 @@
 #include "real/filesystem.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -31,7 +33,41 @@ bool is_below(const fs::path& directory, const fs::path& path)
   return std::mismatch(directory.begin(), directory.end(), path.begin(), path.end()).first == directory.end();
 }
 
+/// For a shell.
+std::string quoted(const std::string& word)
+{
+  std::string text = "'";
+  for (const char c : word)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+struct LayoutTool {
+  const char* type; ///< as in mountinfo
+  const char* command;
+};
+constexpr std::array layout_tools{LayoutTool{"lustre", "lfs getstripe -d"}, LayoutTool{"beegfs", "beegfs-ctl --getentryinfo"}, LayoutTool{"gpfs", "mmlsattr -L"},
+                                  LayoutTool{"ceph", "getfattr --only-values -n ceph.dir.layout"},
+                                  LayoutTool{"fuse.ceph-fuse", "getfattr --only-values -n ceph.dir.layout"}};
+
 } // namespace
+
+std::string layout_of(const std::string& type, const std::string& directory)
+{
+  const auto* const tool = std::find_if(layout_tools.begin(), layout_tools.end(), [&](const LayoutTool& one) { return type == one.type; });
+  if (tool == layout_tools.end())
+    return "";
+  FILE* const answer = ::popen(("timeout 10 " + std::string(tool->command) + " " + quoted(directory) + " 2>/dev/null").c_str(), "re");
+  if (!answer)
+    return "";
+  std::array<char, 4096> text; // longer ones are of single files
+  const size_t length = std::fread(text.data(), 1, text.size(), answer);
+  if (::pclose(answer) != 0)
+    return "";
+  std::string layout(text.data(), length);
+  layout.erase(layout.find_last_not_of(" \n") + 1);
+  return layout;
+}
 
 nlohmann::ordered_json filesystem_of(const std::string& path)
 {
@@ -56,6 +92,8 @@ nlohmann::ordered_json filesystem_of(const std::string& path)
               {"device", unescaped(device)},
               {"options", options + ";" + super_options}};
   }
+  if (const auto layout = layout_of(best["type"], target); !layout.empty())
+    best["layout"] = layout;
   return best;
 }
 

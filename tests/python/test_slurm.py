@@ -188,4 +188,5 @@ def test_the_example_job_script(cluster: Cluster, bench: Path, tmp_path: Path) -
     log = (tmp_path / f"iocast-{job}.log").read_text()
     run = json.loads((tmp_path / f"iocast-{job}" / "run.json").read_text())
     assert run["status"] == "complete" and run["placement"]["ranks"] == 2, log
+    assert run["environment"]["scheduler"]["name"] == "Slurm" and run["environment"]["scheduler"]["job"] == job
     assert not any((tmp_path / "root").iterdir())

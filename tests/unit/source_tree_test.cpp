@@ -233,7 +233,7 @@ TEST(SourceTree, SizesAreLognormal)
   }
 }
 
-const std::vector<std::vector<std::string>> many{
+const std::vector<std::vector<std::string>> many_trees{
     {"directories=9", "files=50", "sources=15", "headers=6", "visits=4", "stride=1", "copies=2", "phases=make,chill,list,stat,browse,compile,remove"},
     {"tree=shared", "directories=9", "files=50", "sources=15", "headers=6", "visits=4", "pause=0s", "compute_time=1s", "repeats=2"},
     {"tree=shared", "split=true", "shape=regular", "depth=2", "fan_out=2", "files_per_directory=4", "sources=5", "stats=9", "visits=3",
@@ -245,7 +245,7 @@ const std::vector<std::vector<std::string>> many{
 
 TEST(SourceTree, MakesWhatItUsesAndLeavesNothing)
 {
-  for (const auto& settings : many)
+  for (const auto& settings : many_trees)
     for (uint32_t ranks : {1, 2, 3, 8}) {
       const auto pattern = source_tree(settings, ranks);
       SCOPED_TRACE(fmt::format("{} on {}", fmt::join(settings, " "), ranks));
@@ -255,7 +255,7 @@ TEST(SourceTree, MakesWhatItUsesAndLeavesNothing)
 
 TEST(SourceTree, FootprintCountsWhatTheStreamsDo)
 {
-  for (auto settings : many)
+  for (auto settings : many_trees)
     for (uint32_t ranks : {1, 2, 7}) {
       expect_footprint_of_streams(*source_tree(settings, ranks), ranks, fmt::format("{} on {}", fmt::join(settings, " "), ranks));
       for (const char* phases : {"make", "remove", "list,compile"})
