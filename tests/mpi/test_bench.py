@@ -138,7 +138,7 @@ def test_the_run_directory_holds_what_was_printed(run: Run, root: Path, tmp_path
     assert result == done.json
     assert sorted(file.name for file in out.iterdir()) == ["latency.hlog", "run.json"]
     assert result["label"] == "mine" and result["source"] == "bench" and result["schema_version"] == 1
-    assert result["backend"] == {"name": "posix", "options": {"root": str(root)}}
+    assert result["backend"] == {"name": "posix", "options": {"root": str(root), "direct": False}}
     assert result["environment"]["filesystem"]["type"] not in ("", "unknown")
     assert str(root).startswith(result["environment"]["filesystem"]["mount_point"])
     assert result["environment"]["cpus_per_node"] == len(os.sched_getaffinity(0))
