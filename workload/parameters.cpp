@@ -143,7 +143,7 @@ nlohmann::ordered_json Parameters::to_json() const
     else if (parameter.unit == Unit::flag)
       json[parameter.name] = flag(parameter.name);
     else if (parameter.unit == Unit::count || parameter.unit == Unit::bytes)
-      json[parameter.name] = count(parameter.name);
+      json[parameter.name] = static_cast<int64_t>(number(parameter.name)); // -1 may stand for "none"
     else
       json[parameter.name] = number(parameter.name);
   }

@@ -26,6 +26,11 @@ TEST(PostMark, StreamOfOneRankByHand)
   EXPECT_EQ(stream_of(*pattern, 1), expected);
 }
 
+TEST(PostMark, WithoutABiasSaysSo)
+{
+  EXPECT_EQ(open_workload("postmark", {"bias_create=-1"}).to_json()["parameters"]["bias_create"].dump(), "-1");
+}
+
 TEST(PostMark, WritesInBlocksAndDirectories)
 {
   const auto pattern = open_workload("postmark", {"number=1", "transactions=0", "size_low=5B", "size_high=5B", "write=4B", "subdirectories=2"}).make({1, 1});
