@@ -117,12 +117,12 @@ TEST(PoolPattern, ALaterRunFindsWhatAnEarlierOneLeft)
     auto whole       = run("precreate,benchmark,cleanup", "0");
     auto apart       = run("precreate", "0");
     const auto used  = run("benchmark", "0");
-    const auto again = run("benchmark,cleanup", "50");
+    const auto again = run("benchmark", "50");
     EXPECT_EQ(open_workload(name, small).make({3, 3})->position_after(2)["start"], 50);
     EXPECT_EQ(whole.size(), apart.size() + used.size() + run("cleanup", "50").size());
     apart.insert(apart.end(), used.begin(), used.end());
     EXPECT_TRUE(std::equal(apart.begin(), apart.end(), whole.begin())) << name;
-    EXPECT_NE(std::vector(again.begin(), again.begin() + 20), std::vector(used.begin(), used.begin() + 20));
+    EXPECT_NE(again, used) << name;
   }
   EXPECT_THROW(open_workload("postmark", {"start=5"}).make({1, 1}), InputError);
 }
