@@ -58,8 +58,8 @@ void Watchdog::watch()
     if ((reported || patience_.report_seconds <= 0 || seconds < patience_.report_seconds) && !gives_up)
       continue;
     // It has stood still for so long that it will hardly be replaced in this moment; if it is, the copy is thrown away.
-    op = *op_.load(std::memory_order_relaxed);
-    if (turn_.load(std::memory_order_acquire) != turn)
+    op = operation();
+    if (turn_.load(std::memory_order_relaxed) != turn)
       continue;
     if (!reported)
       report(op, seconds, "has had no answer for");
@@ -71,6 +71,14 @@ void Watchdog::watch()
   }
   if (reported && turn_.load(std::memory_order_acquire) != seen)
     report(op, static_cast<double>(now_ns() - since_ns) * 1e-9, "was answered after");
+}
+
+/// What its name depends on.
+Op Watchdog::operation() const
+{
+  Op op(kind_.load(std::memory_order_acquire), dataset_.load(std::memory_order_acquire), object_.load(std::memory_order_acquire));
+  op.flags = flags_.load(std::memory_order_acquire);
+  return op;
 }
 
 void Watchdog::report(const Op& op, double seconds, const char* what) const
