@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <unistd.h>
+#include <utility>
 
 namespace iocast {
 
@@ -81,15 +82,15 @@ OpTrace::OpTrace(uint32_t ranks) : buffer_bytes_(static_cast<uint32_t>(std::clam
 
 void OpTrace::spill(Log& log)
 {
-  const BlockHeader header{none, log.used};
+  // A run that can't spill still closes what it has open, and traces that: the buffer has room again, come what may.
+  const BlockHeader header{none, std::exchange(log.used, 0)};
   const uint64_t at = scratch_.append(&header, sizeof header);
-  scratch_.append(log.buffer.get(), log.used);
+  scratch_.append(log.buffer.get(), header.bytes);
   if (log.last_block == none)
     log.first_block = at;
   else
     scratch_.write(log.last_block, &at, sizeof at); // BlockHeader::next
   log.last_block = at;
-  log.used       = 0;
 }
 
 uint64_t OpTrace::read_block(uint64_t at, std::vector<unsigned char>& block) const

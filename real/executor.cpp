@@ -466,13 +466,11 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
 
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
-  for (size_t i = 0; i < answered_; ++i) {
-    const auto& [op, watch, intended_ns] = asked_[i];
-    phase.recorder.record(op, rank_, timed(watch, start_ns, intended_ns));
-    if (keeps_.trace)
-      trace(op, watch.started_ns(), watch.ended_ns());
-  }
-  answered_ = 0;
+  const size_t answered = std::exchange(answered_, 0); // each is recorded once, also when the trace has no room for it
+  for (size_t i = 0; i < answered; ++i)
+    phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
+  for (size_t i = 0; keeps_.trace && i < answered; ++i)
+    trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
 }
 
 void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error)
