@@ -84,6 +84,7 @@ void OpTrace::spill(Log& log)
 {
   // A run that can't spill still closes what it has open, and traces that: the buffer has room again, come what may.
   const BlockHeader header{none, std::exchange(log.used, 0)};
+  const std::lock_guard lock(scratch_mutex_);
   const uint64_t at = scratch_.append(&header, sizeof header);
   scratch_.append(log.buffer.get(), header.bytes);
   if (log.last_block == none)

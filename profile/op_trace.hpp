@@ -3,6 +3,7 @@
 #include "workload/ops_file.hpp"
 #include "workload/pattern.hpp"
 
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ private:
 };
 
 /// Keeps the operations of some ranks, as they happen, until they are written to a file: about ten bytes each, in a buffer a rank
-/// and beyond that in a scratch file. Memory doesn't grow with their number.
+/// and beyond that in a scratch file. Memory doesn't grow with their number. Each rank may be added to by a thread of its own.
 class OpTrace {
 public:
   explicit OpTrace(uint32_t ranks);
@@ -65,7 +66,7 @@ public:
 
 private:
   static constexpr uint64_t none = UINT64_MAX;
-  struct Log {
+  struct alignas(64) Log { // ranks that are threads share no cache line
     OpCodec codec;
     std::unique_ptr<unsigned char[]> buffer;
     uint32_t used        = 0;
@@ -79,6 +80,7 @@ private:
 
   uint32_t buffer_bytes_;
   std::vector<Log> logs_;
+  std::mutex scratch_mutex_;
   ScratchFile scratch_;
 };
 

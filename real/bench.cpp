@@ -106,7 +106,7 @@ private:
   bool sweeps_     = false;
   std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
-  std::optional<OpTrace> trace_; ///< of ranks with one client
+  std::optional<OpTrace> trace_; ///< of the rank's clients
   int64_t begun_ns_ = 0;
   uint64_t errors_  = 0;
   std::optional<RunDirectory> directory_; ///< on rank 0 only
@@ -283,22 +283,22 @@ void Bench::begin()
   });
   agree(cluster_, [&] {
     if (options_.trace && !sweeps_)
-      trace_.emplace(1);
+      trace_.emplace(options_.threads_per_rank);
   });
 }
 
 void Bench::make_executors(Alarm& alarm)
 {
   agree(cluster_, [&] {
-    for (auto& member : members_) {
-      const bool first = &member == &members_.front();
+    for (uint32_t number = 0; auto& member : members_) {
+      const bool first = number == 0;
       if (!first)
         member.own_pattern = workload_->make(placement_);
       const Pattern& pattern = first ? *pattern_ : *member.own_pattern;
       if (!options_.dump_ops.empty())
         member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
       member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first && !options_.quiet);
-      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, begun_ns_, options_.patience};
+      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, number++, begun_ns_, options_.patience};
       member.executor = std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
     }
   });

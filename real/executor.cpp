@@ -475,7 +475,7 @@ void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 
 void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error)
 {
-  keeps_.trace->add(0, {op, started_ns - keeps_.begun_ns, ended_ns - started_ns, error});
+  keeps_.trace->add(keeps_.traced_as, {op, started_ns - keeps_.begun_ns, ended_ns - started_ns, error});
 }
 
 // ---- what an unfinished run has left ----------------------------------------------------------------------------------

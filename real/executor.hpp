@@ -42,6 +42,7 @@ public:
   struct Keeps {
     OpStreamWriter* stream = nullptr;
     OpTrace* trace         = nullptr;
+    uint32_t traced_as     = 0; ///< which of the trace's ranks this one is
     int64_t begun_ns       = 0; ///< the start of the run, which times in the trace are since
     Patience patience;          ///< with operations that get no answer
   };

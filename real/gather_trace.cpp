@@ -66,7 +66,12 @@ Chunk unpacked(const Packed::Sizes& sizes, const std::string& bytes)
 /// Rows of a rank that lie in a chunk which begins with another rank's go to that rank: a chunk is compressed by one.
 class Sharing {
 public:
-  Sharing(const ops_file::Index& index, uint32_t rank) : first_(index.first_row), rank_(rank) {}
+  Sharing(const ops_file::Index& index, const Cluster& cluster) : rank_(cluster.rank())
+  {
+    const uint32_t clients = index.ranks() / cluster.size();
+    for (uint32_t client = 0; client <= index.ranks(); client += clients)
+      first_.push_back(index.first_row[client]);
+  }
 
   uint64_t begin() const { return first_[rank_]; }
   uint64_t end() const { return first_[rank_ + 1]; }
@@ -84,16 +89,17 @@ public:
     return {from(first_[rank]), from(first_[rank + 1])};
   }
   std::pair<uint64_t, uint64_t> chunks() const { return chunks(rank_); }
+  /// How many rows before `end` are `rank`'s.
+  uint64_t rows_before(uint64_t end, uint32_t rank) const { return std::clamp(end, first_[rank], first_[rank + 1]) - first_[rank]; }
 
 private:
-  const std::vector<uint64_t>& first_;
+  std::vector<uint64_t> first_; ///< row of each rank, all its clients together, and the end
   uint32_t rank_;
 };
 
-void pack_mine(const Cluster& cluster, const OpTrace& mine, const ops_file::Index& index, Packed& packed)
+void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& sharing, Packed& packed)
 {
   static_assert(std::is_trivially_copyable_v<Row>);
-  const Sharing sharing(index, cluster.rank());
   const auto [first_chunk, end_chunk] = sharing.chunks();
   std::vector<Row> lent;
   std::vector<Row> rows;
@@ -101,20 +107,22 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const ops_file::Inde
   auto send        = [&] {
     MPI_Isend(lent.data(), static_cast<int>(lent.size() * sizeof(Row)), MPI_BYTE, sharing.owner(sharing.begin()), tag_rows, cluster.comm(), &sent);
   };
+  auto see = [&](const Row& row) {
+    if (lent.size() < sharing.lent()) {
+      lent.push_back(row);
+      if (lent.size() == sharing.lent())
+        send();
+      return;
+    }
+    rows.push_back(row);
+    if (rows.size() == chunk_rows) {
+      packed.add(ops_file::pack(rows));
+      rows.clear();
+    }
+  };
   const auto failed = failure_of([&] {
-    mine.visit(0, [&](const TracedOp& traced) {
-      if (lent.size() < sharing.lent()) {
-        lent.push_back({traced, cluster.rank()});
-        if (lent.size() == sharing.lent())
-          send();
-        return;
-      }
-      rows.push_back({traced, cluster.rank()});
-      if (rows.size() == chunk_rows) {
-        packed.add(ops_file::pack(rows));
-        rows.clear();
-      }
-    });
+    for (uint32_t client = 0; client < mine.ranks(); ++client)
+      mine.visit(client, [&](const TracedOp& traced) { see({traced, cluster.rank() * mine.ranks() + client}); });
   });
   // Whatever has failed, what others wait for comes.
   if (sent == MPI_REQUEST_NULL && sharing.lent() > 0) {
@@ -122,9 +130,8 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const ops_file::Inde
     send();
   }
   if (first_chunk < end_chunk) { // the last one may go on with rows of the ranks behind
-    const uint64_t end = std::min(end_chunk * chunk_rows, index.rows());
-    for (uint32_t other = cluster.rank() + 1; other < index.ranks() && index.first_row[other] < end; ++other) {
-      std::vector<Row> theirs(std::min(index.first_row[other + 1], end) - index.first_row[other]);
+    for (uint32_t other = cluster.rank() + 1; other < cluster.size(); ++other) {
+      std::vector<Row> theirs(sharing.rows_before(end_chunk * chunk_rows, other));
       if (theirs.empty())
         continue;
       MPI_Recv(theirs.data(), static_cast<int>(theirs.size() * sizeof(Row)), MPI_BYTE, static_cast<int>(other), tag_rows, cluster.comm(), MPI_STATUS_IGNORE);
@@ -141,12 +148,16 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const ops_file::Inde
 
 void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pattern, const std::string& file, const nlohmann::ordered_json& about)
 {
-  const uint64_t count = mine.count(0);
-  std::vector<uint64_t> counts(cluster.size());
-  MPI_Allgather(&count, 1, MPI_UINT64_T, counts.data(), 1, MPI_UINT64_T, cluster.comm());
+  std::vector<uint64_t> own;
+  for (uint32_t client = 0; client < mine.ranks(); ++client)
+    own.push_back(mine.count(client));
+  std::vector<uint64_t> counts(cluster.size() * own.size());
+  const auto clients = static_cast<int>(own.size());
+  MPI_Allgather(own.data(), clients, MPI_UINT64_T, counts.data(), clients, MPI_UINT64_T, cluster.comm());
   const auto index = trace_index(pattern, counts);
+  const Sharing sharing(index, cluster);
   Packed packed;
-  pack_mine(cluster, mine, index, packed);
+  pack_mine(cluster, mine, sharing, packed);
 
   std::optional<ops_file::Writer> writer;
   agree(cluster, [&] {
@@ -154,7 +165,6 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
       writer.emplace(file, index, about);
   });
   std::optional<Failure> failure;
-  const Sharing sharing(index, cluster.rank());
   if (!cluster.is_first()) {
     for (size_t number = 0; number < packed.count(); ++number) {
       const auto sizes = packed.sizes(number);

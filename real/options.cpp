@@ -141,8 +141,6 @@ Options parse_options(int argc, char** argv)
   if (clients < 1 || clients > most_threads)
     throw InputError(fmt::format("--threads-per-rank is between 1 and {}, not {}.", most_threads, threads));
   options.threads_per_rank = static_cast<uint32_t>(clients);
-  if (options.trace && options.threads_per_rank > 1)
-    throw InputError("--trace keeps the operations of ranks with one client; leave out --threads-per-rank, or start as many ranks more.");
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   options.help_text = app.help();

@@ -113,9 +113,8 @@ def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Pa
     [
         (["--threads-per-rank", "0"], ["between 1 and", "0"]),
         (["--threads-per-rank", "two"], ["--threads-per-rank", "'two'"]),
-        (["--threads-per-rank", "2", "--trace"], ["--trace", "--threads-per-rank"]),
     ],
-    ids=["none", "no number", "trace"],
+    ids=["none", "no number"],
 )
 def test_refusals(run: Run, root: Path, tmp_path: Path, options: list[str], words: list[str]) -> None:
     expect_refusal(run(*SMALL, "--posix.root", str(root), "--out", str(tmp_path / "out"), *options, ranks=2), *words)

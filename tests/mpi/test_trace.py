@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces of real and simulated runs, and replaying them."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -52,8 +53,6 @@ def test_record_and_replay(run: Run, simulator: Path, workload: str, settings: l
 @pytest.fixture
 def small(simulator: Path) -> Callable[[str], list[str]]:
     """The first small settings of a workload."""
-    import json
-
     def settings(workload: str) -> list[str]:
         described = json.loads(subprocess.run([simulator, "--describe", workload, "--json"], check=True, capture_output=True).stdout)
         return [word for setting in described["small"][0].split() for word in ("--set", setting)]
@@ -61,22 +60,23 @@ def small(simulator: Path) -> Callable[[str], list[str]]:
     return settings
 
 
-def test_the_simulator_records_the_same_streams(simulator: Path, run: Run, tmp_path: Path) -> None:
-    for name, program in (("real", None), ("simulated", simulator)):
-        arguments = ["--workload", "md-workbench", *SMALL, "--trace", "--out", str(tmp_path / name)]
-        if program is None:
-            assert run("--backend", "dummy", *arguments, ranks=3).code == 0
-        else:
-            subprocess.run([program, "--platform", "local", *arguments, "--ppn", "3"], check=True, capture_output=True)
+@pytest.mark.parametrize(("ranks", "threads"), [(3, 1), (2, 3)])
+def test_the_simulator_records_the_same_streams(simulator: Path, run: Run, tmp_path: Path, ranks: int, threads: int) -> None:
+    """Rank r of a trace is client r, in whichever process it was."""
+    arguments = ["--workload", "md-workbench", *SMALL, "--trace", "--out"]
+    assert run("--backend", "dummy", *arguments, str(tmp_path / "real"), "--threads-per-rank", str(threads), ranks=ranks).code == 0
+    subprocess.run([simulator, "--platform", "local", *arguments, tmp_path / "simulated", "--ppn", str(ranks * threads)], check=True, capture_output=True)
     with h5py.File(tmp_path / "real" / "ops.h5") as real, h5py.File(tmp_path / "simulated" / "ops.h5") as simulated:
+        assert np.array_equal(real["first_row"][:], simulated["first_row"][:]) and np.array_equal(real["group"][:], simulated["group"][:])
         for column in COLUMNS:
             assert real[column].shape == simulated[column].shape
             if column not in ("start_ns", "duration_ns"):
                 assert np.array_equal(real[column][:], simulated[column][:]), column
 
 
-def test_a_trace_says_what_the_latencies_say(run: Run, root: Path, tmp_path: Path) -> None:
-    done = run("--posix.root", str(root), *SMALL, "--trace", "--out", str(tmp_path / "run"), "--json", ranks=3)
+@pytest.mark.parametrize("clients", [["--threads-per-rank", "1"], ["--threads-per-rank", "3"]], ids=["processes", "threads"])
+def test_a_trace_says_what_the_latencies_say(run: Run, root: Path, tmp_path: Path, clients: list[str]) -> None:
+    done = run("--posix.root", str(root), *SMALL, "--trace", "--out", str(tmp_path / "run"), "--json", *clients, ranks=3 // int(clients[1]))
     assert done.code == 0, done.err
     with h5py.File(tmp_path / "run" / "ops.h5") as file:
         names = {value: name for name, value in h5py.check_enum_dtype(file["kind"].dtype).items()}
@@ -115,18 +115,35 @@ def test_failed_operations_are_in_the_trace(run: Run, tmp_path: Path) -> None:
         assert (np.diff(file["start_ns"][: int(file["first_row"][1])]) >= 0).all()
 
 
-def test_rows_of_many_ranks_share_chunks(run: Run, simulator: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "threads", "objects", "iterations"),
+    [(5, 1, 4000, 4000), (5, 1, 3, 2), (2, 5, 4000, 4000), (5, 2, 3, 2), (2, 3, 40_000, 40_000)],
+    ids=["", "few rows", "threads", "threads with few rows", "threads beyond their memory"],
+)
+def test_rows_of_many_ranks_share_chunks(run: Run, simulator: Path, tmp_path: Path, ranks: int, threads: int, objects: int, iterations: int) -> None:
     """Chunks that begin with one rank's rows and end with those of others, several chunks a rank: nothing is lost or out of place."""
-    for number, settings in enumerate((["datasets=1", "objects=4000", "iterations=4000"], ["datasets=1", "objects=3", "iterations=2"])):
-        chosen = [w for s in settings for w in ("--set", s)]
-        out = tmp_path / f"run-{number}"
-        assert run("--backend", "dummy", *chosen, "--trace", "--out", str(out), ranks=5).code == 0
-        check = tmp_path / f"sim-{number}"
-        subprocess.run([simulator, "--platform", "local", *chosen, "--trace", "--out", check, "--ppn", "5"], check=True, capture_output=True)
-        with h5py.File(out / "ops.h5") as real, h5py.File(check / "ops.h5") as simulated:
-            assert real["kind"].shape[0] == 5 * (3 + 1 + 1 + int(settings[1][8:]) * 2 + 4 * int(settings[2][11:]))
-            for column in ("rank", "kind", "dataset", "object", "size"):
-                assert np.array_equal(real[column][:], simulated[column][:])
+    chosen = ["--set", "datasets=1", "--set", f"objects={objects}", "--set", f"iterations={iterations}", "--trace", "--out"]
+    assert run("--backend", "dummy", *chosen, str(tmp_path / "run"), "--threads-per-rank", str(threads), ranks=ranks).code == 0
+    clients = ranks * threads
+    subprocess.run([simulator, "--platform", "local", *chosen, tmp_path / "sim", "--ppn", str(clients)], check=True, capture_output=True)
+    with h5py.File(tmp_path / "run" / "ops.h5") as real, h5py.File(tmp_path / "sim" / "ops.h5") as simulated:
+        assert real["kind"].shape[0] == clients * (3 + 1 + 1 + objects * 2 + 4 * iterations)
+        for column in ("rank", "kind", "dataset", "object", "size"):
+            assert np.array_equal(real[column][:], simulated[column][:])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_trace_without_room_ends_the_run(run: Run, root: Path, tmp_path: Path, threads: int) -> None:
+    """And each operation that was done until then is counted once."""
+    chosen = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=1000000", "--trace", "--out", str(tmp_path / "run"), "--dump-ops", str(tmp_path / "ops")]
+    nowhere = {"TMPDIR": str(tmp_path / "nowhere"), "OMPI_MCA_orte_tmpdir_base": str(tmp_path)}
+    done = run(*chosen, "--threads-per-rank", str(threads), ranks=2, environment=nowhere)
+    assert done.code == 1 and len(done.messages) == 1 and "nowhere' can't be made" in done.messages[0] and "Set TMPDIR" in done.messages[0], done.err
+    result = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert result["status"] == "interrupted" and "Set TMPDIR" in result["error"]
+    asked = sum(not line.startswith("phase ") for name in dumped(tmp_path / "ops") for line in (tmp_path / "ops" / name).read_text().splitlines())
+    assert sum(phase["operations"] for phase in result["phases"]) == asked
+    assert not (tmp_path / "run" / "ops.h5").exists()
 
 
 def test_replay_at_recorded_times(run: Run, tmp_path: Path) -> None:
