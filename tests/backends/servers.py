@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import secrets
+import select
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import psutil
 from programs import find_program
@@ -88,12 +93,16 @@ class Place(ABC):
     def is_empty(self) -> bool:
         """Whether nothing at all is left: no object, no dataset, no manifest."""
 
+    def forget_the_killed(self) -> None:
+        """What clients that were killed still hold is theirs no longer; for services that find that out only after a while."""
+
 
 class Served(Place):
     """A place in a server, which can be killed and started again."""
 
     process: subprocess.Popen[bytes] | None = None
     keeps = True  # what it holds when it is killed
+    unanswered = "refused"  # what a client says when nobody is there
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,6 +125,10 @@ class Served(Place):
             self.process.kill()
             self.process.wait()
             self.process = None
+
+    def options_to(self, port: int) -> list[str]:
+        """The options, but for a server at another port."""
+        return [option.replace(str(self.port), str(port)) for option in self.options]
 
     def wrong_credentials(self) -> dict[str, str]:
         """Environment with credentials that the server must refuse; empty when it takes any."""
@@ -323,6 +336,149 @@ class Collections(Served):
         return not self.client["iocast"].list_collection_names()
 
 
+class CephFiles(Served):
+    """A Ceph cluster of a monitor, a metadata server, and one for objects, which keeps them in memory. Keys say who may do what."""
+
+    backend = "cephfs"
+    keeps = False
+    unanswered = "no answer"  # libcephfs knocks again, whatever it hears
+    root = "/scratch/me"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.configuration = self.directory / "ceph.conf"
+        self.environment = {"CEPH_CONF": str(self.configuration)}
+        self.options = ["--backend", "cephfs", "--cephfs.id", "me", "--cephfs.root", self.root]
+        self.servers: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        identity, objects = str(uuid.uuid4()), str(uuid.uuid4())
+        self._configure(identity)
+        self._do("monmaptool", "--create", "--fsid", identity, "--addv", "a", f"[v2:127.0.0.1:{self.port}]", f"{self.directory}/monitors")
+        self._do("ceph-mon", "--mkfs", "-i", "a", "--monmap", f"{self.directory}/monitors", "--keyring", f"{self.directory}/keyring")
+        self._serve("ceph-mon", "a")
+        client = [program("python3", "the Debian package python3", Path("/usr/bin")), str(HERE / "ceph_client.py"), str(self.configuration)]
+        self.process = subprocess.Popen(client, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ask("command", "osd new", {"uuid": objects})
+        self._do("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", objects)
+        self._serve("ceph-osd", "0")
+        for pool in ("names", "contents"):
+            self.ask("command", "osd pool create", {"pool": pool, "pg_num": 1})
+        self.ask("command", "fs new", {"fs_name": "tests", "metadata": "names", "data": "contents"})
+        self.start_metadata_server()
+        self.ask("mount", self.root)
+
+    def start_metadata_server(self) -> None:
+        self._serve("ceph-mds", "a")
+        until = time.monotonic() + PATIENCE
+        while "up:active" not in json.dumps(self.ask("command", "mds stat", {})):
+            assert time.monotonic() < until, f"ceph-mds did not start:\n{self._logs()}"
+            time.sleep(0.05)
+
+    def kill_metadata_server(self) -> None:
+        self.servers["ceph-mds"].kill()
+        self.servers["ceph-mds"].wait()
+
+    def stop(self) -> None:
+        super().stop()
+        for server in self.servers.values():
+            server.kill()
+            server.wait()
+
+    def _configure(self, identity: str) -> None:
+        may = {"mon": "allow *", "osd": "allow *", "mds": "allow *"}
+        keys = {
+            "mon.": {"mon": "allow *"}, "client.admin": may, "osd.0": may, "mds.a": may,
+            "client.guest": {"mon": "allow r", "osd": "allow r tag cephfs data=tests", "mds": "allow r"},
+            "client.me": {"mon": "allow r", "osd": "allow rw tag cephfs data=tests", "mds": f"allow rw path={self.root}"},
+        }  # fmt: skip
+        text = ""
+        for name, rights in keys.items():
+            # A key: its kind, when it was made (seconds and nanoseconds), its length, and 16 random bytes.
+            key = base64.b64encode(struct.pack("<HIIH", 1, int(time.time()), 0, 16) + secrets.token_bytes(16)).decode()
+            text += f"[{name}]\nkey = {key}\n" + "".join(f'caps {server} = "{right}"\n' for server, right in rights.items())
+        self.secrets = (key,)  # of client.me
+        (self.directory / "keyring").write_text(text)
+        for server in ("mon", "osd", "mds"):
+            (self.directory / server).mkdir()
+        self.configuration.write_text(
+            f"""[global]
+fsid = {identity}
+mon host = v2:127.0.0.1:{self.port}
+public addr = 127.0.0.1
+keyring = {self.directory}/keyring
+mon data = {self.directory}/mon
+osd data = {self.directory}/osd
+mds data = {self.directory}/mds
+run dir = {self.directory}
+log file = {self.directory}/log
+mon cluster log file = {self.directory}/log
+admin socket =
+pid file =
+log to stderr = false
+client mount timeout = 20
+auth allow insecure global id reclaim = false
+osd objectstore = memstore
+osd pool default size = 1
+mon allow pool size one = true
+osd crush chooseleaf type = 0
+osd pool default pg autoscale mode = off
+mon osd initial require min compat client = luminous
+paxos propose interval = 0.05
+[mds]
+admin socket = {self.directory}/mds.socket
+"""
+        )
+
+    def _do(self, name: str, *arguments: str) -> None:
+        command = [program(name, "ceph-mon, ceph-osd and ceph-mds"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | self.environment, check=False)
+        assert done.returncode == 0, f"{name} failed:\n{done.stderr}{self._logs()}"
+
+    def _serve(self, name: str, number: str) -> None:
+        with (self.directory / "log").open("ab") as log:
+            command = [program(name, "ceph-mon, ceph-osd and ceph-mds"), "-f", "-i", number]
+            self.servers[name] = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | self.environment, start_new_session=True)
+
+    def _logs(self) -> str:
+        return (self.directory / "log").read_text(errors="replace")[-2000:]
+
+    def ask(self, request: str, *arguments: object) -> Any:
+        """Of the client in ceph_client.py."""
+        assert self.process is not None and self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps([request, *arguments]).encode() + b"\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline() if select.select([self.process.stdout], [], [], PATIENCE)[0] else b""
+        assert answer, f"ceph_client.py did not answer when asked for {request}:\n{self._logs()}"
+        return json.loads(answer)
+
+    def options_to(self, port: int) -> list[str]:
+        other = self.directory / "other.conf"
+        other.write_text(self.configuration.read_text().replace(str(self.port), str(port)))
+        return [*self.options, "--cephfs.conf", str(other), "--cephfs.timeout", "2s"]
+
+    def wrong_credentials(self) -> dict[str, str]:
+        other = self.directory / "other.keyring"
+        other.write_text((self.directory / "keyring").read_text().replace(self.secrets[0], self.secrets[0][:20] + self.secrets[0][:19:-1]))
+        return {"CEPH_KEYRING": str(other)}
+
+    def forget_the_killed(self) -> None:
+        self.ask("evict", "me")
+
+    def objects(self) -> dict[str, int]:
+        return self.ask("objects", self.root)
+
+    def put(self, name: str, content: bytes) -> None:
+        self.ask("put", f"{self.root}/{name}", content.decode())
+
+    def remove(self, name: str) -> None:
+        self.ask("remove", f"{self.root}/{name}")
+
+    def is_empty(self) -> bool:
+        return self.ask("entries", self.root) == []
+
+
 PLACES: dict[str, type[Place]] = {
     "posix": Directory, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections,
+    "cephfs": CephFiles,
 }  # fmt: skip

@@ -12,11 +12,12 @@ from typing import Any
 
 import psutil
 import pytest
-from bench_runs import Done, Run
+from bench_runs import Done, Run, expect_refusal, total_counts, wait_for
 from pages import commands_of
-from servers import Place, Served, available, free_port
+from servers import CephFiles, Place, Served, available, free_port
 
 SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
+SLOW = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def seen(place: Place, name: str) -> bool:
 
 def test_every_backend_is_built() -> None:
     """./check installs the libraries of all."""
-    assert set(available()) == {"posix", "mpiio", "s3", "postgresql", "mongodb"}
+    assert set(available()) == {"posix", "mpiio", "s3", "postgresql", "mongodb", "cephfs"}
 
 
 def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Path) -> None:
@@ -121,6 +122,7 @@ def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], m
     shown = " ".join(psutil.Process(process.pid).cmdline())
     process.kill()
     said = process.communicate(timeout=20)[0].decode()
+    place.forget_the_killed()
     assert place.backend in shown and not any(secret in shown + said for secret in place.secrets)
     assert not place.is_empty()
     assert run(*settings, "--set", "phases=cleanup").code == 0
@@ -149,7 +151,7 @@ def test_clients_that_are_threads(run: Run, place: Place) -> None:
 
 def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
     shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
-    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb")]
+    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb", "cephfs")]
     if place.backend == "posix":
         shown = [line.replace("/scratch/me", place.options[1]) for line in shown]
     for line in [line for line in shown if line.split()[1] == place.backend]:
@@ -161,9 +163,9 @@ def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], m
 
 @pytest.mark.places(lambda kind: issubclass(kind, Served))
 def test_a_server_that_is_not_there(run: Run, place: Served) -> None:
-    port = str(free_port())
-    done = run(*SMALL, to=[option.replace(str(place.port), port) for option in place.options])
-    assert done.code == 2 and port in done.err and "refused" in done.err, done.err
+    port = free_port()
+    done = run(*SMALL, to=place.options_to(port))
+    assert done.code == 2 and str(port) in done.err and place.unanswered in done.err, done.err
 
 
 @pytest.mark.places(lambda kind: issubclass(kind, Served) and kind.keeps)
@@ -171,8 +173,7 @@ def test_a_server_that_is_killed_and_comes_back(
     run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served, tmp_path: Path
 ) -> None:
     """Operations fail while it is away, none hangs, and those after it are answered; what is left is swept."""
-    settings = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
-    whole = command(*settings, "--out", str(tmp_path / "run"))
+    whole = command(*SLOW, "--out", str(tmp_path / "run"))
     process = subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 20
     while not seen(place, "0_0/file-60"):  # made by the benchmark
@@ -184,4 +185,70 @@ def test_a_server_that_is_killed_and_comes_back(
     assert process.returncode == 1 and sum(p["errors"] for p in phases) > 0
     assert phases[-1]["latency"]["unlink"]["count"] > 0, "nothing was answered after the server had come back"
     assert {e["error"] for p in phases for e in p.get("first_errors", [])} & {"Connection refused", "Connection reset by peer"}
-    assert run(*settings, "--sweep").code == 0
+    assert run(*SLOW, "--sweep").code == 0
+
+
+# CephFS
+
+
+@pytest.mark.places(lambda kind: kind.backend == "cephfs")
+def test_operations_on_open_files_in_cephfs(run: Run, place: CephFiles) -> None:
+    probe = ["--workload", "probe", "--set", "objects=4", "--set", "access_size=3000B", "--set", "accesses=5", "--set", "sharing=2"]
+    plan = run(*probe, "--dry-run", "--json", ranks=4).json["footprint"]
+    done = run(*probe, "--verify", "--json", ranks=4)
+    assert done.code == 0, done.err
+    assert total_counts(done.json) == {op: count for op, count in plan["operations"].items() if count and op != "think"}
+    assert done.json["verified"] is True and place.is_empty()
+
+
+@pytest.mark.places(lambda kind: kind.backend == "cephfs")
+def test_directories_in_cephfs_that_can_not_be_worked_in(run: Run, place: CephFiles) -> None:
+    def root(path: str, *options: str) -> list[str]:
+        return ["--backend", "cephfs", "--cephfs.id", "me", "--cephfs.root", path, *options]
+
+    expect_refusal(run(*SMALL, to=["--backend", "cephfs", "--cephfs.id", "me"]), "--cephfs.root")
+    expect_refusal(run(*SMALL, to=root("scratch/me")), "--cephfs.root", "'scratch/me'")
+    expect_refusal(run(*SMALL, to=root("/scratch/me/nowhere")), "no directory '/scratch/me/nowhere'")
+    expect_refusal(run(*SMALL, to=root(place.root, "--cephfs.filesystem", "another")), "'another'")
+    expect_refusal(run(*SMALL, to=root("/")), "'/'", "client.me: Operation not permitted.")
+    expect_refusal(run(*SMALL, to=root(place.root, "--cephfs.conf", "/nowhere/ceph.conf")), "'/nowhere/ceph.conf'", "No such file")
+    expect_refusal(run(*SMALL, to=["--backend", "cephfs", "--cephfs.id", "guest", "--cephfs.root", place.root]), place.root, "can't be written to")
+    place.ask("put", f"{place.root}/foreign", "x")
+    expect_refusal(run(*SMALL, to=root(f"{place.root}/foreign")), "not a directory")
+    expect_refusal(run(*SMALL), place.root, "not empty")
+    place.ask("remove", f"{place.root}/foreign")
+    place.ask("limit", place.root, 8 << 20)
+    expect_refusal(run(*SMALL, "--set", "object_size=1MiB"), place.root, "8.0 MiB free")
+    assert run(*SMALL).code == 0
+    place.ask("limit", place.root, 0)
+    assert run(*SMALL, to=root(place.root, "--cephfs.filesystem", "tests")).code == 0
+
+
+@pytest.fixture
+def slow_run(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: CephFiles, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """One in the midst of its benchmark."""
+    whole = command(*SLOW, "--out", str(tmp_path / "run"))
+    with subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: seen(place, "0_0/file-60"))
+        yield process
+        process.kill()
+
+
+@pytest.mark.places(lambda kind: kind.backend == "cephfs")
+def test_a_metadata_server_that_is_killed_is_waited_for(slow_run: subprocess.Popen[str], place: CephFiles, tmp_path: Path) -> None:
+    place.kill_metadata_server()
+    time.sleep(1)
+    place.start_metadata_server()
+    said = slow_run.communicate(timeout=50)[1]
+    assert slow_run.returncode == 0, said
+    phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
+    assert sum(phase["errors"] for phase in phases) == 0
+    assert max(row["max"] for phase in phases for row in phase["latency"].values()) > 1
+
+
+@pytest.mark.places(lambda kind: kind.backend == "cephfs")
+def test_a_client_that_the_cluster_shuts_out_says_so(run: Run, slow_run: subprocess.Popen[str], place: CephFiles) -> None:
+    place.forget_the_killed()
+    said = slow_run.communicate(timeout=50)[1]
+    assert slow_run.returncode == 1 and "has shut this client out." in said
+    assert run(*SLOW, "--sweep").code == 0

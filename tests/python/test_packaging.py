@@ -155,7 +155,7 @@ def test_the_spack_recipe_agrees_with_the_build(monkeypatch: pytest.MonkeyPatch,
     assert "not used by the project" not in done.stderr
     cache = (tmp_path / "CMakeCache.txt").read_text()
     assert "IOCAST_SIM:BOOL=OFF" in cache and "IOCAST_REAL:BOOL=ON" in cache and "SIMGRID" not in cache
-    assert "PostgreSQL_LIBRARY" in cache and "CURL_LIBRARY" not in cache and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache
+    assert "PostgreSQL_LIBRARY" in cache and "CURL_LIBRARY" not in cache and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache and "IOCAST_CEPHFS:BOOL=OFF" in cache
 
 
 def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ class Iocast(CMakePackage):
     variant("bench", default=True, description="iocast-bench, the MPI benchmark")
     for service in ("s3", "postgresql", "mongodb"):
         variant(service, default=False, description=f"backend {service} of iocast-bench")
+    variant("cephfs", default=False, description="backend cephfs of iocast-bench, with the system's libcephfs")
     variant("sim", default=True, description="iocast-sim, the simulator")
     variant("python", default=True, description="the toolkit: calibrate, predict, report, import")
 
@@ -56,6 +57,7 @@ class Iocast(CMakePackage):
             self.define_from_variant("IOCAST_REAL", "bench"),
             self.define_from_variant("IOCAST_SIM", "sim"),
             self.define("IOCAST_TESTS", False),
+            self.define_from_variant("IOCAST_CEPHFS", "cephfs"),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_CURL", "~s3" in self.spec),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_PostgreSQL", "~postgresql" in self.spec),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_mongoc-1.0", "~mongodb" in self.spec),
