@@ -34,6 +34,13 @@ std::string error_text(int error)
   }
 }
 
+void Backend::begin_manifest(const std::string& found, const std::string& text)
+{
+  if (read_manifest() != found)
+    throw InputError(fmt::format("{} was taken by another run a moment ago; wait for its end, or name another place.", place()));
+  write_manifest(text);
+}
+
 int Backend::append(const Name&, uint64_t, Stopwatch&)
 {
   return EOPNOTSUPP;

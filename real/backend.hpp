@@ -91,6 +91,9 @@ public:
   /// The manifest's text; empty when there is none.
   virtual std::string read_manifest() { return ""; }
   virtual void write_manifest(const std::string& /*text*/) {}
+  /// The run's first one, where there was `found`. Of runs that begin at once, one may go on; where that can't be had, those that come later than a
+  /// moment are refused. @throws InputError when it isn't there any longer
+  virtual void begin_manifest(const std::string& found, const std::string& text);
   virtual void remove_manifest() {}
   /// Names of the objects and datasets that a dataset holds; empty when there is no such dataset.
   virtual std::vector<std::string> list(const std::string& /*dataset*/) { return {}; }

@@ -20,6 +20,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -103,6 +104,7 @@ private:
   Backend* backend_ = nullptr; ///< of the first of them, for all that concerns the place
   Placement placement_; ///< of clients
   std::optional<Manifest> manifest_;
+  std::optional<std::string> found_; ///< the text of the manifest that was there, until the run writes its own
   bool sweeps_     = false;
   std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
@@ -212,6 +214,7 @@ void Bench::read_manifest()
   text.resize(static_cast<size_t>(about[0]));
   MPI_Bcast(text.data(), about[0], MPI_CHAR, 0, cluster_.comm());
 
+  found_ = text;
   // From here on every rank sees the same and comes to the same conclusion.
   agree(cluster_, [&] {
     if (!text.empty())
@@ -329,7 +332,10 @@ void Bench::write_manifest(bool ready, size_t phase)
   next.phase    = pattern_->phases()[cut_at_.value_or(phase)].name;
   if (ready)
     next.position = pattern_->position_after(phase);
-  backend_->write_manifest(next.text());
+  if (const auto found = std::exchange(found_, std::nullopt))
+    backend_->begin_manifest(*found, next.text());
+  else
+    backend_->write_manifest(next.text());
   manifest_ = next;
 }
 
@@ -382,8 +388,9 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
       cut_at_.reset();
     else if (merged.cut_ranks > 0 && !cut_at_)
       cut_at_ = number;
-    const bool is_last = number + 1 == pattern_->phases().size();
-    if (!is_last || !removes_data_set(pattern_->footprint()))
+    if (number + 1 < pattern_->phases().size())
+      return; // between phases the data set is not another run's to use
+    if (!removes_data_set(pattern_->footprint()))
       write_manifest(!cut_at_, number);
     else if (merged.recorder.errors() == 0) // else something is left: the manifest still says "in progress"
       backend_->remove_manifest();

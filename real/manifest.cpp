@@ -107,8 +107,9 @@ void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, c
     return;
   }
   if (!sweeps && !found->ready && !only_removes(footprint))
-    throw InputError(fmt::format("{} holds the remains of a run that did not finish its phase '{}'; remove them with --sweep{}.", place,
-                                 found->phase, has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+    throw InputError(fmt::format("{} holds the data of a run that is in its phase '{}' or did not finish it; if none is running there, remove them with "
+                                 "--sweep{}.",
+                                 place, found->phase, has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
   if (!sweeps && makes_data_set(footprint))
     throw InputError(fmt::format("{} holds a data set already; {}remove it with --sweep{}.", place,
                                  has_phases ? fmt::format("leave {} out of the phases to use it, or ", pattern.making_phases()) : "",

@@ -16,7 +16,7 @@ struct Manifest {
   nlohmann::ordered_json data_set; ///< Pattern::data_set()
   nlohmann::ordered_json position; ///< Pattern::position_after() of the last finished phase
   uint64_t seed = 0;
-  bool ready    = false; ///< false while a phase runs: after a kill nobody knows what lies there
+  bool ready    = false; ///< false while a run is there: after a kill nobody knows what lies there, and another run has to wait
   std::string phase;     ///< that runs or ran last
   bool verifiable = false; ///< all content is as Content(seed) has it
 

@@ -24,6 +24,8 @@ namespace iocast {
 
 namespace {
 constexpr auto manifest_name = "iocast.manifest.json";
+constexpr auto fresh_name    = "iocast.manifest.json.new";   ///< of write_atomically
+constexpr auto claim_name    = "iocast.manifest.json.claim"; ///< of the one run that may write its first manifest now
 
 bool is_itself_or_parent(const char* name)
 {
@@ -122,9 +124,9 @@ std::string PosixRoot::place() const
 
 bool PosixRoot::empty()
 {
-  // A fresh ext4 comes with lost+found.
+  // A fresh ext4 comes with lost+found; a run that was killed may have left more than the manifest itself.
   for (const auto& name : list("."))
-    if (name != manifest_name && name != "lost+found")
+    if (name != manifest_name && name != fresh_name && name != claim_name && name != "lost+found")
       return false;
   return true;
 }
@@ -186,8 +188,27 @@ void PosixRoot::write_manifest(const std::string& text)
   write_atomically(manifest_path(), text);
 }
 
+void PosixRoot::begin_manifest(const std::string& found, const std::string& text)
+{
+  const int fd = ::openat(root_fd_, claim_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0 && errno == EEXIST)
+    throw InputError(fmt::format("{} is being taken by another run, as its file '{}' says; wait for that run's end, or name another place. If there is no such "
+                                 "run, remove the file.",
+                                 place(), claim_name));
+  if (fd < 0)
+    throw RunError(fmt::format("The file '{}/{}' can't be made: {}.", root_, claim_name, std::strerror(errno)));
+  ::close(fd);
+  const struct Claim {
+    int root_fd;
+    ~Claim() { ::unlinkat(root_fd, claim_name, 0); }
+  } claim{root_fd_};
+  Backend::begin_manifest(found, text);
+}
+
 void PosixRoot::remove_manifest()
 {
+  for (const char* left : {fresh_name, claim_name})
+    ::unlinkat(root_fd_, left, 0);
   if (::unlinkat(root_fd_, manifest_name, 0) != 0 && errno != ENOENT)
     throw RunError(fmt::format("The manifest '{}' can't be removed: {}.", manifest_path(), std::strerror(errno)));
 }

@@ -29,6 +29,7 @@ public:
   void check_outside(const std::string& option, const std::string& directory) override;
   std::string read_manifest() override;
   void write_manifest(const std::string& text) override;
+  void begin_manifest(const std::string& found, const std::string& text) override;
   void remove_manifest() override;
   std::vector<std::string> list(const std::string& dataset) override;
   nlohmann::ordered_json environment() override;

@@ -133,6 +133,52 @@ def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Pa
     assert list(root.iterdir()) == []
 
 
+# ---- two runs in one place ------------------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_its_place_to_itself(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
+    """Others are refused at any time, also between phases, and it ends as if it had been alone."""
+    base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
+    process = start(*base, "--set", "repeats=50", "--set", "think_time=500us", "--out", str(tmp_path / "out"), ranks=2)
+    wait_for(lambda: manifest_phase(root) == "benchmark")
+    for number in range(3):
+        refused = run(*base, *(["--set", "phases=benchmark"] if number % 2 else []), "--out", str(tmp_path / f"out-{number}"), ranks=2)
+        expect_refusal(refused, "'benchmark'", "if none is running there", "--sweep")
+        assert not (tmp_path / f"out-{number}").exists()
+    assert process.poll() is None, "it was over before it was disturbed"
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert result["status"] == "complete" and [p["operations"] for p in result["phases"]] == [44, *([160] * 50), 44]
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(("phases", "think"), [("precreate,benchmark,cleanup", "5ms"), ("benchmark", "8ms")])
+def test_of_runs_that_begin_at_once_one_goes_on(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, phases: str, think: str) -> None:
+    base = ["--set", "datasets=1", "--set", "objects=100", "--set", "iterations=100", "--posix.root", str(root)]
+    if phases == "benchmark":
+        assert run(*base, "--set", "phases=precreate", ranks=2).code == 0
+    runs = [start(*base, "--set", f"phases={phases}", "--set", f"think_time={think}", ranks=2) for _ in range(3)]
+    ends = [(process.communicate(timeout=60)[1], process.returncode) for process in runs]
+    assert sorted(code for _, code in ends) == [0, 2, 2], ends
+    for err, code in ends:
+        if code == 2:
+            assert re.search(r"^iocast-bench: The directory .*(another run|if none is running there).*\.$", err, re.MULTILINE), err
+    if phases == "benchmark":
+        assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+def test_files_of_a_run_that_died_as_it_began(run: Run, root: Path, tmp_path: Path) -> None:
+    """The one that keeps others away is named; it can go, and the others are no data."""
+    (root / f"{MANIFEST}.new").write_text("half of")
+    (root / f"{MANIFEST}.claim").touch()
+    expect_refusal(run(*SMALL, "--posix.root", str(root), ranks=2), f"'{MANIFEST}.claim'", "remove the file")
+    (root / f"{MANIFEST}.claim").unlink()
+    assert run(*SMALL, "--posix.root", str(root), ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
 HANGS = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--dummy.stall_every", "200"]
 
 
