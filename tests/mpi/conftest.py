@@ -30,17 +30,17 @@ def root(tmp_path: Path) -> Path:
 def start(
     bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]
 ) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a run in a session of its own; whatever is left of it ends with the test."""
+    """Starts a run in a session of its own; whatever is left of it ends with the test. Ranks that mpirun has to end have `patience` seconds for it."""
     processes: list[subprocess.Popen[str]] = []
 
-    def start_it(*arguments: str, ranks: int) -> subprocess.Popen[str]:
+    def start_it(*arguments: str, ranks: int, patience: int = 2) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [*mpirun(ranks), str(bench), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             # mpirun passes SIGTERM on and sends SIGKILL a second later, which is short on a busy machine.
-            env=mpi_environment | {"OMPI_MCA_odls_base_sigkill_timeout": "2"},
+            env=mpi_environment | {"OMPI_MCA_odls_base_sigkill_timeout": str(patience)},
             start_new_session=True,
         )
         processes.append(process)

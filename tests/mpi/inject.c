@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded: the INJECT_AFTER-th time that a file of a dataset is made, openat fails with the error number INJECT_ERRNO.
+// Preloaded: the INJECT_AFTER-th call of the kind INJECT_CALL fails with the error number INJECT_ERRNO. Kinds are `create` (a file of a dataset is
+// made), `rmdir` (of a dataset) and `rename` (of a manifest). With `clock` nothing fails, but from that call on the wall clock is an hour behind.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
+
+static long call_number(const char* kind)
+{
+  static atomic_long calls;
+  return strcmp(getenv("INJECT_CALL"), kind) == 0 ? ++calls : 0;
+}
+
+static int fails(const char* kind)
+{
+  if (call_number(kind) != atol(getenv("INJECT_AFTER")))
+    return 0;
+  errno = atoi(getenv("INJECT_ERRNO"));
+  return 1;
+}
 
 static int open_at(int directory, const char* path, int flags, int mode)
 {
-  static long made = 0;
-  if ((flags & O_CREAT) && path[0] != '/' && strchr(path, '/') && ++made == atol(getenv("INJECT_AFTER"))) {
-    errno = atoi(getenv("INJECT_ERRNO"));
+  if ((flags & O_CREAT) && path[0] != '/' && strchr(path, '/') && fails("create"))
     return -1;
-  }
   return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 
@@ -30,3 +46,44 @@ static int open_at(int directory, const char* path, int flags, int mode)
   }
 REPLACED(openat)
 REPLACED(openat64)
+
+int unlinkat(int directory, const char* path, int flags)
+{
+  if ((flags & AT_REMOVEDIR) && fails("rmdir"))
+    return -1;
+  return (int)syscall(SYS_unlinkat, directory, path, flags);
+}
+
+int rename(const char* from, const char* to)
+{
+  if (strstr(to, "iocast.manifest.json") && fails("rename"))
+    return -1;
+  return (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int clock_gettime(clockid_t clock, struct timespec* now)
+{
+  const int result = (int)syscall(SYS_clock_gettime, clock, now);
+  if (clock == CLOCK_REALTIME && call_number("clock") >= atol(getenv("INJECT_AFTER")))
+    now->tv_sec -= 3600;
+  return result;
+}
+
+int gettimeofday(struct timeval* restrict now, void* restrict zone)
+{
+  struct timespec exact;
+  (void)zone;
+  clock_gettime(CLOCK_REALTIME, &exact);
+  now->tv_sec  = exact.tv_sec;
+  now->tv_usec = exact.tv_nsec / 1000;
+  return 0;
+}
+
+time_t time(time_t* kept)
+{
+  struct timespec exact;
+  clock_gettime(CLOCK_REALTIME, &exact);
+  if (kept)
+    *kept = exact.tv_sec;
+  return exact.tv_sec;
+}

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, manifest_phase, ranks_in, tree, wait_for
+from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, manifest_phase, ranks_in, total_counts, tree, wait_for
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -114,13 +115,11 @@ def test_a_sweep_reports_what_it_removed(run: Run, root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-@pytest.mark.parametrize("to", ["mpirun", "one rank"])
-def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path, to: str) -> None:
+def test_sigterm_to_one_rank(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    settings = LONG if to == "mpirun" else [*LONG, "--set", "waiting_factor=5"]
-    process = start(*settings, "--posix.root", str(root), "--out", str(out), ranks=2)
+    process = start(*LONG, "--set", "waiting_factor=5", "--posix.root", str(root), "--out", str(out), ranks=2, patience=0)
     wait_for(lambda: manifest_phase(root) == "benchmark")
-    os.kill(process.pid if to == "mpirun" else min(ranks_in(root)), signal.SIGTERM)
+    os.kill(min(ranks_in(root)), signal.SIGTERM)
     process.communicate(timeout=20)
     assert process.returncode != 0
     wait_for(lambda: not ranks_in(root))
@@ -130,6 +129,65 @@ def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Pa
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
     base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root)]
     assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+Begin = Callable[..., tuple[subprocess.Popen[str], list[str]]]
+
+
+@pytest.fixture
+def begin(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> Begin:
+    """Starts three ranks that take seconds for a phase, and returns when they are in the middle of it, with what its runs have in common."""
+
+    def begin_it(phase: str, patience: int = 2) -> tuple[subprocess.Popen[str], list[str]]:
+        base = ["--set", "datasets=2", "--set", "objects=500", "--set", "iterations=500", "--posix.root", str(root)]
+        if phase != "precreate":
+            assert run(*base, "--set", "phases=precreate", ranks=3).code == 0
+        process = start(*base, "--set", f"phases={phase}", "--set", "think_time=5ms", "--out", str(tmp_path / "out"), ranks=3, patience=patience)
+        sign = root / "0_0" / ("file-509" if phase == "benchmark" else "file-9")
+        wait_for(lambda: sign.exists() == (phase != "cleanup"))
+        return process, base
+
+    return begin_it
+
+
+PHASES = ["precreate", "benchmark", "cleanup"]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("signals", ["SIGTERM to mpirun", "SIGINT to all ranks"])
+def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, signals: str, phase: str) -> None:
+    """What batch systems send, and Ctrl-C: what was measured is kept, nobody is left behind, and what lies there can be removed."""
+    to_ranks = signals == "SIGINT to all ranks"  # mpirun makes it SIGTERM, other launchers pass it on
+    process, base = begin(phase, patience=0 if to_ranks else 2)
+    for one in ranks_in(root) if to_ranks else [process.pid]:
+        os.kill(one, signal.SIGINT if to_ranks else signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    wait_for(lambda: not ranks_in(root))
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert result["status"] == "interrupted"
+    assert [(p["name"], p["interrupted"], p["errors"]) for p in result["phases"]] == [(phase, True, 0)] and result["phases"][0]["operations"] > 0
+    assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
+    assert run(*base, "--set", "phases=cleanup", ranks=3).code == 0
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("who", ["one rank", "all ranks"])
+def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, who: str, phase: str) -> None:
+    """As when memory runs out, or a node goes down: mpirun ends the others, the run never says that it is complete, and --sweep removes what lies there."""
+    process, base = begin(phase, patience=0)
+    ranks = sorted(ranks_in(root))
+    assert len(ranks) == 3
+    for rank in ranks if who == "all ranks" else [ranks[PHASES.index(phase)]]:
+        os.kill(rank, signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    wait_for(lambda: not ranks_in(root))
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] in ("running", "interrupted")
+    assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
+    assert run(*base, "--sweep", ranks=3).code == 0
     assert list(root.iterdir()) == []
 
 
@@ -179,6 +237,16 @@ def test_files_of_a_run_that_died_as_it_began(run: Run, root: Path, tmp_path: Pa
     assert list(root.iterdir()) == []
 
 
+# ---- machines and file systems that misbehave -----------------------------------------------------------------------------
+
+
+def test_many_more_ranks_than_cores(run: Run) -> None:
+    done = run("--backend", "dummy", "--set", "datasets=1", "--set", "objects=3", "--set", "iterations=2", "--json", ranks=128, timeout=120)
+    assert done.code == 0, done.err
+    assert total_counts(done.json) == {"mkdir": 128, "create": 128 * 5, "stat": 256, "read": 256, "unlink": 128 * 5, "rmdir": 128}
+    assert all(len(phase["rank_seconds"]) == 128 for phase in done.json["phases"])
+
+
 HANGS = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--dummy.stall_every", "200"]
 
 
@@ -216,12 +284,16 @@ def injection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
+def injected(library: Path, call: str, after: int, number: int = 0) -> dict[str, str]:
+    return {"LD_PRELOAD": str(library), "INJECT_CALL": call, "INJECT_AFTER": str(after), "INJECT_ERRNO": str(number)}
+
+
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "ESTALE", "EIO", "EACCES"])
 def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
     """Those after which nothing can succeed end the run; others are counted, and it goes on."""
     number = getattr(errno, name)
     base = ["--set", "datasets=2", "--set", "objects=100", "--set", "iterations=100", "--posix.root", str(root)]
-    inject = {"LD_PRELOAD": str(injection), "INJECT_AFTER": "250", "INJECT_ERRNO": str(number)}  # 200 are made before the benchmark
+    inject = injected(injection, "create", 250, number)  # 200 are made before the benchmark
     done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=inject)
     assert done.code == 1
     result = json.loads((tmp_path / "out" / "run.json").read_text())
@@ -236,4 +308,46 @@ def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path:
         assert result["status"] == "interrupted" and os.strerror(number) in result["error"]
         assert benchmark["interrupted"] and benchmark["operations"] > 100
     assert run(*base, "--sweep", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["ENOTEMPTY", "EBUSY"])
+def test_a_directory_that_nfs_keeps_for_a_while(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
+    """What somebody has open stays as .nfs and a number, and its directory with it: the run goes on, says where, and the rest is swept later."""
+    base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
+    done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=injected(injection, "rmdir", 2, getattr(errno, name)))
+    assert done.code == 1
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    cleanup = result["phases"][2]
+    assert result["status"] == "complete" and cleanup["errors_by_operation"] == {"rmdir": 2}
+    first = cleanup["first_errors"][0]
+    assert (first["op"], first["error"]) == ("rmdir", os.strerror(getattr(errno, name))) and first["name"] in ("0_1", "1_1")
+    assert any(f"'{first['name']}'" in message for message in done.messages)
+    assert sorted(path.name for path in root.iterdir()) == ["0_1", "1_1", MANIFEST]
+    assert run(*base, "--sweep", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO], ids=["ESTALE", "EIO"])
+def test_a_manifest_that_can_not_be_replaced_stays(run: Run, root: Path, tmp_path: Path, injection: Path, number: int) -> None:
+    base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
+    done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=injected(injection, "rename", 2, number))
+    assert done.code == 1 and len(done.messages) == 1 and MANIFEST in done.messages[0] and os.strerror(number) in done.messages[0], done.err
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    assert manifest_phase(root) == "precreate" and sorted(root.glob("iocast*")) == [root / MANIFEST]
+    assert run(*base, "--sweep", ranks=2).code == 0
+    assert list(root.iterdir()) == []
+
+
+def test_the_wall_clock_may_step(run: Run, root: Path, tmp_path: Path, injection: Path) -> None:
+    """Whatever time service corrects it, latencies and phases are as long as they were."""
+    arguments = [*SMALL, "--posix.root", str(root), "--trace", "--out", str(tmp_path / "out")]
+    assert run(*arguments, ranks=2, environment=injected(injection, "clock", 5)).code == 0
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert result["status"] == "complete" and len(result["phases"]) == 3
+    for phase in result["phases"]:
+        assert 0 <= phase["start_seconds"] < 60 and 0 < phase["seconds"] < 60
+        assert all(0 < row["min"] <= row["max"] <= phase["seconds"] for row in phase["latency"].values())
+    with h5py.File(tmp_path / "out" / "ops.h5") as file:
+        assert (file["start_ns"][:] >= 0).all() and (file["duration_ns"][:] >= 0).all() and file["start_ns"][:].max() < 60e9
     assert list(root.iterdir()) == []
