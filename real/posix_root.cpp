@@ -145,10 +145,12 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
   uint64_t datasets = 0;
   for (const auto& [kind, count] : footprint.operations)
     datasets += kind == OpKind::mkdir ? count : 0;
-  // A last block that is partly filled costs a whole one, and a directory at least one.
+  // A last block that is partly filled costs a whole one, and a directory at least one. Where blocks are larger than this, as with CephFS and GPFS,
+  // files take parts of them.
+  constexpr double largest_block = 65536;
   const double block  = static_cast<double>(room.f_frsize);
   const double blocks = static_cast<double>(footprint.peak_objects + datasets);
-  const double needed = static_cast<double>(footprint.peak_bytes) + block * blocks;
+  const double needed = static_cast<double>(footprint.peak_bytes) + std::min(block, largest_block) * blocks;
   const double free   = block * static_cast<double>(room.f_bavail);
   if (needed > free)
     return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.", place(),
