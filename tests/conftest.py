@@ -13,6 +13,20 @@ from programs import find_program
 
 os.environ.setdefault("OMPI_MCA_pml", "ob1")  # spares every start of Open MPI 0.2 s of looking for fabrics
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Programs that are built with sanitizers (validation/sanitizers/run) use more memory and time."""
+    if os.environ.get("IOCAST_SANITIZED") != "1":
+        return
+    for item in items:
+        if marker := item.get_closest_marker("not_sanitized"):
+            item.add_marker(pytest.mark.skip(reason=marker.kwargs["reason"]))
+
+
 @pytest.fixture(scope="session")
 def bench() -> Path:
     program = find_program("iocast-bench")

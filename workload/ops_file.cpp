@@ -365,6 +365,9 @@ Reader::Reader(std::string file) : file_(std::move(file)), handles_(std::make_un
   }
 }
 
+/// Of times in a trace: the end of an operation is the sum of two, a pause the difference of two such.
+constexpr int64_t longest_ns = int64_t{1} << 61;
+
 void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see, const std::vector<Column>& only) const
 {
   std::vector<Row> rows(std::min(end - first, chunk_rows));
@@ -381,6 +384,7 @@ void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const 
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &from, nullptr, &count, nullptr);
       const bool is_kind = static_cast<Column>(column) == Column::kind;
       const bool is_signed = static_cast<Column>(column) >= Column::start_ns;
+      const bool is_time   = static_cast<Column>(column) == Column::start_ns || static_cast<Column>(column) == Column::duration_ns;
       // The codes of kinds are read as they are, whatever their names; the rest as numbers of 64 bits.
       const Handle raw(is_kind ? H5Dget_type(dataset.get()) : -1, H5Tclose);
       const hid_t type = is_kind ? raw.get() : is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
@@ -395,6 +399,9 @@ void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const 
                              kind_names_[code].empty() ? fmt::format("{}", code) : kind_names_[code]));
           value = static_cast<uint64_t>(kinds_[code]);
         }
+        const auto ns = static_cast<int64_t>(value);
+        if (is_time && (ns < -longest_ns || ns > longest_ns))
+          fail(fmt::format("row {} has {} in its column '{}', which is more than 70 years", at + i, ns, column_names[column]));
         set_value(rows[i], column, value);
       }
     }

@@ -144,7 +144,6 @@ def test_the_run_directory_holds_what_was_printed(run: Run, root: Path, tmp_path
     assert result["environment"]["cpus_per_node"] == len(os.sched_getaffinity(0))
     everywhere = re.findall(r"Cpus_allowed_list:\s*(\S+)", Path("/proc/self/status").read_text())
     assert result["environment"]["bindings"] == everywhere * 2  # the tests' ranks are not bound to anything
-    assert result["peak_rss_bytes"] < 64 << 20
 
 
 def test_the_log_read_by_the_reference_decoder_agrees(run: Run, root: Path, tmp_path: Path) -> None:
@@ -183,6 +182,15 @@ def test_the_table_is_aligned(run: Run, root: Path) -> None:
 # Quantities
 
 
+counts_memory = pytest.mark.not_sanitized(reason="AddressSanitizer keeps memory of its own, and freed memory for a while")
+
+
+@counts_memory
+def test_a_small_run_takes_little_memory(run: Run, root: Path) -> None:
+    assert run(*SMALL, "--posix.root", str(root), "--json", ranks=2).json["peak_rss_bytes"] < 64 << 20
+
+
+@counts_memory
 def test_memory_does_not_grow_with_the_operations(run: Run) -> None:
     peaks = []
     for objects in (1_000, 1_000_000):

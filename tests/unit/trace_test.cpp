@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <unistd.h>
 
@@ -218,6 +219,31 @@ TEST_F(Trace, TimingByHand)
           open_workload("replay", settings).make({1, 1});
         },
         InputError);
+}
+
+TEST_F(Trace, TimesThatCantBeAddedAreRefused)
+{
+  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=1", "iterations=1", "phases=benchmark"});
+  const auto pattern  = workload.make({1, 1});
+  OpTrace trace(1);
+  for (const auto& op : stream_of(*pattern, 0))
+    trace.add(0, {op, 1000, op.kind == OpKind::unlink ? std::numeric_limits<int64_t>::max() - 1000 : 0, 0});
+  write_trace(trace, *pattern, file(), about_trace("bench", workload.to_json(), {1, 1}, *pattern, 0));
+  EXPECT_THROW(open_workload("replay", {"file=" + file(), "timing=think"}).make({1, 1}), InputError);
+}
+
+TEST_F(Trace, ScaledTimesStayTimes)
+{
+  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=1", "iterations=1", "phases=benchmark"});
+  const auto pattern  = workload.make({1, 1});
+  OpTrace trace(1);
+  for (int64_t start = 0; const auto& op : stream_of(*pattern, 0))
+    trace.add(0, {op, start++ << 50, 0, 0});
+  write_trace(trace, *pattern, file(), about_trace("bench", workload.to_json(), {1, 1}, *pattern, 0));
+  const auto replay = open_workload("replay", {"file=" + file(), "timing=start", "time_scale=1e6"}).make({1, 1});
+  for (const auto& op : stream_of(*replay, 0))
+    if (op.kind == OpKind::think)
+      EXPECT_EQ(op.size, uint64_t{1} << 61);
 }
 
 TEST_F(Trace, OutgrowsMemoryOnlyWhereThereIsRoom)

@@ -78,7 +78,11 @@ public:
   }
 
 private:
-  uint64_t scaled(int64_t ns) const { return static_cast<uint64_t>(std::llround(static_cast<double>(std::max<int64_t>(0, ns)) * scale_)); }
+  /// At most 73 years: whoever waits adds it to a clock's time.
+  uint64_t scaled(int64_t ns) const
+  {
+    return static_cast<uint64_t>(std::llround(std::min(static_cast<double>(std::max<int64_t>(0, ns)) * scale_, 0x1p61)));
+  }
 
   Timing timing_;
   double scale_;
