@@ -117,6 +117,22 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
   }
   return json;
 }
+
+/// The rates of phases that were run several times, to their end.
+nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
+{
+  std::map<std::string, std::vector<double>> rates;
+  for (const auto& phase : phases)
+    if (phase["repeat"] > 0 && !phase.value("interrupted", false))
+      rates[phase["name"]].push_back(phase["rate"]);
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [name, values] : rates)
+    if (values.size() > 1) {
+      const auto [mean, half_width] = mean_interval(values);
+      json[name]                    = {{"count", values.size()}, {"rate", mean}, {"rate_half_width", half_width}};
+    }
+  return json;
+}
 } // namespace
 
 nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecorder& recorder)
@@ -168,24 +184,6 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
     json["rank_seconds_quantiles"] = percentiles(result.rank_seconds);
   return json;
 }
-
-namespace {
-/// The rates of phases that were run several times, to their end.
-nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
-{
-  std::map<std::string, std::vector<double>> rates;
-  for (const auto& phase : phases)
-    if (phase["repeat"] > 0 && !phase.value("interrupted", false))
-      rates[phase["name"]].push_back(phase["rate"]);
-  auto json = nlohmann::ordered_json::object();
-  for (const auto& [name, values] : rates)
-    if (values.size() > 1) {
-      const auto [mean, half_width] = mean_interval(values);
-      json[name]                    = {{"count", values.size()}, {"rate", mean}, {"rate_half_width", half_width}};
-    }
-  return json;
-}
-} // namespace
 
 RunDirectory::RunDirectory(std::string path) : path_(std::move(path))
 {

@@ -16,6 +16,9 @@ namespace iocast {
 
 class Content;
 
+/// What a place has beside its data: the manifest's file, key or table.
+inline constexpr auto manifest_name = "iocast.manifest.json";
+
 /// What went wrong without an errno of its own.
 enum : int {
   short_transfer = 100'000, ///< a transfer that ended early

@@ -177,10 +177,11 @@ int Bench::dry_run() const
 /// Everything that can be refused is refused here, before anything is made.
 void Bench::open_place()
 {
-  agree(cluster_, [&] {
-    if (options_.drop_caches && cluster_.is_first_of_node())
-      check_may_drop_caches();
-  });
+  if (options_.drop_caches)
+    agree(cluster_, [&] {
+      if (cluster_.is_first_of_node())
+        check_may_drop_caches();
+    });
   agree(cluster_, [&] {
     if (cluster_.is_first())
       for (const auto& [option, directory] : {std::pair{"--out", options_.out}, {"--dump-ops", options_.dump_ops}})
@@ -353,10 +354,11 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
     else
       executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine[client]);
   };
-  agree(cluster_, [&] {
-    if (options_.drop_caches && cluster_.is_first_of_node())
-      drop_caches();
-  });
+  if (options_.drop_caches)
+    agree(cluster_, [&] {
+      if (cluster_.is_first_of_node())
+        drop_caches();
+    });
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
   const int64_t start_ns = cluster_.start_together([&](int64_t moment_ns) {
     for (size_t client = 0; client < members_.size(); ++client)

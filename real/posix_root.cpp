@@ -23,9 +23,8 @@ namespace fs = std::filesystem;
 namespace iocast {
 
 namespace {
-constexpr auto manifest_name = "iocast.manifest.json";
-constexpr auto fresh_name    = "iocast.manifest.json.new";   ///< of write_atomically
-constexpr auto claim_name    = "iocast.manifest.json.claim"; ///< of the one run that may write its first manifest now
+constexpr auto fresh_name = "iocast.manifest.json.new";   ///< of write_atomically
+constexpr auto claim_name = "iocast.manifest.json.claim"; ///< of the one run that may write its first manifest now
 
 bool is_itself_or_parent(const char* name)
 {

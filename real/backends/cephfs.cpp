@@ -31,7 +31,6 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_CEPHFS
 
-constexpr auto manifest_name  = "iocast.manifest.json";
 constexpr auto fresh_manifest = "iocast.manifest.json.new";
 /// Whole objects of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
@@ -179,7 +178,7 @@ public:
   bool empty() override
   {
     for (const auto& name : list("."))
-      if (name != manifest_name)
+      if (name != manifest_name && name != fresh_manifest) // a run that was killed may have left both
         return false;
     return true;
   }
@@ -242,6 +241,7 @@ public:
 
   void remove_manifest() override
   {
+    ceph_unlink(mount_, fresh_manifest);
     if (const int error = ceph_unlink(mount_, manifest_name); error < 0 && error != -ENOENT)
       throw RunError(fmt::format("The manifest of {} can't be removed: {}.", lower_place(), std::strerror(-error)));
   }

@@ -24,7 +24,6 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_MONGOC
 
-constexpr auto manifest_collection = "iocast.manifest.json";
 constexpr uint64_t largest_data    = (uint64_t{16} << 20) - 1024; ///< a document has at most 16 MiB
 
 template <auto free> struct Freed {
@@ -176,7 +175,7 @@ public:
       throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
     bool found = false;
     for (char** name = names; *name; ++name)
-      found = found || std::string_view(*name) != manifest_collection;
+      found = found || std::string_view(*name) != manifest_name;
     bson_strfreev(names);
     return !found;
   }
@@ -185,7 +184,7 @@ public:
   {
     std::string text;
     const Document all(bson_new());
-    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_collection));
+    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_name));
     const Cursors cursor(mongoc_collection_find_with_opts(of.get(), all.get(), nullptr, nullptr));
     for (const bson_t* found = nullptr; mongoc_cursor_next(cursor.get(), &found);)
       if (bson_iter_t at; bson_iter_init_find(&at, found, "content"))
@@ -200,14 +199,14 @@ public:
     const Document which(BCON_NEW("_id", BCON_UTF8("manifest")));
     const Document whole(BCON_NEW("_id", BCON_UTF8("manifest"), "content", BCON_UTF8(text.c_str())));
     const Document or_insert(BCON_NEW("upsert", BCON_BOOL(true)));
-    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_collection));
+    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_name));
     if (!mongoc_collection_replace_one(of.get(), which.get(), whole.get(), or_insert.get(), nullptr, &error_))
       throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
   }
 
   void remove_manifest() override
   {
-    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_collection));
+    const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_name));
     if (!mongoc_collection_drop(of.get(), &error_) && failed() != ENOENT)
       throw RunError(fmt::format("The manifest in {} can't be removed: {}.", place(), said()));
   }

@@ -27,7 +27,6 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_POSTGRESQL
 
-constexpr auto manifest_table = "iocast.manifest.json";
 constexpr size_t longest_name = 63; ///< PostgreSQL cuts longer identifiers, silently
 constexpr unsigned text_type = 25, bytea_type = 17;
 
@@ -125,16 +124,16 @@ public:
 
   bool empty() override
   {
-    ask("SELECT FROM pg_tables WHERE schemaname = $1 AND tablename <> $2", {schema_, manifest_table});
+    ask("SELECT FROM pg_tables WHERE schemaname = $1 AND tablename <> $2", {schema_, manifest_name});
     return PQntuples(result_) == 0;
   }
 
   std::string read_manifest() override
   {
-    ask("SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = $2", {schema_, manifest_table});
+    ask("SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = $2", {schema_, manifest_name});
     if (PQntuples(result_) == 0)
       return "";
-    ask(fmt::format("SELECT content FROM {}", table(manifest_table)), {});
+    ask(fmt::format("SELECT content FROM {}", table(manifest_name)), {});
     return PQntuples(result_) == 1 ? PQgetvalue(result_, 0, 0) : "";
   }
 
@@ -143,14 +142,14 @@ public:
     ask("SELECT FROM pg_namespace WHERE nspname = $1", {schema_});
     if (PQntuples(result_) == 0)
       ask(fmt::format("CREATE SCHEMA {}", quoted(schema_)), {});
-    const auto name = table(manifest_table);
+    const auto name = table(manifest_name);
     ask(fmt::format("CREATE TABLE IF NOT EXISTS {} (one bool PRIMARY KEY, content text)", name), {});
     ask(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO UPDATE SET content = $1", name), {text});
   }
 
   void remove_manifest() override
   {
-    ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_table)), {});
+    ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_name)), {});
     // A schema that isn't ours stays.
     run_statement(fmt::format("DROP SCHEMA {}", quoted(schema_)), {}, false);
   }

@@ -36,7 +36,6 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_CURL
 
-constexpr auto manifest_key = "iocast.manifest.json";
 /// An object that is a dataset's in a bucket that it shares. No key ending in a slash: to gateways to file systems that means things of
 /// their own.
 constexpr auto marker_key = ".dataset";
@@ -414,7 +413,7 @@ public:
                           ? ask("GET", "", "", "")
                           : each_page(bucket_, prefix_ + "/", [&](const std::string& xml) {
                               for (const auto& key : elements(xml, "Key"))
-                                found = found || key != prefix_ + "/" + manifest_key;
+                                found = found || key != prefix_ + "/" + manifest_name;
                               found = found || !elements(xml, "CommonPrefixes").empty();
                             });
     refuse_unless(error, "can't be listed");
@@ -426,7 +425,7 @@ public:
 
   std::string read_manifest() override
   {
-    const int error = ask("GET", home(), key("", manifest_key), "");
+    const int error = ask("GET", home(), key("", manifest_name), "");
     if (error != ENOENT)
       refuse_unless(error, "can't be read");
     return error == 0 ? text_ : "";
@@ -434,15 +433,15 @@ public:
 
   void write_manifest(const std::string& text) override
   {
-    int error = put(home(), key("", manifest_key), text);
+    int error = put(home(), key("", manifest_name), text);
     if (error == ENOENT && bucket_.empty() && (error = make_bucket(home())) == 0)
-      error = put(home(), key("", manifest_key), text);
+      error = put(home(), key("", manifest_name), text);
     refuse_unless(error, "can't be written to");
   }
 
   void remove_manifest() override
   {
-    int error = ask("DELETE", home(), key("", manifest_key), "");
+    int error = ask("DELETE", home(), key("", manifest_name), "");
     if (error == 0 && bucket_.empty())
       error = ask("DELETE", home(), "", "");
     if (error != ENOENT)
