@@ -210,8 +210,17 @@ private:
       work.station = find_in(platform_.stations, yaml["station"], "station");
       if (platform_.stations[work.station].per == Per::node)
         yaml["station"].fail("background work arrives at stations of the system, not of client nodes");
-      work.rate    = yaml["rate"].quantity(Unit::rate, 0, 1e9);
       work.demand  = read_demand(yaml["demand"]);
+      if (const auto share = yaml.find("share")) {
+        if (yaml.find("rate"))
+          share->fail("work of others has a rate or a share of the station's time, not both");
+        const auto& station = platform_.stations[work.station];
+        if (!(work.demand->mean() > 0))
+          share->fail("a share of the station's time can only be of a demand that is not always 0");
+        work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating / work.demand->mean();
+      } else {
+        work.rate = yaml["rate"].quantity(Unit::rate, 0, 1e9);
+      }
       yaml.finish();
       platform_.background.push_back(work);
     }
@@ -527,6 +536,20 @@ const std::vector<PrimitiveEntry>& primitives()
         {"lock_share", "... this share of the demand, default 1"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
                     "time; the visit ends with the last (fork-join)"}}},
+      {"limit",
+       "how many requests may be on their way at once, and a step that holds one of its slots while it goes through `steps`",
+       {{"slots", "so many"}, {"per", "node (default) or system: who has them"}}},
+      {"lock", "held for part of a service by one request at a time", {{"per", "dataset, node or system: who has one"}}},
+      {"stall",
+       "every so often a class of operations does not start service at a station",
+       {{"station", "where"},
+        {"every", "from one's begin to the next one's"},
+        {"length", "mean"},
+        {"sigma", "of the lognormal length"},
+        {"operations", "the class"}}},
+      {"background",
+       "work of others: Poisson arrivals at a station that nobody here waits for",
+       {{"station", "where"}, {"rate", "arrivals a second"}, {"share", "instead of a rate: of all its servers' time"}, {"demand", "a law or the name of a demand"}}},
       {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",

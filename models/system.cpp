@@ -137,6 +137,12 @@ bool System::run(double horizon, uint64_t most_events)
       ++jobs_[job].at;
       advance(job);
     }
+    if (precise_ && !finished_) [[unlikely]] {
+      think_actual_ += thinking_ * now_;
+      end_phase();
+      new_transfers_.clear();
+      finished_ = true;
+    }
   }
   return true;
 }
@@ -307,6 +313,7 @@ bool System::awake(JobId id)
   if (!intents_.empty() && intents_[id].waits != Intent::Waits::no)
     return std::exchange(intents_[id].waits, Intent::Waits::no) == Intent::Waits::to_start ? start_pulled_op(id, intents_[id].before) : pull_op(id);
   think_actual_ += now_;
+  --thinking_;
   return pull_op(id);
 }
 
@@ -416,6 +423,7 @@ void System::think(JobId id, double seconds)
   const double end = std::max(now_, std::min(now_ + (seconds + platform_.think_overshoot), deadline_));
   think_asked_ += std::min(seconds, end - now_);
   think_actual_ -= now_; // until the next operation starts
+  ++thinking_;
   push(end, EventKind::wake, id);
 }
 
@@ -427,6 +435,8 @@ void System::finish_op(JobId id)
     timed.intended_ns = intents_[id].ns;
   recorder_->record(client.op, id, timed);
   trace(id, client.op_start, now_);
+  if (watch_ && watch_->add(client.op.kind, timed.end_ns - timed.start_ns, now_)) [[unlikely]]
+    precise_ = true;
   client.last_answer = now_;
   ++client.operations;
   ++requests_;
@@ -473,6 +483,9 @@ void System::begin_phase()
     for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
       options_.trace->add(rank, {{OpKind::phase, 0, static_cast<uint64_t>(phase_)}, to_ns(now_), 0, 0});
   recorder_     = std::make_unique<PhaseRecorder>();
+  watch_        = pattern_.phases()[static_cast<size_t>(phase_)].name == options_.precision_phase ? options_.precision : nullptr;
+  if (watch_)
+    watch_->begin(now_);
   sums_.assign(platform_.stations.size(), {});
   for (auto& client : clients_)
     client.last_answer = now_;
@@ -497,7 +510,7 @@ void System::end_phase()
       pattern_.agree(client.cursor, furthest);
   }
   recorder_->trim_slow();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, *recorder_, sums_});
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_});
 }
 
 // ---- what ranks do together, and time limits --------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "models/stall.hpp"
 #include "models/station.hpp"
 #include "profile/op_trace.hpp"
+#include "profile/precision.hpp"
 #include "profile/recorder.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
@@ -48,6 +49,7 @@ struct FinishedPhase {
   double think_asked;
   double think_actual;
   uint64_t cut_ranks; ///< that had not done all when the phase's time was over
+  bool watched;       ///< by Options::precision
   const PhaseRecorder& recorder;
   const StationSums& stations;
 };
@@ -62,6 +64,8 @@ public:
     std::string op_stream_directory; ///< empty: none
     bool time_limits = true;         ///< phases end after Phase::most_seconds
     OpTrace* trace   = nullptr;      ///< keeps what happens
+    PrecisionWatch* precision = nullptr; ///< of the phases of this name; when it is content, the simulation is over
+    std::string precision_phase{};
   };
 
   /// Keeps references to `platform` and `pattern`. @throws InputError when the pattern asks for an operation that the platform doesn't serve
@@ -231,6 +235,9 @@ private:
   uint32_t ended_      = 0;
   int64_t phase_       = -1;
   double phase_start_  = 0;
+  PrecisionWatch* watch_ = nullptr; ///< while it watches
+  bool precise_          = false;   ///< and is content
+  uint32_t thinking_     = 0;       ///< ranks, at this moment
   double deadline_     = std::numeric_limits<double>::infinity(); ///< of the phase
   uint64_t cut_ranks_  = 0;
   std::vector<Group> groups_;     ///< empty when nothing can be shared

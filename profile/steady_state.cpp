@@ -42,6 +42,27 @@ bool has_trend(const std::vector<uint64_t>& counts)
 }
 } // namespace
 
+size_t warm_up(const std::vector<double>& batch_values)
+{
+  // From the end backwards, so that each cut needs the sums of one more batch only.
+  const size_t batches = batch_values.size();
+  double sum = 0, squares = 0, least = std::numeric_limits<double>::infinity();
+  size_t cut = 0;
+  for (size_t kept = 1; kept <= batches; ++kept) {
+    const double value = batch_values[batches - kept];
+    sum += value;
+    squares += value * value;
+    const auto n          = static_cast<double>(kept);
+    const double variance = std::max(0.0, squares - sum * sum / n) / (n * n); // of the mean
+    // Few batches say little of a variance, and by chance may have the least.
+    if (2 * kept >= batches && variance <= least) {
+      least = variance;
+      cut   = batches - kept;
+    }
+  }
+  return cut;
+}
+
 std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std::vector<double>& rank_seconds)
 {
   if (rank_seconds.empty())
@@ -57,21 +78,7 @@ std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std
   for (size_t i = 0; i < batches * bins_per_batch; ++i)
     counts[i / bins_per_batch] += timeline.data()[i].count;
 
-  // From the end backwards, so that each cut needs the sums of one more batch only.
-  double sum = 0, squares = 0, least = std::numeric_limits<double>::infinity();
-  size_t cut = 0;
-  for (size_t kept = 1; kept <= batches; ++kept) {
-    const auto count = static_cast<double>(counts[batches - kept]);
-    sum += count;
-    squares += count * count;
-    const auto n          = static_cast<double>(kept);
-    const double variance = std::max(0.0, squares - sum * sum / n) / (n * n); // of the mean
-    // Few batches say little of a variance, and by chance may have the least.
-    if (2 * kept >= batches && variance <= least) {
-      least = variance;
-      cut   = batches - kept;
-    }
-  }
+  const size_t cut = warm_up({counts.begin(), counts.end()});
   if (has_trend({counts.begin() + static_cast<std::ptrdiff_t>(cut), counts.end()}))
     return std::nullopt;
 

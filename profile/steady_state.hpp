@@ -23,4 +23,7 @@ struct SteadyState {
 /// @return nothing when the phase is too short (fewer than ten batches before its ramp-down), or when what is left still has a trend
 std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std::vector<double>& rank_seconds);
 
+/// How many of the first values are warm-up, by the same rule: those without which the variance of the others' mean is smallest, at most half.
+size_t warm_up(const std::vector<double>& batch_values);
+
 } // namespace iocast

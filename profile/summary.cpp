@@ -7,6 +7,23 @@ namespace iocast {
 
 namespace {
 constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"};
+
+/// What --until asked for and what it got.
+std::string until_text(const nlohmann::ordered_json& until)
+{
+  const auto& estimates = until["estimates"];
+  if (estimates.empty())
+    return "  --until: the phase was too short for any estimate; give it more operations\n";
+  std::string text = fmt::format("  after a warm-up of {}, {} operations:\n", duration_text(until["warm_up"].get<double>()), until["operations"].get<uint64_t>());
+  for (const auto& [name, one] : estimates.items()) {
+    const auto value = one["value"].get<double>(), half = one["half_width"].get<double>();
+    text += fmt::format("    {:<13}{:>12} +- {:.1f} %{}\n", name, name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value),
+                        value > 0 ? 100 * half / value : 0, one["met"].get<bool>() ? "" : fmt::format(", not the {:.3g} % asked for", 100 * one["asked"].get<double>()));
+  }
+  if (!until["met"].get<bool>())
+    text += "    the phase ended before its results were so exact; give it more operations\n";
+  return text;
+}
 } // namespace
 
 std::string duration_text(double seconds)
@@ -47,6 +64,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
       text += fmt::format("  steady from {} to {}: {:.0f} +- {:.0f} operations/s\n", duration_text(steady["begin"].get<double>()),
                           duration_text(steady["end"].get<double>()), steady["rate"].get<double>(), steady["rate_half_width"].get<double>());
     }
+    if (phase.contains("until"))
+      text += until_text(phase["until"]);
     if (phase.contains("swept"))
       text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())

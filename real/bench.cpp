@@ -5,6 +5,7 @@
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
 #include "real/client_threads.hpp"
+#include "real/clocks.hpp"
 #include "real/collect.hpp"
 #include "real/content.hpp"
 #include "real/describe.hpp"
@@ -58,6 +59,7 @@ public:
   Bench(const Options& options, const Cluster& cluster)
       : options_(options)
       , cluster_(cluster)
+      , clocks_(cluster)
       , members_(options.threads_per_rank)
       , placement_{cluster.placement().ranks * options.threads_per_rank, cluster.placement().ranks_per_node * options.threads_per_rank}
   {
@@ -94,6 +96,7 @@ private:
 
   const Options& options_;
   const Cluster& cluster_;
+  Clocks clocks_;
   std::optional<Workload> workload_;
   std::unique_ptr<Pattern> pattern_;
   const BackendEntry* entry_ = nullptr;
@@ -276,7 +279,10 @@ Json Bench::header() const
 
 void Bench::begin()
 {
+  clocks_.compare();
   begun_ns_ = now_ns();
+  MPI_Bcast(&begun_ns_, 1, MPI_INT64_T, 0, cluster_.comm());
+  begun_ns_ = clocks_.here(begun_ns_);
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
@@ -360,7 +366,7 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
         drop_caches();
     });
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
-  const int64_t start_ns = cluster_.start_together([&](int64_t moment_ns) {
+  const int64_t start_ns = clocks_.start_together([&](int64_t moment_ns) {
     for (size_t client = 0; client < members_.size(); ++client)
       members_[client].progress->begin_phase(phase_title(phase.name, phase.repeat), moment_ns, mine[client].recorder);
     clients->start_at(moment_ns);
@@ -415,6 +421,8 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
     more["interrupted"] = true;
   if (sweeps_)
     more["swept"] = merged.swept;
+  if (cluster_.nodes() > 1)
+    more["clocks"] = {{"uncertainty", clocks_.uncertainty_seconds()}, {"drift", clocks_.drift()}};
   auto first_errors = Json::array();
   for (size_t i = 0; i < merged.errors.used; ++i) {
     const auto& error = merged.errors.entries[i];

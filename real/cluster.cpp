@@ -128,21 +128,4 @@ void Cluster::rendezvous(const std::function<void()>& meanwhile) const
   }
 }
 
-int64_t Cluster::start_together(const std::function<void(int64_t)>& tell) const
-{
-  // Asleep until the last rank has come; ranks leave this up to a nap apart. A plain barrier then brings them together to
-  // microseconds between nodes, on cores of their own. Where ranks share cores, they leave that barrier one after the other
-  // as each gets its turn, and the first would have the system for itself: so the ranks of a node agree on a moment a little
-  // ahead on the clock they share, and sleep until then. A rank that is late for it is late for its own clock too.
-  constexpr int64_t lead_ns = 1'000'000;
-  rendezvous();
-  MPI_Barrier(comm_);
-  int64_t start_ns = now_ns() + lead_ns;
-  MPI_Bcast(&start_ns, 1, MPI_INT64_T, 0, node_);
-  tell(start_ns);
-  Ticks::align();
-  sleep_until(start_ns);
-  return start_ns;
-}
-
 } // namespace iocast

@@ -23,6 +23,8 @@ public:
   bool is_first() const { return rank_ == 0; }
   bool is_first_of_node() const { return node_rank_ == 0; }
   MPI_Comm comm() const { return comm_; }
+  /// The ranks of this node.
+  MPI_Comm node_comm() const { return node_; }
 
   const Placement& placement() const { return placement_; }
   uint32_t nodes() const { return nodes_; }
@@ -38,9 +40,6 @@ public:
 
   /// Waits for all ranks, asleep: ranks that are still measuring get the CPU. Calls `meanwhile` between naps.
   void rendezvous(const std::function<void()>& meanwhile = {}) const;
-  /// Waits for all ranks and returns the common moment, on this node's clock, at which the phase starts: now. `tell` hears of it before.
-  int64_t start_together(const std::function<void(int64_t start_ns)>& tell) const;
-
 private:
   void find_hosts();
   void find_bindings();

@@ -20,6 +20,7 @@ constexpr const char* examples = R"(
 Examples:
   iocast-sim --platform mistral --workload md-workbench --set iterations=100 --nodes 10 --ppn 10
   iocast-sim --platform fitted.yaml --set waiting_factor=4 --nodes 1000 --ppn 24 --seed 7 --out runs/t4
+  iocast-sim --platform lustre --nodes 500 --set phases=benchmark --set objects=100000 --set iterations=100000 --until 'q99:5%'
   iocast-sim --platform lustre --print-platform          the platform as it was understood, as JSON
   iocast-sim --list platforms;  iocast-sim --describe station
 
@@ -36,6 +37,8 @@ struct Arguments {
   std::string label;
   std::string dump_ops;
   bool trace = false;
+  std::string until;
+  std::string phase = "benchmark";
   std::string list;
   std::string describe;
   bool no_time_limits = false;
@@ -101,7 +104,9 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
   SimulationRequest request{open_platform(given.platform), open_workload(given.workload, given.settings),
                             make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command,
-                            !given.no_time_limits, given.trace};
+                            !given.no_time_limits, given.trace, {}, given.phase};
+  if (!given.until.empty())
+    request.until = parse_precision(given.until);
   if (given.print_platform) {
     fmt::print("{}\n", request.platform.to_json(true).dump());
     return 0;
@@ -142,6 +147,9 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
+  app.add_option("--until", given.until, "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
+                                         "after the warm-up); without, the whole workload is simulated");
+  app.add_option("--phase", given.phase, "the phase that --until watches")->capture_default_str();
   app.add_flag("--trace", given.trace, "keep every operation in ops.h5 of the run directory");
   app.add_option("--dump-ops", given.dump_ops, "directory for each rank's operations, one file a rank");
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");

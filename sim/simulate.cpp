@@ -46,6 +46,24 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
   return json;
 }
 
+nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
+{
+  auto estimates = nlohmann::ordered_json::object();
+  for (const auto& one : achieved.estimates)
+    estimates[one.name] = {{"value", one.value}, {"half_width", one.half_width}, {"asked", one.asked}, {"met", one.met}};
+  return {{"met", achieved.met}, {"warm_up", achieved.warm_up_seconds}, {"operations", achieved.operations}, {"estimates", estimates}};
+}
+
+void check_phase(const Pattern& pattern, const std::string& name)
+{
+  std::vector<std::string> names;
+  for (const auto& phase : pattern.phases())
+    if (std::find(names.begin(), names.end(), phase.name) == names.end())
+      names.push_back(phase.name);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw InputError(fmt::format("The workload has no phase '{}', which --until is about; name another one with --phase. {}", name, allowed_sentence(name, names)));
+}
+
 /// Asks SimGrid to time flows only; everything else is ours.
 void configure_simgrid()
 {
@@ -64,6 +82,15 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   const auto pattern = request.workload.make(request.placement);
   const auto flows   = needs_network(request.platform, *pattern);
 
+  std::optional<PrecisionWatch> precision;
+  if (!request.until.empty()) {
+    check_phase(*pattern, request.until_phase);
+    double longest_period = 0;
+    for (const auto& stall : request.platform.stalls)
+      longest_period = std::max(longest_period, stall.every);
+    precision.emplace(request.until, request.placement.ranks, longest_period);
+  }
+
   // Checks the routes before anything is made on disk.
   RunDirectory* open = nullptr;
   std::vector<nlohmann::ordered_json> phase_stations;
@@ -79,7 +106,10 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.think_actual_seconds = phase.think_actual;
     result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
     result.cut_ranks            = phase.cut_ranks;
-    open->add_phase(result, phase.recorder, {{"stations", stations_json(request.platform, request.placement, phase)}});
+    nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
+    if (phase.watched)
+      more["until"] = precision_json(precision->achieved());
+    open->add_phase(result, phase.recorder, more);
   };
   if (!request.op_stream_directory.empty() && !std::filesystem::create_directories(request.op_stream_directory))
     throw InputError(fmt::format("The directory '{}' of --dump-ops exists already; name a new one, nothing is overwritten.",
@@ -89,6 +119,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   options.flows               = flows;
   options.op_stream_directory = request.op_stream_directory;
   options.time_limits         = request.time_limits;
+  options.precision           = precision ? &*precision : nullptr;
+  options.precision_phase     = request.until_phase;
   std::optional<OpTrace> trace;
   if (request.trace)
     options.trace = &trace.emplace(request.placement.ranks);

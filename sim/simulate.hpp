@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/platform.hpp"
+#include "profile/precision.hpp"
 #include "profile/run_directory.hpp"
 #include "workload/workload.hpp"
 
@@ -20,6 +21,8 @@ struct SimulationRequest {
   std::vector<std::string> command;
   bool time_limits = true; ///< phases end after Phase::most_seconds
   bool trace       = false; ///< keep every operation in ops.h5 of the run directory
+  std::vector<PrecisionTarget> until; ///< when all are met in the phase `until_phase`, the simulation is over; empty: it is whole
+  std::string until_phase;
 };
 
 /// What the simulator itself took; not part of the run directory, which is the same on every machine.

@@ -31,7 +31,7 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dic
     directory = tmp_path_factory.mktemp("platforms")
 
     def run(
-        platform: str, ranks: int, iterations: int, seeds: Sequence[int] = (1,), **settings: object
+        platform: str, ranks: int, iterations: int, seeds: Sequence[int] = (1,), until: str = "", **settings: object
     ) -> list[dict[str, Any]]:
         file = directory / f"p{abs(hash(platform))}.yaml"
         file.write_text(platform)
@@ -57,6 +57,7 @@ def simulate(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dic
                 "--seed",
                 str(seed),
                 "--json",
+                *(["--until", until] if until else []),
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
