@@ -45,6 +45,12 @@ class Fitted:
         """Whether nothing but rates was fitted."""
         return self.fitted.get("method") == "rates"
 
+    @property
+    def undecided(self) -> bool:
+        """Whether several structures fit about equally well, none of them better than all others together."""
+        alternatives = self.fitted.get("alternatives") or [{"weight": 1.0}]
+        return float(alternatives[0]["weight"]) < 0.5
+
     def chain(self) -> list[tuple[Path, Document]]:
         """The file and all that it extends, itself first."""
         return chain(self.file)

@@ -63,10 +63,15 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
 
 def set_path(document: Document, path: str, value: Any) -> None:
     """Sets a value by its dotted path. Names may hold dots themselves ("demands.create.open.shift"): at each map the longest
-    key that is there is taken. None removes."""
+    key that is there is taken. In a list ("operations.unlink.1.lock_share") a number names an entry that is there, from 0. None removes."""
     parts = path.split(".")
     here: Any = document
     while True:
+        if isinstance(here, list):
+            if not (parts[0].isdigit() and int(parts[0]) < len(here)) or len(parts) == 1:
+                raise InputError(f"'{path}' names no entry of a list: '{parts[0]}' is not a key of one of its entries 0 to {len(here) - 1}.")
+            here, parts = here[int(parts[0])], parts[1:]
+            continue
         taken = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in here), 1)
         key = ".".join(parts[:taken])
         parts = parts[taken:]
@@ -76,7 +81,7 @@ def set_path(document: Document, path: str, value: Any) -> None:
             else:
                 here[key] = value
             return
-        if not isinstance(here.get(key), dict):
+        if not isinstance(here.get(key), dict | list):
             here[key] = {}
         here = here[key]
 
@@ -86,6 +91,11 @@ def holds(document: Document, path: str) -> bool:
     parts = path.split(".")
     here: Any = document
     while parts:
+        if isinstance(here, list):
+            if not (parts[0].isdigit() and int(parts[0]) < len(here)):
+                return False
+            here, parts = here[int(parts[0])], parts[1:]
+            continue
         taken = next((n for n in range(len(parts), 0, -1) if isinstance(here, dict) and ".".join(parts[:n]) in here), 0)
         if taken == 0:
             return False

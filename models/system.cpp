@@ -973,9 +973,15 @@ void System::schedule_background(uint32_t which)
   push(now_ - std::log(to_uniform(words[0])) / rate, EventKind::background, which);
 }
 
+/// More wait in no system that gets over it.
+constexpr size_t most_background = 1'000'000;
+
 void System::background_arrival(uint32_t which)
 {
   const Step& step = background_steps_[which];
+  if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background) [[unlikely]]
+    throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} of its requests wait. Lower its rate or its share.",
+                               platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background));
   const JobId id = new_job();
   Job& job       = jobs_[id];
   job.at    = static_cast<uint16_t>(which);

@@ -22,8 +22,12 @@ from iocast.platform import Document, merge, reference, set_path
 from iocast.run_directory import QUANTITIES, Point, pooled_quantity
 from iocast.workers import Workers
 
-DRAWS = 12
+DRAWS = 16
 """Platforms kept beside the best one: draws from what the data leave open."""
+RESIDUALS_A_FACT = 8
+"""Residuals of a point are far from independent: so many of them count as one."""
+MOST_DRAWN = 2.5
+"""Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no more."""
 EVALUATIONS = 24
 """Steps of one structure's search; each also takes one simulation a parameter and point for its slope."""
 DISCREPANCY_FLOOR = {"rate": 0.03, "q50": 0.05, "q75": 0.05, "q95": 0.05, "q99": 0.08, "max": 0.15}
@@ -69,17 +73,20 @@ class _Search:
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.notes: list[str] = []
         self.laws = self._laws()
+        # What a rank alone waited in stalls is no service: where they are modelled it would count twice.
+        self.laws_between_stalls = self._laws(self.stall.length / 2) if self.stall else self.laws
         self.largest = max(point.ranks for point in points)
+        self.rivals: dict[str, list[Fit]] = {}  # by choice, what was compared when it was made
         self.choices = {
             choice: [option for option in options if option.needs != "stall" or self.stall is not None]
             for choice, options in recipe.choices.items()
         }
 
-    def _laws(self) -> Document:
+    def _laws(self, below: float = math.inf) -> Document:
         single = next(p for p in self.points if p.ranks == 1 and p.waiting_factor == 0)
         laws = {}
         for demand, tag in self.recipe.laws.items():
-            law = reading.single_rank_law(single, tag)
+            law = reading.single_rank_law(single, tag, below)
             if law is not None:
                 laws[demand] = law
         laws |= self._laws_of_parts(single, laws)
@@ -105,7 +112,8 @@ class _Search:
 
     def build(self, options: list[Option], values: dict[str, float]) -> Document:
         """The platform document of a candidate."""
-        document: Document = {"schema_version": 1, "extends": reference(self.recipe.family), "demands": copy.deepcopy(self.laws)}
+        laws = self.laws_between_stalls if any(option.needs == "stall" for option in options) else self.laws
+        document: Document = {"schema_version": 1, "extends": reference(self.recipe.family), "demands": copy.deepcopy(laws)}
         environment = self.points[0].first.json.get("environment") or {}
         for path, fact in self.recipe.measured.items():
             if fact in environment:
@@ -118,7 +126,7 @@ class _Search:
             document = merge(document, option.edit)
             for fact, path in option.detected:
                 assert self.stall is not None
-                set_path(document, path, f"{getattr(self.stall, fact):.9g}s")
+                set_path(document, path, round(self.stall.sigma, 4) if fact == "sigma" else f"{getattr(self.stall, fact):.9g}s")
         for parameter in self._active(options):
             parameter.write(document, values[parameter.name])
         return document
@@ -135,30 +143,42 @@ class _Search:
 
     def explore(self, simulations: Simulations) -> list[Fit]:
         """One choice after the other: every option is tried with the other choices as they are best so far. The choice with the
-        most options is first, since it moves the most."""
+        most options is first, since it moves the most. A stall that was seen is there from the beginning: without one, all else would be
+        fitted to what it does."""
         order = sorted(self.choices, key=lambda choice: -len(self.choices[choice]))
         total = 1 + sum(len(self.choices[choice]) - 1 for choice in order)
         done = 0
-        structure = {choice: self.choices[choice][0].name for choice in self.choices}
+        structure = {choice: next((o for o in options if o.needs), options[0]).name for choice, options in self.choices.items()}
         self.report(_say(structure), done, total)
         fits = [self._fit(simulations, structure, {}, self.targets, EVALUATIONS)]
         best = fits[0]
         for choice in order:
+            self.rivals[choice] = [best]
             for option in self.choices[choice]:
-                if option.name == best.structure[choice] and option.name == structure[choice]:
+                if option.name == best.structure[choice]:
                     continue
                 candidate = {**best.structure, choice: option.name}
-                if any(f.structure == candidate for f in fits):
-                    continue
                 done += 1
                 self.report(_say(candidate), done, total)
                 fits.append(self._fit(simulations, candidate, best.values, self.targets, EVALUATIONS // 2))
-            best = min(fits, key=lambda f: f.cost)
-            structure = dict(best.structure)
-        # A structure with a parameter more must earn it.
-        residuals = sum(t.logs.size for t in self.targets)
-        fits.sort(key=lambda f: f.cost + 2 * len(f.parameters) / residuals)
+                self.rivals[choice].append(fits[-1])
+            best = min(fits, key=self.score)
+        fits.sort(key=self.score)
         return fits
+
+    @property
+    def facts(self) -> float:
+        return sum(t.logs.size for t in self.targets) / RESIDUALS_A_FACT
+
+    def score(self, fit: Fit) -> float:
+        """A structure with a parameter more must earn it (Akaike's criterion over the number of facts)."""
+        return fit.cost + 2 * len(fit.parameters) / self.facts
+
+    def weights(self, fits: list[Fit]) -> np.ndarray:
+        """Akaike weights."""
+        scores = np.array([self.score(f) for f in fits])
+        weights = np.exp(-(scores - scores.min()) * self.facts / 2)
+        return np.asarray(weights / weights.sum())
 
     def hold_out(self, simulations: Simulations, best: Fit) -> dict[str, Any]:
         """Refits the best structure without the largest scale and forecasts it: the honest error, and the discrepancy scale."""
@@ -169,44 +189,74 @@ class _Search:
         self.report(f"holding out {self.largest} ranks", 1, 1)
         fit = self._fit(simulations, best.structure, best.values, kept, EVALUATIONS // 2)
         asked = [point for point in self.points if point.ranks == self.largest]
-        return {"ranks": self.largest, "fitted_up_to": max(t.point.ranks for t in kept), "rows": self.rows(simulations, self.build(fit.options, fit.values), asked)}
+        rows = self.rows(simulations, self.build(fit.options, fit.values), asked)
+        # What the smaller scales leave open is no error of the model's.
+        generator = np.random.default_rng(self.seed)
+        drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), asked) for _ in range(DRAWS)]
+        drawn = [one for one in drawn if one]
+        for number, row in enumerate(rows):
+            row["spread"] = float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1)) if len(drawn) > 1 else 0.0
+        return {"ranks": self.largest, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
 
     def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
+        """What a platform says of these points, beside what was measured; nothing when work of others piles up in it without end."""
         platform = simulations.write(document)
         jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first), *p.first.placement, self.seed + 1) for p in points]
-        rows = []
-        for point, simulated in zip(points, simulations.run(jobs), strict=True):
+        found = simulations.run_those_that_settle(jobs)
+        rows: list[dict[str, Any]] = []
+        for point, simulated in zip(points, found, strict=True):
+            if simulated is None:
+                return []
             for quantity in point.quantities():
                 measured = point.value(quantity)
                 forecast = pooled_quantity(simulated, quantity, point.first.phase)
                 rows.append({"point": point.name, "quantity": quantity, "measured": measured, "forecast": forecast, "error": forecast / measured - 1})
         return rows
 
-    def draws(self, fits: list[Fit], weights: np.ndarray) -> list[Document]:
-        """Candidates drawn from structures by weight and from each structure's parameters by their covariance."""
+    def draws(self, fits: list[Fit]) -> list[Document]:
+        """Candidates drawn from structures by weight and from each structure's parameters by their covariance. Options that fit as well as
+        others did when their choice was up may as well go together: what the number of threads leaves open is open with every kind of slowdown.
+        So each choice is drawn by itself, all of them by systematic samples in an order of its own."""
         generator = np.random.default_rng(self.seed)
-        drawn = []
-        for number in range(DRAWS):
-            # Systematic sampling of structures: as many draws as their weight says.
-            fit = fits[int(np.searchsorted(np.cumsum(weights), (number + 0.5) / DRAWS))]
-            values = dict(fit.values)
-            if fit.parameters:
-                logs = np.log([fit.values[p.name] for p in fit.parameters])
-                spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -1, 1)
-                values = {
-                    p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)
-                }
-            drawn.append(self._difference(fit, values))
-        return drawn
+        best = fits[0]
+        drawn: list[dict[str, Fit]] = [{} for _ in range(DRAWS)]
+        for choice in self.choices:
+            rivals = self.rivals[choice]
+            cumulative = np.cumsum(self.weights(rivals))
+            for one, place in zip(drawn, generator.permutation(DRAWS), strict=True):
+                one[choice] = rivals[int(np.searchsorted(cumulative, (place + 0.5) / DRAWS))]
+        return [self._difference(*self._together(one, best, generator), best) for one in drawn]
 
-    def _difference(self, fit: Fit, values: dict[str, float]) -> Document:
-        document = self.build(fit.options, values)
+    def _together(self, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator) -> tuple[list[Option], dict[str, float]]:
+        """Options that were fitted apart: each brings its own parameters, those of all come from the one that differs from the best, or the best."""
+        options = [next(o for o in self.choices[choice] if o.name == fit.structure[choice]) for choice, fit in chosen.items()]
+        base = next((fit for choice, fit in chosen.items() if fit.structure[choice] != best.structure[choice]), best)
+        values = _drawn(base, generator)
+        for fit, option in zip(chosen.values(), options, strict=True):
+            if fit is not base and option.parameters:
+                from_it = _drawn(fit, generator)
+                values |= {p.name: from_it[p.name] for p in option.parameters if p.name in from_it}
+        return options, values
+
+    def _difference(self, options: list[Option], values: dict[str, float], best: Fit) -> Document:
+        """What of a candidate differs from the best one's document: laws from measurements only where the two see stalls differently."""
+        document = self.build(options, values)
+        same = any(o.needs == "stall" for o in options) == any(o.needs == "stall" for o in best.options)
         document["demands"] = {
-            name: ({k: v for k, v in law.items() if k in ("shift", "scale")} if name in self.laws else law)
+            name: ({k: v for k, v in law.items() if k in ("shift", "scale")} if name in self.laws and same else law)
             for name, law in document["demands"].items()
         }
         document["demands"] = {name: law for name, law in document["demands"].items() if law != {}}
         return {key: value for key, value in document.items() if key not in ("schema_version", "extends")}
+
+
+def _drawn(fit: Fit, generator: np.random.Generator) -> dict[str, float]:
+    """Parameters from what the data leave open about the best ones."""
+    if not fit.parameters:
+        return {}
+    logs = np.log([fit.values[p.name] for p in fit.parameters])
+    spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -MOST_DRAWN, MOST_DRAWN)
+    return {p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)}
 
 
 def _set_keeping_null(document: Document, path: str, value: Any) -> None:
@@ -222,10 +272,7 @@ def _say(structure: dict[str, str]) -> str:
 
 def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: list[dict[str, Any]]) -> Document:
     best = fits[0]
-    residuals = sum(t.logs.size for t in search.targets)
-    scores = np.array([f.cost + 2 * len(f.parameters) / residuals for f in fits])
-    weights = np.exp(-(scores - scores.min()) * residuals / 8)  # residuals of one point are far from independent
-    weights /= weights.sum()
+    weights = search.weights(fits)
     spread = np.sqrt(np.clip(np.diag(best.covariance), 0, None)) if best.parameters else []
     parameters = {}
     for p, sd in zip(best.parameters, spread, strict=True):
@@ -261,7 +308,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "discrepancy": _discrepancy(holdout, search.noise),
         "simulations": sum(f.evaluations for f in fits) * len(search.targets),
         "notes": search.notes,
-        "draws": search.draws(fits, weights),
+        "draws": search.draws(fits),
     }
     observed = reading.observed_demands(search.points)
     if observed:
@@ -295,11 +342,11 @@ def _measured(point: Point) -> Document:
 
 
 def _discrepancy(holdout: dict[str, Any], noise: dict[str, float]) -> dict[str, float]:
-    """Root mean square log error on the held-out scale by kind of quantity, less what repeats of a measurement differ by anyway;
-    never below a floor."""
+    """Root mean square log error on the held-out scale by kind of quantity, less what repeats of a measurement differ by anyway and what the
+    smaller scales had left open; never below a floor."""
     result = {}
     for kind, floor in DISCREPANCY_FLOOR.items():
-        errors = [math.log(1 + row["error"]) for row in holdout.get("rows", []) if row["quantity"].rpartition(".")[2] == kind and row["error"] > -1]
-        square = float(np.mean(np.square(errors))) if errors else (4 * floor) ** 2
+        rows = [row for row in holdout.get("rows", []) if row["quantity"].rpartition(".")[2] == kind and row["error"] > -1]
+        square = float(np.mean([max(0.0, math.log(1 + row["error"]) ** 2 - row["spread"] ** 2) for row in rows])) if rows else (4 * floor) ** 2
         result[kind] = max(floor, math.sqrt(max(0.0, square - noise[kind] ** 2)))
     return result

@@ -104,19 +104,31 @@ def mean_seconds(law: Any) -> float:
     return float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]] if found else 1e-6
 
 
-def single_rank_law(point: Point, tag: str) -> dict[str, Any] | None:
-    """The law of "create.open" in the benchmark phase, or of "precreate.mkdir" in that phase; None when it was not measured."""
+def single_rank_law(point: Point, tag: str, below: float = math.inf) -> dict[str, Any] | None:
+    """The law of "create.open" in the benchmark phase, or of "precreate.mkdir" in that phase; None when it was not measured. What took
+    `below` seconds or longer is left out where the whole distribution is known."""
     run = point.first
     phase, _, rest = tag.partition(".")
     if rest and phase in {p["name"] for p in run.json["phases"]}:
-        return empirical_law(run.latencies(rest, phase)) if rest in run.tags(phase) else None
+        return empirical_law(_shorter(run.latencies(rest, phase), below)) if rest in run.tags(phase) else None
     if any(tag not in run.tags() for run in point.runs):
         return quantile_law(run, tag)
     # Into a histogram of its own: each run goes on answering for itself.
     pooled = HdrHistogram(1, LONGEST_NS, 3)
     for run in point.runs:
         pooled.add(run.latencies(tag).histogram)
-    return empirical_law(Latencies(pooled))
+    return empirical_law(_shorter(Latencies(pooled), below))
+
+
+def _shorter(latencies: Latencies, below: float) -> Latencies:
+    """Those below; all when none is."""
+    if latencies.maximum < below or latencies.minimum >= below:
+        return latencies
+    kept = HdrHistogram(1, LONGEST_NS, 3)
+    for step in latencies.histogram.get_recorded_iterator():
+        if step.value_iterated_to * NS < below:
+            kept.record_value(step.value_iterated_to, step.count_at_value_iterated_to)
+    return Latencies(kept)
 
 
 @dataclass(frozen=True)
@@ -124,6 +136,7 @@ class Stall:
     every: float  # seconds
     length: float  # seconds
     operations: tuple[str, ...]
+    sigma: float  # of the logarithm of its length
 
 
 def find_stall(runs: list[Run]) -> Stall | None:
@@ -157,13 +170,15 @@ def find_stall(runs: list[Run]) -> Stall | None:
             if float(np.std(gaps / multiples)) > 0.1 * period:
                 continue
             operations = tuple(sorted({s[2] for b in bursts for s in b}))
-            found.append(Stall(float(np.median(gaps / multiples)), float(np.median([max(s[1] for s in b) for b in bursts])), operations))
+            lengths = [max(s[1] for s in b) for b in bursts]
+            found.append(Stall(float(np.median(gaps / multiples)), float(np.median(lengths)), operations, float(np.std(np.log(lengths), ddof=1))))
     if not found:
         return None
     return Stall(
         float(np.median([s.every for s in found])),
         float(np.median([s.length for s in found])),
         tuple(sorted({op for s in found for op in s.operations})),
+        float(np.clip(np.median([s.sigma for s in found]), 0.01, 1)),
     )
 
 

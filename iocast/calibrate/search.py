@@ -19,6 +19,7 @@ from scipy.optimize import least_squares
 from iocast import binaries
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.trace import Trace
+from iocast.errors import RunError
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers
@@ -27,6 +28,12 @@ SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, 
 """Per operation, with the log standard deviation that model and simulation deserve even without measurement noise."""
 RATE_FLOOR = 0.015
 STARTS = 8
+PILES_UP = "faster than it is served"
+"""In iocast-sim's sentence about work of others that a station can't cope with."""
+FAR = 5.0
+"""Logarithms that such a candidate is off."""
+Job = tuple[Path, str, dict[str, str], int, int, int]
+"""Platform, workload, settings, nodes, ranks per node, seed."""
 SLOPE_STEP = 0.12
 """In the logarithm of a parameter."""
 MOST_OPERATIONS = 250_000
@@ -102,13 +109,23 @@ def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
     return np.array(result)
 
 
+def _outcome(job: Job) -> Any:
+    """What iocast-sim printed, or the error that work of others piles up."""
+    try:
+        return binaries.simulate(*job)
+    except RunError as error:
+        if PILES_UP in str(error):
+            return error
+        raise
+
+
 def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
-    """As binaries.simulate, on a worker that has no file of the platform, but its text."""
+    """The same, on a worker that has no file of the platform, but its text."""
     text, *rest = task
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         platform = Path(scratch) / "platform.yaml"
         platform.write_text(text)
-        return binaries.simulate(platform, *rest)
+        return _outcome((platform, *rest))
 
 
 class Simulations:
@@ -134,20 +151,31 @@ class Simulations:
         path.write_text(dump(document))
         return path
 
-    def run(self, jobs: list[tuple[Path, str, dict[str, str], int, int, int]]) -> list[Any]:
+    def run(self, jobs: list[Job]) -> list[Any]:
         """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
+        results = self._outcomes(jobs)
+        for one in results:
+            if isinstance(one, RunError):
+                raise one
+        return results
+
+    def run_those_that_settle(self, jobs: list[Job]) -> list[Any]:
+        """The same, with None for those in which work of others piles up without end."""
+        return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
+
+    def _outcomes(self, jobs: list[Job]) -> list[Any]:
         self.count += len(jobs)
         if self._workers is None:
-            return list(self._pool.map(lambda job: binaries.simulate(*job), jobs))
+            return list(self._pool.map(_outcome, jobs))
         found = dict(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in jobs]))
         return [found[number] for number in range(len(jobs))]
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
+        """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end."""
         platform = self.write(document)
-        jobs = [(platform, *t.asked(), seed) for t in targets]
-        results = [summaries(simulated, t.names, t.point.first.phase) for simulated, t in zip(self.run(jobs), targets, strict=True)]
+        found = self.run_those_that_settle([(platform, *t.asked(), seed) for t in targets])
         platform.unlink()
-        return results
+        return [t.logs + FAR if one is None else summaries(one, t.names, t.point.first.phase) for one, t in zip(found, targets, strict=True)]
 
 
 @dataclass

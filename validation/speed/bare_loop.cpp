@@ -3,7 +3,10 @@
 // The floor under iocast-bench: the system calls of a workload for one rank, in the same order, with the same names, sizes and
 // offsets, all known before the clock runs, and timed by phase and nothing else. Usage:
 //
-//   bare-loop [--without-mpi] ROOT WORKLOAD [NAME=VALUE...]
+//   bare-loop [--without-mpi] [--time-stamps] ROOT WORKLOAD [NAME=VALUE...]
+//
+// With --time-stamps it reads the processor's time stamp counter (where there is none, the clock) before and after each operation and keeps
+// nothing of it: less, no benchmark of single operations can do.
 //
 // prints one JSON array with the name and the seconds of each phase. It is an MPI program, as any benchmark of many nodes has to be: the
 // kernel counts references to files in a process with threads, and MPI has some.
@@ -32,6 +35,17 @@ double now()
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+int64_t ticks()
+{
+#ifdef __x86_64__
+  return static_cast<int64_t>(__builtin_ia32_rdtsc());
+#else
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+#endif
 }
 
 struct Call {
@@ -125,7 +139,7 @@ bool list(int root, const char* path)
   return close(fd) == 0;
 }
 
-int run(const char* place, const Pattern& pattern)
+template <bool stamps> int run(const char* place, const Pattern& pattern)
 {
   const int root = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) {
@@ -140,6 +154,9 @@ int run(const char* place, const Pattern& pattern)
     const char* path = plan.names.data() + name;
     struct stat found;
     bool good = true;
+    volatile int64_t stamp;
+    if constexpr (stamps)
+      stamp = ticks();
     switch (op.kind) {
       case OpKind::phase: begins.emplace_back(op.object, now()); break;
       case OpKind::mkdir: good = mkdirat(root, path, 0777) == 0; break;
@@ -160,6 +177,8 @@ int run(const char* place, const Pattern& pattern)
       case OpKind::close: good = close(files[slot]) == 0; break;
       case OpKind::think: break;
     }
+    if constexpr (stamps)
+      stamp = ticks();
     if (!good) {
       std::fprintf(stderr, "bare-loop: %.*s '%s' failed: %s.\n", static_cast<int>(name_of(op.kind).size()), name_of(op.kind).data(), path, std::strerror(errno));
       return 1;
@@ -177,20 +196,25 @@ int run(const char* place, const Pattern& pattern)
 
 int main(int argc, char** argv)
 {
-  const bool without_mpi = argc > 1 && std::strcmp(argv[1], "--without-mpi") == 0;
-  if (without_mpi) {
+  const auto given = [&](const char* option) {
+    if (argc < 2 || std::strcmp(argv[1], option) != 0)
+      return false;
     --argc;
     ++argv;
-  }
+    return true;
+  };
+  const bool without_mpi = given("--without-mpi");
+  const bool stamps      = given("--time-stamps");
   if (argc < 3) {
-    std::fprintf(stderr, "usage: bare-loop [--without-mpi] ROOT WORKLOAD [NAME=VALUE...]\n");
+    std::fprintf(stderr, "usage: bare-loop [--without-mpi] [--time-stamps] ROOT WORKLOAD [NAME=VALUE...]\n");
     return 2;
   }
   if (!without_mpi)
     MPI_Init(nullptr, nullptr);
   int status = 2;
   try {
-    status = run(argv[1], *open_workload(argv[2], {argv + 3, argv + argc}).make({1, 1}));
+    const auto pattern = open_workload(argv[2], {argv + 3, argv + argc}).make({1, 1});
+    status             = stamps ? run<true>(argv[1], *pattern) : run<false>(argv[1], *pattern);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bare-loop: %s\n", error.what());
   }

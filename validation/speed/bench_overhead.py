@@ -8,7 +8,9 @@ ever adds time), and the median of the ratios of neighbouring runs (a slow drift
 itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions.
 bare-loop is an MPI program, too; with --without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
 
-    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--json]
+With --time-stamps bare-loop also runs with two readings of the time stamp counter around each operation, in the same turns.
+
+    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--time-stamps] [--json]
 """
 
 import argparse
@@ -82,10 +84,11 @@ def run_postmark(root: str) -> float:
     return time.monotonic() - begin
 
 
-def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int) -> dict:
+def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool) -> dict:
     settings = WORKLOADS[workload].split()
     bare: list[Phases] = []
     bench: list[Phases] = []
+    stamped: list[Phases] = []
     postmark: list[float] = []
     for pair in range(-1, pairs):  # the first pair warms up
         # Which goes first alternates: the second of a pair may profit from the first.
@@ -94,6 +97,8 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
             phases = run(program, root, workload, settings)
             if pair >= 0:
                 results.append(phases)
+        if stamps and pair >= 0:
+            stamped.append(run_bare([*floor, "--time-stamps"], root, workload, settings))
         if workload == "postmark" and shutil.which("postmark"):
             postmark.append(run_postmark(root))
     slowest = max(range(len(bare[0])), key=lambda phase: bare[0][phase])
@@ -113,6 +118,8 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
         }
 
     result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
+    if stamped:
+        result["stamps"] = statistics.median(sum(with_stamps) / sum(without) for with_stamps, without in zip(stamped, bare))
     return result | ({"postmark_seconds": min(postmark)} if postmark else {})
 
 
@@ -122,6 +129,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--root", default="/dev/shm", help="a directory on the file system to use, best a memory one")
     parser.add_argument("--without-mpi", action="store_true", help="compare with a loop that is no MPI program")
+    parser.add_argument("--time-stamps", action="store_true", help="also run the loop with two time stamps an operation")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     unknown = [name for name in given.workloads if name not in WORKLOADS]
@@ -136,10 +144,11 @@ def main() -> None:
             print(f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase")
             print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
         for workload in given.workloads or WORKLOADS:
-            result = results[workload] = compare(floor, programs / "iocast-bench", root, workload, given.pairs)
+            result = results[workload] = compare(floor, programs / "iocast-bench", root, workload, given.pairs, given.time_stamps)
             whole, slowest = result["whole"], result["slowest_phase"]
             if not given.json:
-                more = f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
+                more = f"   time stamps alone {result['stamps']:.3f}" if "stamps" in result else ""
+                more += f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
                 print(
                     f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
                     f"{'' if whole['interval'][0] is None else '{:.3f} .. {:.3f}'.format(*whole['interval']):>16}"

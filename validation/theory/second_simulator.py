@@ -30,6 +30,17 @@ class System:
     stall_length: float = 0.0
     contention: float = 0.0  # n busy threads serve at 1 / (1 + contention (n - 1)) each
     journal: float = 0.0  # share of a modifying service with one lock of the whole server held
+    serial: float = 0.0  # share of every other service with that lock held
+    crowding: float = 0.0  # a service that begins while others wait is longer by crowding ln(1 + waiting / threads)
+    cliff: int = 0  # beyond so many busy threads each further one lengthens services by cliff_slope; 0: never
+    cliff_slope: float = 0.1
+    others: float = 0.0  # requests a second of other people, with the mean service of all operations
+    detour: float = 0.0  # probability that an answer comes later by detour_length, without a thread
+    detour_length: float = 0.0
+    shards: int = 1  # servers with `threads` each; which of them has an object is its name's chance
+    newest_first: bool = False  # the queue is a stack
+    cache: int = 0  # storage's delay is 1 + clients / cache times as long; 0: always the same
+    client: float = 0.0  # a client's own work on writing, and half of it on closing
 
 
 @dataclass
@@ -38,6 +49,8 @@ class Observed:
 
     seconds: float
     latencies: dict[str, list[float]]
+    begun: dict[str, list[float]]  # of the same operations
+    opened: dict[str, list[float]]  # what read and create took of it up to the server's answer
 
     @property
     def rate(self) -> float:
@@ -50,11 +63,12 @@ def run(system: System, clients: int, iterations: int, waiting_factor: float, se
 
 
 class _Request:
-    __slots__ = ("begun", "client", "modifies", "op", "rest", "service")
+    __slots__ = ("begun", "client", "held", "modifies", "op", "rest", "service", "shard")
 
-    def __init__(self, client: int, op: str, begun: float) -> None:
-        self.client, self.op, self.begun = client, op, begun
+    def __init__(self, client: int, op: str, begun: float, shard: int, held: float) -> None:
+        self.client, self.op, self.begun, self.shard = client, op, begun, shard
         self.modifies = op in MODIFYING
+        self.held = held  # share of the service with the lock
         self.service = 0.0
         self.rest = 0.0
 
@@ -69,12 +83,12 @@ class _Machine:
         self.now = 0.0
         self.events: list[tuple[float, int, Any, Any]] = []
         self.order = 0
-        self.queue: deque[_Request] = deque()
-        self.busy = 0
+        self.queues: list[deque[_Request]] = [deque() for _ in range(system.shards)]
+        self.busy = [0] * system.shards
         self.locked = False
         self.waiting_for_lock: deque[_Request] = deque()
         self.stall_phase = self.random.random() * system.stall_every
-        self.latencies: dict[str, list[float]] = {op: [] for op in OPERATIONS}
+        self.seen = Observed(0.0, *({op: [] for op in OPERATIONS} for _ in range(2)), {"read": [], "create": []})
         self.working = self.clients
 
     def at(self, time: float, what: Any, who: Any = None) -> None:
@@ -84,31 +98,53 @@ class _Machine:
     def run(self) -> Observed:
         for client in range(self.clients):
             self.at(self.random.random() * 1e-3, self.begin, client)
-        last = 0.0
+        if self.system.others:
+            self.at(0.0, self.another)
         while self.working:
             self.now, _, what, who = heapq.heappop(self.events)
             what(who)
-            last = self.now
-        return Observed(last, self.latencies)
+        self.seen.seconds = self.now
+        return self.seen
 
     # A client's operation, from its beginning to its answer.
 
     def begin(self, client: int) -> None:
-        request = _Request(client, OPERATIONS[-self.left[client] % 4], self.now)
+        request = self.request(client, OPERATIONS[-self.left[client] % 4])
         self.at(self.now + self.half_trip(), self.arrive, request)
+
+    def request(self, client: int, op: str) -> _Request:
+        shard = self.random.randrange(self.system.shards) if self.system.shards > 1 else 0
+        return _Request(client, op, self.now, shard, self.system.journal if op in MODIFYING else self.system.serial)
+
+    def another(self, _: None) -> None:
+        """A request of other people, whom nobody here waits for."""
+        self.at(self.now + self.random.expovariate(self.system.others), self.another)
+        self.arrive(self.request(-1, self.random.choice(OPERATIONS)))
 
     def half_trip(self) -> float:
         return 0.5 * self.system.round_trip * self.random.uniform(0.9, 1.1)
 
     def answered(self, request: _Request) -> None:
+        if self.system.detour and self.random.random() < self.system.detour:
+            self.at(self.now + self.lognormal(self.system.detour_length, 0.2), self.after_detour, request)
+        else:
+            self.after_detour(request)
+
+    def after_detour(self, request: _Request) -> None:
+        if request.op in self.seen.opened:
+            self.seen.opened[request.op].append(self.now - request.begun)
         if request.op == "read":
-            self.at(self.now + self.lognormal(self.system.storage, 0.4), self.done, request)
+            slower = 1 + self.clients / self.system.cache if self.system.cache else 1.0
+            self.at(self.now + self.lognormal(self.system.storage * slower, 0.4) + self.system.client / 2, self.done, request)
+        elif request.op == "create" and self.system.client:
+            self.at(self.now + 1.5 * self.system.client, self.done, request)
         else:
             self.done(request)
 
     def done(self, request: _Request) -> None:
         response = self.now - request.begun
-        self.latencies[request.op].append(response)
+        self.seen.latencies[request.op].append(response)
+        self.seen.begun[request.op].append(request.begun)
         self.left[request.client] -= 1
         if self.left[request.client]:
             self.at(self.now + self.waiting_factor * response, self.begin, request.client)
@@ -118,24 +154,28 @@ class _Machine:
     # The server.
 
     def arrive(self, request: _Request) -> None:
-        if self.busy < self.system.threads:
-            self.busy += 1
+        if self.busy[request.shard] < self.system.threads:
+            self.busy[request.shard] += 1
             self.start(request)
         else:
-            self.queue.append(request)
+            self.queues[request.shard].append(request)
 
     def start(self, request: _Request) -> None:
         until = self.stalled_until() if request.modifies else self.now
-        request.service = self.lognormal(self.system.service[request.op], self.system.sigma) * (1 + self.system.contention * (self.busy - 1))
+        busy, waiting = self.busy[request.shard], len(self.queues[request.shard])
+        slower = (1 + self.system.contention * (busy - 1)) * (1 + self.system.crowding * math.log1p(waiting / self.system.threads))
+        if self.system.cliff:
+            slower *= 1 + self.system.cliff_slope * max(0, busy - self.system.cliff)
+        request.service = self.lognormal(self.system.service[request.op], self.system.sigma) * slower
         if until > self.now:
             self.at(until, self.serve, request)
         else:
             self.serve(request)
 
     def serve(self, request: _Request) -> None:
-        if request.modifies and self.system.journal:
-            request.rest = request.service * (1 - self.system.journal)
-            request.service *= self.system.journal
+        if request.held:
+            request.rest = request.service * (1 - request.held)
+            request.service *= request.held
             if self.locked:
                 self.waiting_for_lock.append(request)
             else:
@@ -153,11 +193,13 @@ class _Machine:
         self.at(self.now + request.rest, self.leave, request)
 
     def leave(self, request: _Request) -> None:
-        if self.queue:
-            self.start(self.queue.popleft())
+        queue = self.queues[request.shard]
+        if queue:
+            self.start(queue.pop() if self.system.newest_first else queue.popleft())
         else:
-            self.busy -= 1
-        self.at(self.now + self.half_trip(), self.answered, request)
+            self.busy[request.shard] -= 1
+        if request.client >= 0:
+            self.at(self.now + self.half_trip(), self.answered, request)
 
     def stalled_until(self) -> float:
         every = self.system.stall_every

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do forecasts of unknown systems come true? Random metadata servers (truths.py) are "measured" by a second simulator that shares nothing with
+iocast (validation/theory/second_simulator.py) at up to 16 clients, calibrated as `lustre`, forecast at 64 and 256, and only then measured
+there. Half of them have something that `lustre` has no place for; of those an alarm is asked.
+
+    validation/blind/blind.py [--count 40] [--seed 1] [--keep DIR] [--only NAME...] [--json] [--page docs/scoreboard.md]
+
+With --keep, what is finished lies in DIR and is not made again. About a minute and a half a truth and core. Errors are medians of
+|log(forecast / measured)| as factors less 1; exit status 4 when one is above what was asked for."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VALIDATION = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "theory")]
+from scoreboard import Bars, error_table, judge, put, scores  # noqa: E402
+from second_simulator import Observed, run  # noqa: E402
+from truths import Truth, truths  # noqa: E402
+
+from iocast.calibrate import calibrate  # noqa: E402
+from iocast.files import write_json  # noqa: E402
+from iocast.fitted import Fitted  # noqa: E402
+from iocast.importers.record import Phase, Record, write_record  # noqa: E402
+from iocast.platform import dump  # noqa: E402
+from iocast.predict import predict  # noqa: E402
+from iocast.run_directory import Point, Run, group  # noqa: E402
+from iocast.validate import validate  # noqa: E402
+
+Asked = tuple[int, float, int]
+"""Clients, waiting factor, iterations."""
+FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]
+ASKED = [(clients, factor) for clients in (64, 256) for factor in (0.0, 1.0)]
+REPEATS_FIT, REPEATS_ASKED = 3, 2
+BARS = Bars(throughput=0.03, throughput_ninth=0.08, quantiles=0.07, q99=0.15, wasserstein=0.08, coverage=(0.85, 0.95))
+ALARM, FALSE_ALARM = 0.9, 0.1
+
+
+def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterations: int, out: Path) -> None:
+    """As iocast-bench would have recorded it."""
+    phase = Phase("benchmark", 0, 0.0, seen.seconds, sum(map(len, seen.latencies.values())), 0, seen.rate)
+    phase.add_trace({op: (np.array(seen.begun[op]), np.array(seen.latencies[op])) for op in seen.latencies})
+    half = np.full(len(seen.opened["read"]), max(truth.system.client / 2, 1e-9))
+    opened = {op: np.array(values) for op, values in seen.opened.items()}
+    parts = {
+        "read.open": opened["read"], "read.close": half, "read.read": np.array(seen.latencies["read"]) - opened["read"] - half,
+        "create.open": opened["create"], "create.write": 2 * half, "create.close": half,
+    }  # fmt: skip
+    phase.latency |= {name: phase.latency["stat"].of_values(values) for name, values in parts.items()}
+    record = Record(out.name, "second simulator", [phase], pattern="md-workbench", ranks=clients, nodes=clients)
+    record.parameters = {"datasets": 1, "objects": iterations, "iterations": iterations, "waiting_factor": factor, "object_size": 3901}
+    record.label, record.imported = out.name, {"format": "second simulator", "files": [], "missing": {}}
+    write_record(record, out)
+
+
+def measured(truth: Truth, points: list[Asked], repeats: int, first_seed: int, out: Path) -> list[Point]:
+    seed = first_seed
+    for clients, factor, iterations in points:
+        for repeat in range(repeats):
+            seed += 1
+            write_run(run(truth.system, clients, iterations, factor, seed), truth, clients, factor, iterations, out / f"{clients}-{factor:g}-{repeat}")
+    return group([Run(path) for path in sorted(out.iterdir())])
+
+
+def as_long(truth: Truth, rate: float, clients: int) -> int:
+    """Iterations with which a run lasts as long as asked if it has this rate."""
+    return max(40, round(truth.seconds * rate / (4 * clients)))
+
+
+def outcome(truth: Truth, number: int) -> dict[str, Any]:
+    """Forecasts are made, and their digest taken, before anything at their scale is simulated by the second simulator."""
+    with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
+        place = Path(scratch)
+        fitted = place / "fitted.yaml"
+        seed = 1000 * (number + 1)
+        small = [(n, t, as_long(truth, run(truth.system, n, 40, t, seed).rate, n)) for n, t in FIT]
+        points = measured(truth, small, REPEATS_FIT, seed, place / "fit")
+        fitted.write_text(dump(calibrate(points, "lustre", 0, lambda *_: None)))
+        platform = Fitted.open(str(fitted))
+        # How long a run at the asked scale will last, only a forecast could say: as if the largest measured rate were the last.
+        largest = max(point.value("rate") for point in points)
+        large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
+        forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
+        digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
+        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed + 500, place / "asked"), forecasts=forecasts)
+        notes = platform.fitted["notes"]
+        found = {"truth": truth.name, "inside": truth.inside, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
+        found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}
+        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout")}
+
+
+def _settings(factor: float, iterations: int) -> dict[str, str]:
+    return {"waiting_factor": f"{factor:g}", "iterations": str(iterations), "objects": str(iterations)}
+
+
+def _pin(cores: Any) -> None:
+    os.sched_setaffinity(0, {cores.get()})
+
+
+def outcomes(chosen: list[tuple[int, Truth]], keep: Path) -> list[dict[str, Any]]:
+    """What is not in `keep` yet is made, a truth a core."""
+    keep.mkdir(parents=True, exist_ok=True)
+
+    def file(truth: Truth) -> Path:
+        return keep / f"{truth.name.replace(' ', '-')}.json"
+
+    cores = multiprocessing.Manager().Queue()
+    for core in os.sched_getaffinity(0):
+        cores.put(core)
+    with ProcessPoolExecutor(cores.qsize(), initializer=_pin, initargs=(cores,)) as pool:
+        made = {pool.submit(outcome, truth, number): truth for number, truth in chosen if not file(truth).exists()}
+        for done in as_completed(made):
+            write_json(file(made[done]), done.result())
+            print(f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in throughput", file=sys.stderr)
+    return [json.loads(file(truth).read_text()) for _, truth in chosen if file(truth).exists()]
+
+
+def table(found: list[dict[str, Any]]) -> list[str]:
+    """As Markdown: all within the family, all outside, and each kind."""
+    groups = {"all in the grid": [f for f in found if f["inside"]], "all out of it": [f for f in found if not f["inside"]]}
+    for one in found:
+        groups.setdefault(one["truth"].partition(" ")[2], []).append(one)
+    more = {name: {"truths": str(len(ones)), "alarm": f"{100 * np.mean([o['alarm'] for o in ones]):.0f} %"} for name, ones in groups.items() if ones}
+    return error_table("64 and 256 clients from up to 16", {name: scores([o["validation"] for o in ones]) for name, ones in groups.items() if ones}, more)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--only", nargs="+", help="truths whose names hold one of these words")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", type=Path, help="put the table there, between its marks")
+    given = parser.parse_args()
+    chosen = [(n, t) for n, t in enumerate(truths(given.count, given.seed)) if not given.only or any(word in t.name for word in given.only)]
+    with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
+        found = outcomes(chosen, given.keep or Path(scratch))
+    if given.json:
+        print(json.dumps(found, indent=1))
+    lines = table(found)
+    missed = judge(scores([one["validation"] for one in found if one["inside"]]), BARS)
+    alarms = {inside: float(np.mean([one["alarm"] for one in found if one["inside"] == inside] or [not inside])) for inside in (True, False)}
+    missed += (["false alarms"] if alarms[True] > FALSE_ALARM else []) + (["alarms"] if alarms[False] < ALARM else [])
+    lines += ["", f"Missed of what was asked for, of truths in the grid: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
+    print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
+    if given.page:
+        put(given.page, "blind", lines)
+    sys.exit(4 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random metadata servers whose truth is known, for the second simulator: half of what the platform `lustre` can be, half of what it can't."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from second_simulator import System
+
+
+@dataclass(frozen=True)
+class Truth:
+    name: str
+    system: System
+    inside: bool  # whether the fitted family has a place for it
+    seconds: float  # how long each of its runs lasts, about
+
+
+Change = Callable[[random.Random, System], None]
+
+
+def _nothing(_: random.Random, system: System) -> None:
+    del system
+
+
+def _contention(r: random.Random, system: System) -> None:
+    system.contention = _log_uniform(r, 0.01, 0.15)
+
+
+def _crowding(r: random.Random, system: System) -> None:
+    system.crowding = _log_uniform(r, 0.03, 0.3)
+
+
+def _stall(r: random.Random, system: System) -> None:
+    system.stall_every = r.uniform(1.0, 2.5)
+    system.stall_length = system.stall_every * r.uniform(0.06, 0.15)
+
+
+def _journal(r: random.Random, system: System) -> None:
+    system.threads = r.choice((8, 16))
+    system.journal = r.uniform(0.15, 0.7)
+
+
+def _others(r: random.Random, system: System) -> None:
+    mean = sum(system.service.values()) / len(system.service)
+    system.others = r.uniform(0.15, 0.5) * system.threads / mean
+
+
+def _cliff(r: random.Random, system: System) -> None:
+    system.threads, system.cliff, system.cliff_slope = 64, r.choice((8, 16, 24)), r.uniform(0.03, 0.2)
+
+
+def _detour(r: random.Random, system: System) -> None:
+    system.detour, system.detour_length = r.uniform(0.01, 0.05), r.uniform(8e-3, 3e-2)
+
+
+def _shards(r: random.Random, system: System) -> None:
+    system.shards, system.threads = r.choice((2, 4, 8)), r.choice((1, 2))
+
+
+def _newest_first(_: random.Random, system: System) -> None:
+    system.newest_first = True
+
+
+def _cache(r: random.Random, system: System) -> None:
+    system.cache = r.choice((8, 32, 64))
+
+
+def _serial(r: random.Random, system: System) -> None:
+    system.threads, system.serial = r.choice((16, 32)), r.uniform(0.05, 0.3)
+    system.journal = system.serial
+
+
+INSIDE: dict[str, Change] = {"plain": _nothing, "contention": _contention, "crowding": _crowding, "stall": _stall, "journal": _journal, "others": _others}
+OUTSIDE: dict[str, Change] = {
+    "cliff": _cliff, "detour": _detour, "shards": _shards, "newest first": _newest_first, "cache": _cache, "serial": _serial,
+}  # fmt: skip
+
+
+def truths(count: int, seed: int) -> list[Truth]:
+    """`count` of them, inside and outside in turns, each kind as often as the others of its side."""
+    generator = random.Random(seed)
+    sides = [list(INSIDE.items()), list(OUTSIDE.items())]
+    made = []
+    for number in range(count):
+        inside = number % 2 == 0
+        side = sides[number % 2]
+        kind, change = side[number // 2 % len(side)]
+        system = _plain(generator)
+        change(generator, system)
+        made.append(Truth(f"{number:02d} {kind}", system, inside, max(2.5, 6 * system.stall_every)))
+    return made
+
+
+def _plain(r: random.Random) -> System:
+    stat = _log_uniform(r, 4e-4, 1.2e-3)
+    service = {op: stat * r.uniform(low, high) for op, low, high in (("stat", 1, 1), ("read", 1, 1.6), ("unlink", 1.3, 2.5), ("create", 1.4, 3))}
+    return System(
+        threads=r.choice((1, 2, 4, 8, 16)), service=service, sigma=r.uniform(0.2, 0.9), round_trip=_log_uniform(r, 5e-5, 4e-4),
+        storage=_log_uniform(r, 1e-4, 1e-3), client=_log_uniform(r, 2e-6, 1e-5),
+    )  # fmt: skip
+
+
+def _log_uniform(r: random.Random, low: float, high: float) -> float:
+    return float(low * (high / low) ** r.random())

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts of this directory have in common: how wrong forecasts were, and the page that shows it (docs/scoreboard.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
+BASELINE = "closed M/M/c"
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What was asked for when the project began: median errors as factors less 1, and the share of measurements in intervals of 90 %."""
+
+    throughput: float
+    quantiles: float
+    q99: float
+    wasserstein: float
+    coverage: tuple[float, float]
+    throughput_ninth: float = np.inf  # nine in ten below
+
+
+def scores(validations: list[dict[str, Any]]) -> Scores:
+    """Over all rows of answers of `kind: validation`: median errors by kind of quantity, those of the closed M/M/c queue, coverage."""
+    rows = [row for validation in validations for point in validation["points"] for row in point["rows"]]
+
+    def errors(kind: str, model: str | None = None) -> list[float]:
+        chosen = [row for row in rows if row["quantity"].rpartition(".")[2] in KINDS[kind] and (model is None or model in row["baselines"])]
+        said = [row["forecast"] if model is None else row["baselines"][model]["value"] for row in chosen]
+        return [float(np.expm1(abs(np.log(value / row["measured"])))) for value, row in zip(said, chosen, strict=True)]
+
+    found = {"forecasts": float(len(rows))}
+    for kind in KINDS:
+        found[kind] = float(np.median(errors(kind)))
+        if kind == "throughput":
+            found["nine in ten"] = float(np.quantile(errors(kind), 0.9))
+        found[f"{kind}, {BASELINE}"] = float(np.median(errors(kind, BASELINE) or [np.nan]))
+    distances = [d for validation in validations for point in validation["points"] for d in point["wasserstein"].values()]
+    found["Wasserstein"] = float(np.median(distances or [np.nan]))
+    found["inside 90 %"] = float(np.mean([row["inside"] for row in rows]))
+    found["high / low"] = float(np.median([row["high"] / row["low"] for row in rows]))
+    found["noise of throughput"] = float(np.median([validation["summary"]["noise"]["rate"] for validation in validations]))
+    return found
+
+
+def judge(found: Scores, bars: Bars) -> list[str]:
+    """Names of the bars that are missed."""
+    most = {"throughput": bars.throughput, "nine in ten": bars.throughput_ninth, "q50 to q95": bars.quantiles, "q99": bars.q99, "Wasserstein": bars.wasserstein}
+    low, high = bars.coverage
+    return [name for name, limit in most.items() if found[name] > limit] + ([] if low <= found["inside 90 %"] <= high else ["inside 90 %"])
+
+
+def error_table(title: str, rows: dict[str, Scores], more: dict[str, dict[str, str]] | None = None) -> list[str]:
+    """As Markdown, a line each; `more` are further cells of a row by column."""
+    further = list(next(iter(more.values()))) if more else []
+    columns = list(next(iter(rows.values())))
+    lines = [f"| {title} | " + " | ".join(further + columns) + " |", "|---" * (1 + len(further) + len(columns)) + "|"]
+    for name, found in rows.items():
+        cells = [(more or {})[name][column] for column in further]
+        for column, value in found.items():
+            text = f"{value:.0f}" if column == "forecasts" else f"{value:.1f}" if column == "high / low" else f"{100 * value:.{0 if value > 0.0995 else 1}f} %"
+            cells.append("-" if np.isnan(value) else text)
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def put(page: Path, section: str, lines: list[str]) -> None:
+    """Replaces what stands on the page between the marks of this section, which must be there."""
+    begin, end = f"<!-- {section} -->", f"<!-- end of {section} -->"
+    text = page.read_text()
+    if begin not in text or end not in text:
+        raise SystemExit(f"The page '{page}' has no marks '{begin}' and '{end}'; write them where the table belongs.")
+    before, _, rest = text.partition(begin)
+    page.write_text("\n".join([before + begin, "", *lines, "", end]) + rest.partition(end)[2])
