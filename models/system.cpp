@@ -58,6 +58,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     step.target = work.station;
     step.law    = work.demand;
     background_steps_.push_back(step);
+    for (const auto& stall : platform.stalls)
+      most_background_ = std::max(most_background_, static_cast<size_t>(10 * work.rate * stall.length));
   }
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
@@ -973,15 +975,12 @@ void System::schedule_background(uint32_t which)
   push(now_ - std::log(to_uniform(words[0])) / rate, EventKind::background, which);
 }
 
-/// More wait in no system that gets over it.
-constexpr size_t most_background = 1'000'000;
-
 void System::background_arrival(uint32_t which)
 {
   const Step& step = background_steps_[which];
-  if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background) [[unlikely]]
+  if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
     throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} of its requests wait. Lower its rate or its share.",
-                               platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background));
+                               platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
   const JobId id = new_job();
   Job& job       = jobs_[id];
   job.at    = static_cast<uint16_t>(which);

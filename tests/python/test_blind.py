@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""validation/blind: truths, and that nothing at the asked scale is seen before it is forecast."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VALIDATION = Path(__file__).resolve().parents[2] / "validation"
+
+
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for directory in ("", "theory", "blind"):
+        monkeypatch.syspath_prepend(str(VALIDATION / directory))
+    import blind
+
+    yield blind
+    for name in ("blind", "truths", "scoreboard", "second_simulator"):
+        sys.modules.pop(name, None)
+
+
+def test_truths_are_the_same_each_time_and_alternate(blind: Any) -> None:
+    once, again = blind.truths(26, 1), blind.truths(26, 1)
+    assert once == again and once != blind.truths(26, 2)
+    assert [truth.inside for truth in once] == [True, False] * 13
+    assert len({truth.name.partition(" ")[2] for truth in once}) == 12  # every kind is there
+
+
+def test_forecasts_come_first(blind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[tuple[str, int]] = []
+    real_run = blind.run
+
+    def run(system: Any, clients: int, *rest: Any) -> Any:
+        order.append(("run", clients))
+        return real_run(system, clients, *rest)
+
+    def calibrate(points: list[Any], family: str, *_: Any) -> dict[str, Any]:
+        assert {point.ranks for point in points} == {clients for clients, _ in blind.FIT}
+        order.append(("calibrate", max(point.ranks for point in points)))
+        raise StopIteration
+
+    monkeypatch.setattr(blind, "run", run)
+    monkeypatch.setattr(blind, "calibrate", calibrate)
+    with pytest.raises(StopIteration):
+        blind.outcome(replace(blind.truths(1, 1)[0], seconds=0.02), 0)
+    assert order[-1] == ("calibrate", 16) and max(clients for what, clients in order if what == "run") == 16
