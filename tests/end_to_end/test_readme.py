@@ -64,7 +64,8 @@ def test_quickstart_forecasts_and_then_measures(results: Path) -> None:
         assert {row["quantity"] for row in point["rows"]} == wanted
         for row in point["rows"]:
             assert row["low"] <= row["forecast"] <= row["high"]
-            assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(row["baselines"]) or row["quantity"] != "rate"
+            # A line that falls to nothing before 32 ranks says nothing there.
+            assert {"closed M/M/c", "universal scalability law"} <= set(row["baselines"]) or row["quantity"] != "rate"
     # The forecasts are older than what they are judged by.
     forecasts = list((results / "forecasts").glob("*.json"))
     measured = [results / "campaign" / "runs" / run / "run.json" for point in validation["points"] for run in point["runs"]]
