@@ -68,10 +68,9 @@ def set_path(document: Document, path: str, value: Any) -> None:
     here: Any = document
     while True:
         if isinstance(here, list):
-            if not (parts[0].isdigit() and int(parts[0]) < len(here)) or len(parts) == 1:
-                raise InputError(f"'{path}' names no entry of a list: '{parts[0]}' is not a key of one of its entries 0 to {len(here) - 1}.")
-            here, parts = here[int(parts[0])], parts[1:]
-            continue
+            here, parts = _entry(here, parts[0]), parts[1:]
+            if not isinstance(here, dict) or not parts:
+                raise InputError(f"The path '{path}' leads into a list; it goes on with the number of one of its entries, from 0, and a key there.")
         taken = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in here), 1)
         key = ".".join(parts[:taken])
         parts = parts[taken:]
@@ -92,9 +91,9 @@ def holds(document: Document, path: str) -> bool:
     here: Any = document
     while parts:
         if isinstance(here, list):
-            if not (parts[0].isdigit() and int(parts[0]) < len(here)):
+            here, parts = _entry(here, parts[0]), parts[1:]
+            if here is None:
                 return False
-            here, parts = here[int(parts[0])], parts[1:]
             continue
         taken = next((n for n in range(len(parts), 0, -1) if isinstance(here, dict) and ".".join(parts[:n]) in here), 0)
         if taken == 0:
@@ -102,6 +101,11 @@ def holds(document: Document, path: str) -> bool:
         here = here[".".join(parts[:taken])]
         parts = parts[taken:]
     return True
+
+
+def _entry(entries: list[Any], number: str) -> Any:
+    """None when there is no such entry."""
+    return entries[int(number)] if number.isdigit() and int(number) < len(entries) else None
 
 
 def parse_edit(text: str) -> tuple[str, Any]:

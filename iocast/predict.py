@@ -167,19 +167,15 @@ def _simulated(
     # Spread over the structures, which come in order of weight.
     chosen = [draws[i * len(draws) // affordable] for i in range(affordable)] if draws else []
     seeds = 1 if operations > MOST_OPERATIONS / 4 else SEEDS
-    jobs = [(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)]
-    jobs += [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
-    runs = simulations.run_those_that_settle(jobs)
-    if None in runs[: seeds - 1]:
-        simulations.run(jobs[: seeds - 1])  # says why
-    runs = runs[: seeds - 1] + [run for run in runs[seeds - 1 :] if run is not None]
+    centre = [first, *simulations.run([(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)])]
+    jobs = [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
+    settled = [run for run in simulations.run_those_that_settle(jobs) if run is not None]
     asked = [p for p in first["phases"] if p["name"] == phase][-1]
     names = ["rate", *(f"{op}.{q}" for op in asked["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
-    centre = [first, *runs[: seeds - 1]]
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
-    ensemble = {n: [pooled_quantity(r, n, phase) for r in runs[seeds - 1 :]] for n in names}
+    ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
     # Where structures tie, none of them is the answer.
-    if platform.undecided and len(runs) - (seeds - 1) >= ENOUGH_DRAWS:
+    if platform.undecided and len(settled) >= ENOUGH_DRAWS:
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}

@@ -15,11 +15,11 @@ namespace iocast {
 
 namespace {
 constexpr size_t batches_at_first = 64;
-constexpr size_t most_batches   = 128; ///< then neighbours become one
-constexpr size_t between_looks  = 16;
-constexpr size_t groups_wanted  = 16;
-constexpr double periods_wanted = 10;
-constexpr double least_beyond  = 20; ///< operations of a group that are beyond a quantile
+constexpr size_t most_batches     = 128; ///< then neighbours become one
+constexpr size_t between_looks    = 16;
+constexpr size_t groups_wanted    = 16;
+constexpr double periods_wanted   = 10;
+constexpr double least_beyond     = 20; ///< operations of a group that are beyond a quantile
 /// Of the correlation of neighbouring groups: by chance, 16 independent ones reach more than this once in twenty times.
 constexpr double most_correlation = 0.4;
 /// Of the interval when they depend on each other: that of a first-order autoregressive process with a correlation of 0.92.
@@ -234,9 +234,9 @@ PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& grou
   const auto interval = mean_interval(values);
   result.value        = value_of(all, whole);
   result.half_width   = interval.half_width;
-  const double most   = target.relative * result.value;
-  const bool apart    = correlation_of_neighbours(values, interval.mean) <= most_correlation;
-  result.met          = enough && result.half_width * (apart ? 1 : widening) <= most;
+  const double most = target.relative * result.value;
+  const bool apart  = correlation_of_neighbours(values, interval.mean) <= most_correlation;
+  result.met        = enough && result.half_width * (apart ? 1 : widening) <= most;
   return result;
 }
 

@@ -15,9 +15,9 @@ def test_paths_reach_into_lists() -> None:
     assert document["operations"]["create"]["open"][1]["steps"][0]["lock_share"] == 0.5
 
 
-@pytest.mark.parametrize("path", ["operations.2.delay", "operations.x.delay", "operations.0"])
+@pytest.mark.parametrize("path", ["operations.2.delay", "operations.x.delay", "operations.0", "operations.1.delay"])
 def test_a_list_has_only_the_entries_that_are_there(path: str) -> None:
-    document = {"operations": [{"delay": "rtt"}, {"delay": "rtt"}]}
-    with pytest.raises(InputError, match=r"entries 0 to 1"):
+    document = {"operations": [{"delay": "rtt"}, "rtt"]}
+    with pytest.raises(InputError, match=r"leads into a list"):
         set_path(document, path, 1)
-    assert document == {"operations": [{"delay": "rtt"}, {"delay": "rtt"}]}
+    assert document == {"operations": [{"delay": "rtt"}, "rtt"]}
