@@ -58,8 +58,11 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     step.target = work.station;
     step.law    = work.demand;
     background_steps_.push_back(step);
+    // Those that are served at once are not too many, nor those that came during some stalls.
+    const auto& spec = platform.stations[work.station];
+    most_background_ += size_t{spec.servers} * spec.count;
     for (const auto& stall : platform.stalls)
-      most_background_ = std::max(most_background_, static_cast<size_t>(10 * work.rate * stall.length));
+      most_background_ += static_cast<size_t>(10 * work.rate * stall.length);
   }
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
@@ -979,7 +982,7 @@ void System::background_arrival(uint32_t which)
 {
   const Step& step = background_steps_[which];
   if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
-    throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} of its requests wait. Lower its rate or its share.",
+    throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
                                platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
   const JobId id = new_job();
   Job& job       = jobs_[id];

@@ -220,7 +220,7 @@ private:
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> background_steps_;
-  size_t most_background_ = 5000; ///< more of its requests wait in no system that gets over them
+  size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
   std::vector<JobId> free_jobs_;
   std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
   std::vector<Transfer> new_transfers_;

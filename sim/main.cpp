@@ -147,9 +147,9 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
-  app.add_option("--until", given.until, "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
+  auto* until = app.add_option("--until", given.until, "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
                                          "after the warm-up); without, the whole workload is simulated");
-  app.add_option("--phase", given.phase, "the phase that --until watches")->capture_default_str();
+  app.add_option("--phase", given.phase, "the phase that --until watches")->capture_default_str()->needs(until);
   app.add_flag("--trace", given.trace, "keep every operation in ops.h5 of the run directory");
   app.add_option("--dump-ops", given.dump_ops, "directory for each rank's operations, one file a rank");
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");

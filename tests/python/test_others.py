@@ -40,3 +40,10 @@ def test_what_piles_up_ends_and_is_told_from_other_failures(tmp_path: Path) -> N
             simulations.run([crowd])
         with pytest.raises(InputError):
             simulations.run_those_that_settle([(crowd[0], "no-such-workload", *crowd[2:])])
+
+
+def test_many_that_are_served_at_once_do_not_pile_up(tmp_path: Path) -> None:
+    """20,000 servers in use by others all the time."""
+    file = platform(tmp_path, "share: 0.5")
+    file.write_text(file.read_text().replace("getattr: 50us", "getattr: 500ms") + "stations: {mds: {servers: 40000}}\n")
+    assert binaries.simulate(file, "md-workbench", SETTINGS, 2, 2, 1)["phases"]

@@ -28,7 +28,7 @@ VALIDATION = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "theory")]
 from scoreboard import Bars, error_table, judge, put, scores  # noqa: E402
 from second_simulator import Observed, run  # noqa: E402
-from truths import Truth, truths  # noqa: E402
+from truths import INSIDE, OUTSIDE, Truth, truths  # noqa: E402
 
 from iocast.calibrate import calibrate  # noqa: E402
 from iocast.files import write_json  # noqa: E402
@@ -146,15 +146,20 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
     chosen = [(n, t) for n, t in enumerate(truths(given.count, given.seed)) if not given.only or any(word in t.name for word in given.only)]
+    if not chosen:
+        parser.error("there is no such truth; their names are a number and one of " + ", ".join((*INSIDE, *OUTSIDE)))
     with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
         found = outcomes(chosen, given.keep or Path(scratch))
     if given.json:
         print(json.dumps(found, indent=1))
     lines = table(found)
-    missed = judge(scores([one["validation"] for one in found if one["inside"]]), BARS)
-    alarms = {inside: float(np.mean([one["alarm"] for one in found if one["inside"] == inside] or [not inside])) for inside in (True, False)}
-    missed += (["false alarms"] if alarms[True] > FALSE_ALARM else []) + (["alarms"] if alarms[False] < ALARM else [])
-    lines += ["", f"Missed of what was asked for, of truths in the grid: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
+    missed, alarms = [], {inside: [one["alarm"] for one in found if one["inside"] == inside] for inside in (True, False)}
+    if alarms[True]:
+        missed += judge(scores([one["validation"] for one in found if one["inside"]]), BARS)
+        missed += ["false alarms"] if np.mean(alarms[True]) > FALSE_ALARM else []
+    if alarms[False] and np.mean(alarms[False]) < ALARM:
+        missed.append("alarms")
+    lines += ["", f"Missed of what was asked for, of truths in the grid and of alarms: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
         put(given.page, "blind", lines)

@@ -76,6 +76,8 @@ def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
     """The whole way; forecasts lie in `out`, with their times, before the check is measured."""
     if (out / "validation.json").exists():
         return json.loads((out / "validation.json").read_text())
+    if out.exists():
+        sys.exit(f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere.")
     out.mkdir(parents=True)
     plan = out / "campaign.yaml"
     plan.write_text(CAMPAIGN)
