@@ -113,7 +113,7 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
       mean.push_back(bin.count ? bin.sum_ns / static_cast<double>(bin.count) * ns : 0);
       max.push_back(static_cast<double>(bin.max_ns) * ns);
     }
-    json[std::string(name_of(kind))] = {{"count", count}, {"mean", mean}, {"max", max}};
+    json[std::string(name_of(kind))] = {{"count", std::move(count)}, {"mean", std::move(mean)}, {"max", std::move(max)}};
   }
   return json;
 }
@@ -162,7 +162,7 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
                             {"rate_half_width", steady->rate_half_width}};
   auto latency                 = nlohmann::ordered_json::object();
   for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
-  json["latency"]  = latency;
+  json["latency"]  = std::move(latency);
   auto errors      = nlohmann::ordered_json::object();
   for (size_t k = 0; k < op_count; ++k)
     if (const auto kind = static_cast<OpKind>(k); recorder.has(kind) && recorder.of_kind(kind).errors > 0)
@@ -177,7 +177,7 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
                        {"seconds", static_cast<double>(slow.ns) * ns},
                        {"dataset", slow.dataset},
                        {"object", slow.object}});
-  json["slowest"]      = slowest;
+  json["slowest"]      = std::move(slowest);
   if (result.rank_seconds.size() <= most_ranks_listed)
     json["rank_seconds"] = result.rank_seconds;
   else
@@ -211,6 +211,8 @@ void RunDirectory::add_phase(const PhaseResult& result, const PhaseRecorder& rec
 {
   json_["phases"].push_back(phase_to_json(result, recorder));
   json_["phases"].back().update(more);
+  if (path_.empty())
+    return;
   for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
     hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
                          static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());

@@ -42,7 +42,8 @@ public:
   /// Adds top-level keys and closes with this status: "complete" or "interrupted".
   void end(const std::string& status, const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
 
-  const nlohmann::ordered_json& json() const { return json_; }
+  const nlohmann::ordered_json& json() const& { return json_; }
+  nlohmann::ordered_json json() && { return std::move(json_); }
   const std::string& path() const { return path_; }
 
 private:

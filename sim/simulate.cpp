@@ -174,7 +174,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   cost.peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-  return directory.json();
+  return std::move(directory).json();
 }
 
 } // namespace iocast

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <fmt/format.h>
 
 namespace fs = std::filesystem;
@@ -42,14 +43,23 @@ nlohmann::ordered_json Workload::to_json() const
   return json;
 }
 
+namespace {
+/// By name.
+std::map<std::string, std::string> catalogue_files()
+{
+  std::map<std::string, std::string> files;
+  for (const auto& file : fs::directory_iterator(data_directory("workload/catalogue")))
+    if (file.path().extension() == ".yaml")
+      files.emplace(file.path().stem().string(), file.path().string());
+  return files;
+}
+} // namespace
+
 std::vector<CatalogueEntry> catalogue()
 {
   std::vector<CatalogueEntry> entries;
-  for (const auto& file : fs::directory_iterator(data_directory("workload/catalogue")))
-    if (file.path().extension() == ".yaml")
-      entries.push_back({file.path().stem().string(), YamlNode::load(file.path().string()).text_or("description", ""),
-                         file.path().string()});
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (const auto& [name, file] : catalogue_files())
+    entries.push_back({name, YamlNode::load(file).text_or("description", ""), file});
   return entries;
 }
 
@@ -90,11 +100,11 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
     if (is_file)
       return read_workload(fs::path(name_or_file).stem().string(), YamlNode::load(name_or_file));
     std::vector<std::string> names;
-    for (const auto& entry : catalogue()) {
-      if (entry.name == name_or_file)
-        return read_workload(entry.name, YamlNode::load(entry.file));
-      names.push_back(entry.name);
-    }
+    const auto files = catalogue_files();
+    if (const auto file = files.find(name_or_file); file != files.end())
+      return read_workload(name_or_file, YamlNode::load(file->second));
+    for (const auto& [name, file] : files)
+      names.push_back(name);
     for (const auto& entry : patterns()) {
       if (entry.name == name_or_file)
         return entry.example.empty() ? Workload{entry.name, &entry, entry.source, Parameters(entry.parameters), entry.small}

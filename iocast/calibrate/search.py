@@ -28,16 +28,23 @@ SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, 
 """Per operation, with the log standard deviation that model and simulation deserve even without measurement noise."""
 RATE_FLOOR = 0.015
 STARTS = 8
+STEPS = 12
+"""Of one structure's search from the best start; each also takes one simulation a parameter and point for its slope."""
 PILES_UP = "faster than it is served"
 """In iocast-sim's sentence about work of others that a station can't cope with."""
 FAR = 5.0
 """Logarithms that such a candidate is off."""
 Job = tuple[Path, str, dict[str, str], int, int, int]
 """Platform, workload, settings, nodes, ranks per node, seed."""
-SLOPE_STEP = 0.12
-"""In the logarithm of a parameter."""
+SLOPE_STEP = 0.3
+"""In the logarithm of a parameter, or twice or four times that for one that moves the residuals by less than CLEAR."""
+CLEAR = 1.0
+"""Root mean square of the change of standardised residuals by which a slope stands out of what remains random with common random numbers.
+From a change that is lost in it, a search would take the parameter for settled."""
 MOST_OPERATIONS = 250_000
 """Of one simulation during the search; a point that had more is simulated with fewer iterations."""
+ENOUGH_OPERATIONS = 20_000
+MOST_REPEATS = 8
 
 
 @lru_cache(maxsize=None)
@@ -56,12 +63,12 @@ def whole_settings(run: Run) -> dict[str, str]:
     return settings | {name: value for name, value in (("phases", run.phase), ("start_index", "0")) if name in units}
 
 
-def shortened(run: Run) -> dict[str, str]:
-    """The same for the search: one repeat, and not too many operations."""
+def for_the_search(run: Run) -> dict[str, str]:
+    """The same for the search: not too many operations, and of short runs several, whose logarithms' mean is less random than one's."""
     settings = whole_settings(run)
-    if "repeats" in settings:
-        settings["repeats"] = "1"
     operations = run.phases[0]["operations"]
+    if "repeats" in units_of(run.json["workload"]["pattern"]):
+        settings["repeats"] = str(min(MOST_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
     if operations <= MOST_OPERATIONS or "iterations" not in settings:
         return settings
     return settings | {"iterations": str(max(1, round(int(settings["iterations"]) * MOST_OPERATIONS / operations)))}
@@ -88,7 +95,7 @@ class Target:
                 names.append(f"{op}.{which}")
                 logs.append(float(np.mean(np.log(values))))
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
-        return cls(point, names, np.array(logs), np.array(sigmas), shortened(point.first))
+        return cls(point, names, np.array(logs), np.array(sigmas), for_the_search(point.first))
 
     def asked(self) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
@@ -96,17 +103,14 @@ class Target:
 
 
 def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
-    """Logarithms of the named quantities of a simulated run's phase, the last of that name."""
-    phase = [phase for phase in simulated["phases"] if phase["name"] == of][-1]
-    result = []
-    for name in names:
-        if name == "rate":
-            value = phase["rate"]
-        else:
-            op, _, which = name.rpartition(".")
-            value = phase["latency"][op][which]
-        result.append(math.log(max(value, 1e-9)))
-    return np.array(result)
+    """Logarithms of the named quantities of a simulated run's phase; the mean of them, where there are several of that name."""
+
+    def value(phase: Any, name: str) -> float:
+        op, _, which = name.rpartition(".")
+        return max(phase["rate"] if name == "rate" else phase["latency"][op][which], 1e-9)
+
+    logs = [[math.log(value(phase, name)) for name in names] for phase in simulated["phases"] if phase["name"] == of]
+    return np.mean(logs, axis=0)
 
 
 def _outcome(job: Job) -> Any:
@@ -178,13 +182,18 @@ class Simulations:
         return [t.logs + FAR if one is None else summaries(one, t.names, t.point.first.phase) for one, t in zip(found, targets, strict=True)]
 
 
+def cost_of(standardised: np.ndarray) -> float:
+    """Mean of the squares of residuals after soft L1."""
+    return float(np.mean(2 * (np.sqrt(1 + standardised**2) - 1)))
+
+
 @dataclass
 class Fit:
     structure: dict[str, str]
     options: list[Option]
     parameters: list[Parameter]
     values: dict[str, float]
-    cost: float  # sum of squared standardised residuals after soft-L1, over the number of residuals
+    cost: float  # see cost_of
     covariance: np.ndarray  # of the logarithms of the parameters
     evaluations: int
     trace: list[tuple[float, dict[str, float]]] = field(default_factory=list)
@@ -199,7 +208,6 @@ def fit_structure(
     start: dict[str, float],
     targets: list[Target],
     seed: int,
-    most_evaluations: int,
     kept: Trace,
 ) -> Fit:
     """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the same seed in
@@ -215,16 +223,22 @@ def fit_structure(
     def values(x: np.ndarray) -> dict[str, float]:
         return {p.name: float(math.exp(v)) for p, v in zip(parameters, x, strict=True)}
 
+    latest: dict[bytes, np.ndarray] = {}  # where a step has ended, its slope begins
+
     def residuals(x: np.ndarray) -> np.ndarray:
+        if x.tobytes() in latest:
+            return latest[x.tobytes()]
         document = build(options, values(x))
         key = kept.key([document, [(*t.asked(), t.names) for t in targets], seed])
         known = kept.get(key)
         simulated = simulations.at_targets(document, targets, seed) if known is None else known
         parts = [(s - t.logs) / t.sigmas for s, t in zip(simulated, targets, strict=True)]
         r = np.concatenate([*parts, (x - prior) / prior_sd])
-        trace.append((float(np.mean(2 * (np.sqrt(1 + r**2) - 1))), values(x)))
+        trace.append((cost_of(r), values(x)))
         if known is None:
             kept.put(key, structure, values(x), trace[-1][0], simulated)
+        latest.clear()
+        latest[x.tobytes()] = r
         return r
 
     if not parameters:
@@ -232,27 +246,27 @@ def fit_structure(
         return Fit(structure, options, parameters, {}, trace[-1][0], np.zeros((0, 0)), 1, trace)
 
     def slopes(x: np.ndarray) -> np.ndarray:
-        """Forward differences with steps wide enough to stand out of what remains random with common random numbers."""
+        """Differences over steps that are wide enough to see something."""
         here = residuals(x)
         columns = []
         for i in range(len(x)):
-            step = SLOPE_STEP if x[i] + SLOPE_STEP < high[i] else -SLOPE_STEP
-            moved = x.copy()
-            moved[i] += step
-            columns.append((residuals(moved) - here) / step)
+            for wider in (1, 2, 4):
+                step = wider * SLOPE_STEP if x[i] + wider * SLOPE_STEP < high[i] else -wider * SLOPE_STEP
+                moved = x.copy()
+                moved[i] += step
+                change = residuals(moved) - here
+                if np.sqrt(np.mean(change**2)) >= CLEAR:
+                    break
+            columns.append(change / step)
         return np.array(columns).T
 
     from scipy.stats import qmc  # half a second to import, and only this needs it
 
-    # The search is local and the landscape is not: begin where the best of a few scattered starts is.
-    scattered = qmc.scale(qmc.Sobol(len(parameters), seed=seed).random(STARTS), -math.log(6), math.log(6))
-    candidates = [centre, *np.clip(centre + scattered, low + 1e-6, high - 1e-6)] if most_evaluations > STARTS else [centre]
-    for candidate in candidates:
-        residuals(candidate)
-    first = candidates[int(np.argmin([cost for cost, _ in trace[: len(candidates)]]))]
-    found = least_squares(
-        residuals, first, jac=slopes, bounds=(low, high), loss="soft_l1", x_scale=1.0, max_nfev=most_evaluations // 2, ftol=2e-3, xtol=2e-3
-    )
+    # The search is local and the landscape is not: begin where the best of a few scattered starts is, or where another structure was best.
+    scattered = qmc.scale(qmc.Sobol(len(parameters), seed=seed).random(STARTS), -math.log(10), math.log(10))
+    candidates = [centre, *np.clip(np.vstack([prior, prior + scattered]), low + 1e-6, high - 1e-6)]
+    first = min(candidates, key=lambda candidate: cost_of(residuals(candidate)))
+    found = least_squares(residuals, first, jac=slopes, bounds=(low, high), loss="soft_l1", x_scale=1.0, max_nfev=STEPS, ftol=2e-3, xtol=2e-3)
     cost, _ = min(trace, key=lambda entry: entry[0])
     best = next(v for c, v in trace if c == cost)
     # Misfit beyond the stated errors widens the parameters' uncertainty in proportion.

@@ -23,10 +23,10 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_truths_are_the_same_each_time_and_alternate(blind: Any) -> None:
-    once, again = blind.truths(26, 1), blind.truths(26, 1)
-    assert once == again and once != blind.truths(26, 2)
-    assert [truth.inside for truth in once] == [True, False] * 13
-    assert len({truth.name.partition(" ")[2] for truth in once}) == 12  # every kind is there
+    once, again = blind.truths(30, 1), blind.truths(30, 1)
+    assert once == again and once != blind.truths(30, 2)
+    assert [truth.side for truth in once[:5]] == ["in the grid", "out of it", "in the grid", "out of it", "beyond sight"]
+    assert len({truth.name.partition(" ")[2] for truth in once}) == 15  # every kind is there
 
 
 def test_forecasts_come_first(blind: Any, monkeypatch: pytest.MonkeyPatch) -> None:

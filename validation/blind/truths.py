@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random metadata servers whose truth is known, for the second simulator: half of what the platform `lustre` can be, half of what it can't."""
+"""Random metadata servers whose truth is known, for the second simulator: some that the platform `lustre` can be, some that it can't, and some
+whose end lies beyond all that is measured of them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from second_simulator import System
 class Truth:
     name: str
     system: System
-    inside: bool  # whether the fitted family has a place for it
+    side: str  # one of SIDES
     seconds: float  # how long each of its runs lasts, about
 
 
@@ -39,17 +40,17 @@ def _stall(r: random.Random, system: System) -> None:
 
 
 def _journal(r: random.Random, system: System) -> None:
-    system.threads = r.choice((8, 16))
+    system.threads = r.choice((4, 8))
     system.journal = r.uniform(0.15, 0.7)
 
 
 def _others(r: random.Random, system: System) -> None:
     mean = sum(system.service.values()) / len(system.service)
-    system.others = r.uniform(0.15, 0.5) * system.threads / mean
+    system.others = r.uniform(0.1, 0.4) * system.threads / mean
 
 
 def _cliff(r: random.Random, system: System) -> None:
-    system.threads, system.cliff, system.cliff_slope = 64, r.choice((8, 16, 24)), r.uniform(0.03, 0.2)
+    system.threads, system.cliff, system.cliff_slope = 64, r.choice((3, 6, 9)), r.uniform(0.05, 0.25)
 
 
 def _detour(r: random.Random, system: System) -> None:
@@ -65,7 +66,7 @@ def _newest_first(_: random.Random, system: System) -> None:
 
 
 def _cache(r: random.Random, system: System) -> None:
-    system.cache = r.choice((8, 32, 64))
+    system.cache = r.choice((4, 8, 32))
 
 
 def _serial(r: random.Random, system: System) -> None:
@@ -79,18 +80,37 @@ OUTSIDE: dict[str, Change] = {
 }  # fmt: skip
 
 
+def _late(r: random.Random, system: System) -> None:
+    system.threads = r.choice((16, 32))
+
+
+def _late_contention(r: random.Random, system: System) -> None:
+    _contention(r, system)
+    _late(r, system)
+
+
+def _late_crowding(r: random.Random, system: System) -> None:
+    _crowding(r, system)
+    _late(r, system)
+
+
+# As many threads as there are clients in what is measured, or more: nothing of how the system saturates is seen.
+UNSEEN: dict[str, Change] = {"late": _late, "late contention": _late_contention, "late crowding": _late_crowding}
+SIDES = {"in the grid": INSIDE, "out of it": OUTSIDE, "beyond sight": UNSEEN}
+_TURNS = ("in the grid", "out of it", "in the grid", "out of it", "beyond sight")
+
+
 def truths(count: int, seed: int) -> list[Truth]:
-    """`count` of them, inside and outside in turns, each kind as often as the others of its side."""
+    """`count` of them, the sides in turns (of five two, two and one), each kind as often as the others of its side."""
     generator = random.Random(seed)
-    sides = [list(INSIDE.items()), list(OUTSIDE.items())]
-    made = []
+    made: list[Truth] = []
     for number in range(count):
-        inside = number % 2 == 0
-        side = sides[number % 2]
-        kind, change = side[number // 2 % len(side)]
+        side = _TURNS[number % len(_TURNS)]
+        kinds = list(SIDES[side].items())
+        kind, change = kinds[sum(one.side == side for one in made) % len(kinds)]
         system = _plain(generator)
         change(generator, system)
-        made.append(Truth(f"{number:02d} {kind}", system, inside, max(2.5, 6 * system.stall_every)))
+        made.append(Truth(f"{number:02d} {kind}", system, side, max(2.5, 6 * system.stall_every)))
     return made
 
 
@@ -98,7 +118,7 @@ def _plain(r: random.Random) -> System:
     stat = _log_uniform(r, 4e-4, 1.2e-3)
     service = {op: stat * r.uniform(low, high) for op, low, high in (("stat", 1, 1), ("read", 1, 1.6), ("unlink", 1.3, 2.5), ("create", 1.4, 3))}
     return System(
-        threads=r.choice((1, 2, 4, 8, 16)), service=service, sigma=r.uniform(0.2, 0.9), round_trip=_log_uniform(r, 5e-5, 4e-4),
+        threads=r.choice((1, 2, 4, 8)), service=service, sigma=r.uniform(0.2, 0.9), round_trip=_log_uniform(r, 5e-5, 4e-4),
         storage=_log_uniform(r, 1e-4, 1e-3), client=_log_uniform(r, 2e-6, 1e-5),
     )  # fmt: skip
 
