@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the files of claims/ are made of: claims that others published, and simulated experiments that show them or don't."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from iocast.calibrate.search import Simulations  # noqa: E402
+from iocast.fitted import Fitted  # noqa: E402
+
+Phase = dict[str, Any]
+"""A phase of a simulated run, as in run.json."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published statement. It is met when `simulated()` lies between `low` and `high`, which say the statement with its tolerance."""
+
+    text: str  # a finished sentence
+    place: str  # page, slide, table or figure of the source
+    low: float
+    high: float
+    simulated: Callable[[], float]
+    unit: str = ""  # of the number
+    why_not: str = ""  # for a claim that is not met: the reason
+
+
+def phase(platform: str, workload: str, name: str, nodes: int, ppn: int = 1, settings: dict[str, Any] | None = None, edits: dict[str, Any] | None = None) -> Phase:
+    """The last phase of this name of one simulated run. `edits` are upon the platform, by dotted path."""
+    return next(p for p in reversed(phases(platform, workload, nodes, ppn, settings, edits)) if p["name"] == name)
+
+
+def phases(platform: str, workload: str, nodes: int, ppn: int = 1, settings: dict[str, Any] | None = None, edits: dict[str, Any] | None = None) -> list[Phase]:
+    """All phases of one simulated run; the same one is not simulated again."""
+    return _run(platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}))
+
+
+@lru_cache(maxsize=None)
+def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str) -> list[Phase]:
+    document = Fitted.open(platform, list(json.loads(edits).items())).best()
+    text = {name: str(value) for name, value in json.loads(settings).items()}
+    with Simulations() as simulations:
+        found: list[Phase] = simulations.run([(simulations.write(document), workload, text, nodes, ppn, 1)])[0]["phases"]
+    return found
+
+
+def rate(found: Phase) -> float:
+    """Operations a second."""
+    return float(found["rate"])
+
+
+def bandwidth(found: Phase, bytes_moved: float) -> float:
+    """Bytes a second of a phase that moves so many."""
+    return float(bytes_moved / found["seconds"])
