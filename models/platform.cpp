@@ -153,6 +153,13 @@ private:
         station.wakeup_preempts = text == "preempts";
       }
       station.rating     = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
+      if (const auto sockets = yaml.find("sockets")) {
+        const auto on_one   = static_cast<uint32_t>((*sockets)["servers"].quantity(Unit::count, 1, most));
+        const double remote = (*sockets)["remote"].quantity(Unit::factor, 0, 1e3);
+        const uint32_t used = (station.servers - 1) / on_one + 1;
+        station.rating /= 1 + remote * (1 - 1.0 / used);
+        sockets->finish();
+      }
       station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
       station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
       station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
@@ -520,6 +527,8 @@ const std::vector<PrimitiveEntry>& primitives()
         {"stripe_count", "spread by stripe: how many instances an object is spread over, default all"},
         {"servers", "servers (threads, cores) of an instance"},
         {"speed", "1 (default): service takes what the demands say; 2: half of it"},
+        {"sockets", "servers: so many are on one socket; remote: how much longer a service is of which all memory is on another. What is served "
+                    "spreads over all sockets that the servers need"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},

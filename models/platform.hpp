@@ -26,7 +26,7 @@ struct StationSpec {
   uint64_t stripe_size  = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
   uint32_t stripe_count = 0;       ///< ... so many instances
   uint32_t servers      = 1;
-  double rating         = 1; ///< how many times as fast as the demands say
+  double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included
   Discipline discipline = Discipline::fcfs;
   double quantum        = 0; ///< seconds, timeslice only
   bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server

@@ -81,6 +81,16 @@ TEST(System, ContentionSlowsAllBusyServers)
   EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + routes, 2, 100).seconds, 0.3, 1e-9);
 }
 
+TEST(System, MemoryOnOtherSocketsMakesServicesLonger)
+{
+  const auto run_on = [](int servers) {
+    return run(fmt::format("stations: {{s: {{servers: {}, sockets: {{servers: 2, remote: 1.5}}}}}}\n{}", servers, routes), 1, 100).seconds;
+  };
+  EXPECT_NEAR(run_on(2), 0.2, 1e-9);
+  EXPECT_NEAR(run_on(3), 0.2 * (1 + 1.5 / 2), 1e-9); // half of the memory is on the other one of two sockets
+  EXPECT_NEAR(run_on(8), 0.2 * (1 + 1.5 * 3 / 4), 1e-9);
+}
+
 TEST(System, ProcessorSharingSharesEqually)
 {
   const auto outcome = run(std::string("stations: {s: {servers: 1, discipline: ps}}\n") + routes, 3, 100);

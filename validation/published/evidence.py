@@ -45,14 +45,19 @@ def table(source: str, found: list[dict[str, Any]]) -> list[str]:
     for one in found:
         unit = f" {one['unit']}" if one["unit"] else ""
         verdict = "yes" if one["met"] else f"no: {one['why_not']}" if one["why_not"] else "no"
-        lines.append(f"| {one['claim']} | {one['place']} | {_asked(one['low'], one['high'])}{unit} | {one['simulated']:.3g}{unit} | {verdict} |")
+        lines.append(f"| {one['claim']} | {one['place']} | {_asked(one['low'], one['high'])}{unit} | {_digits(one['simulated'])}{unit} | {verdict} |")
     return lines
 
 
 def _asked(low: float, high: float) -> str:
     if high == float("inf"):
-        return f"at least {low:.3g}"
-    return f"at most {high:.3g}" if low == float("-inf") else f"{low:.3g} to {high:.3g}"
+        return f"at least {_digits(low)}"
+    return f"at most {_digits(high)}" if low == float("-inf") else f"{_digits(low)} to {_digits(high)}"
+
+
+def _digits(value: float) -> str:
+    """Three of them."""
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def main() -> None:
