@@ -272,26 +272,13 @@ def predict(
 def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str | None, level: float, seed: int, json_: bool) -> None:
     """Forecasts written before their measurement, each with a hash, so that nobody can say later that they were fitted to it."""
     from iocast.files import sha256
-    from iocast.predict import predict as forecast
+    from iocast.predict import predict_planned
     from iocast.text import forecast_text
 
     if out is None:
         raise InputError("Forecasts of a campaign's points need a directory to go to; name it with --out.")
-    planned = {
-        (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
-        for run in read_json(campaign / "campaign.json", "campaign")["points"]
-        if run["status"] == "planned"
-    }
-    if not planned:
-        raise InputError(f"Every point of the campaign '{campaign}' is measured already; iocast validate compares.")
     answers = []
-    for run in planned.values():
-        settings = {name: str(value) for name, value in run["settings"].items()}
-        answer = forecast(
-            fitted, None, settings, run["nodes"], run["ranks_per_node"], solver=solver, level=level, seed=seed, label=run["name"].rsplit("-r", 1)[0]
-        )
-        path = out / f"{answer['label']}.json"
-        write_json(path, answer)
+    for path, answer in predict_planned(fitted, campaign, out, solver=solver, level=level, seed=seed):
         answers.append(answer)
         if not json_:
             print(forecast_text(answer))
@@ -336,6 +323,27 @@ def validate(
     if out is not None:
         write_json(out, answer)
     print(json.dumps(answer) if json_ else validation_text(answer))
+    if not answer["passed"]:
+        raise typer.Exit(FELL_SHORT)
+
+
+@app.command(epilog="Example: iocast selftest --out selftest")
+def selftest(
+    out: Annotated[Path, typer.Option(help="Directory for all that the test measures, finds and forecasts.")] = Path("selftest"),
+    truth: Annotated[str, typer.Option(help="Platform that the file system is: one visit to one station for each operation.")] = "queuefs",
+    platform: Annotated[str, typer.Option(help="Platform that is calibrated.")] = "lustre",
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Does the whole way work here? Mounts a file system whose metadata server is known exactly, measures it with up to 8 ranks, calibrates,
+    forecasts 32, measures those, and sets it all beside the truth. Exit status 4 when something is further off than it should be."""
+    from iocast.selftest import selftest as test
+    from iocast.text import selftest_text
+
+    _refuse_existing(out)
+    with Steps() as steps:
+        answer = test(out, truth, platform, seed, steps)
+    print(json.dumps(answer) if json_ else selftest_text(answer))
     if not answer["passed"]:
         raise typer.Exit(FELL_SHORT)
 

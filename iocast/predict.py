@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import Simulations, units_of
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION
+from iocast.files import SCHEMA_VERSION, read_json, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
@@ -92,6 +94,28 @@ def predict(
     ]
     answer["warnings"] = _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
+
+
+def predict_planned(
+    platform: Fitted, campaign: Path, out: Path, *, solver: str | None = None, level: float = 0.9, seed: int = 0
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can measure it.
+
+    @raises InputError when there is none"""
+    planned = {
+        (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
+        for run in read_json(campaign / "campaign.json", "campaign")["points"]
+        if run["status"] == "planned"
+    }
+    if not planned:
+        raise InputError(f"Every point of the campaign '{campaign}' is measured already; iocast validate compares.")
+    for run in planned.values():
+        settings = {name: str(value) for name, value in run["settings"].items()}
+        label = run["name"].rsplit("-r", 1)[0]
+        answer = predict(platform, None, settings, run["nodes"], run["ranks_per_node"], solver=solver, level=level, seed=seed, label=label)
+        path = out / f"{answer['label']}.json"
+        write_json(path, answer)
+        yield path, answer
 
 
 def _overlay_edits(platform: Fitted) -> dict[str, Any]:

@@ -46,6 +46,19 @@ def calibration_text(fitted: dict[str, Any]) -> str:
     return "\n".join([*lines, *fitted["notes"]]).lstrip()
 
 
+def selftest_text(answer: dict[str, Any]) -> str:
+    services = [
+        [name, str(one["count"]), quantity("", one["mean"]), quantity("", one["truth"]), f"{one['deviation']:.1f}"] for name, one in answer["services"].items()
+    ]
+    errors = [[kind, f"{100 * one['error']:.1f} %", f"{100 * one['allowed']:.0f} %"] for kind, one in answer["errors"].items()]
+    lines = [f"The file system '{answer['truth']}' served, as its own log says:"]
+    lines += [table(["", "requests", "mean service", "truth", "standard errors off"], services), ""]
+    lines += [f"Found, as '{answer['family']}': {', '.join(f'{k} {v}' for k, v in answer['structure'].items())}", *answer["notes"], ""]
+    lines += ["Forecasts at four times the ranks, made before they were measured:", table(["", "median error", "allowed"], errors)]
+    lines += [f"{100 * answer['coverage']:.0f} % of the measured values lie inside their 90 % intervals.", ""]
+    return "\n".join([*lines, "Passed." if answer["passed"] else "Not passed."])
+
+
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
     lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]

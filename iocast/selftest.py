@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way on storage whose truth is known: a file system of this project's own (selftest/queuefs.cpp) is measured with few ranks,
+calibrated, forecast, and measured with many (docs/answers.md, `kind: selftest`)."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iocast import binaries
+from iocast.calibrate import calibrate
+from iocast.campaign import Campaign, read_plan
+from iocast.errors import RunError
+from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
+from iocast.fitted import Fitted
+from iocast.platform import dump
+from iocast.predict import predict_planned
+from iocast.run_directory import Point, find_runs, group
+from iocast.validate import validate
+
+ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
+"""Median errors, as factors less 1, that a forecast may have at four times the ranks."""
+KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
+MOST_DEVIATION = 4.0
+"""Standard errors between the mean of the logged service times and what the truth says."""
+Report = Callable[[str, int, int], None]
+
+
+def selftest(out: Path, truth: str, family: str, seed: int, report: Report) -> dict[str, Any]:
+    """All that was measured, found and forecast lies in the new directory `out`.
+
+    @raises RunError where no file system can be mounted, or a run fails"""
+    binaries.find("iocast-queuefs")
+    out.mkdir(parents=True)
+    log = out / "truth.csv"
+    with mounted(truth, log, seed) as place:
+        work = Campaign(place, read_plan("selftest"), out / "campaign", seed)
+        work.prepare()
+        work.measure("fit", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
+        fitted = out / "fitted.yaml"
+        write_text(fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(calibrate(_points(out, "fit"), family, seed, report)))
+        platform = Fitted.open(str(fitted))
+        forecasts = {path: answer for path, answer in predict_planned(platform, out / "campaign", out / "forecasts", seed=seed)}
+        digests = {path.name: sha256(path) for path in forecasts}
+        work.measure("check", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
+    validation = validate(platform, _points(out, "check"), forecasts=list(forecasts.values()))
+    write_json(out / "validation.json", validation)
+    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "selftest", "truth": truth, "family": family, "forecasts_sha256": digests}
+    answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
+    answer["services"] = _services(log, binaries.resolve_platform(truth))
+    answer["errors"] = {kind: {"error": _error(validation, of), "allowed": ALLOWED[kind]} for kind, of in KINDS.items()}
+    answer["coverage"] = validation["summary"]["coverage"]
+    answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
+        one["deviation"] <= MOST_DEVIATION for one in answer["services"].values()
+    )
+    write_json(out / "selftest.json", answer)
+    return answer
+
+
+@contextmanager
+def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
+    """A directory with the file system on it, until the end; then `log` says what every request found.
+
+    @raises RunError where FUSE is not to be had"""
+    with tempfile.TemporaryDirectory(prefix="iocast-selftest-") as place:
+        command = [binaries.find("iocast-queuefs"), "--platform", truth, "--log", str(log.resolve()), "--seed", str(seed), place]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            ends = time.monotonic() + 10
+            while not os.path.ismount(place):
+                if process.poll() is not None or time.monotonic() > ends:
+                    process.terminate()
+                    said = process.communicate()[1].strip().rpartition("\n")[2]
+                    raise RunError(said.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
+                time.sleep(0.02)
+            yield Path(place)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _points(out: Path, role: str) -> list[Point]:
+    runs, roles = find_runs([out / "campaign"], "benchmark")
+    points = group([run for run in runs if roles[str(run.path)] == role])
+    for point in points:
+        point.role = role
+    return points
+
+
+def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """By operation: how many were served, how long in the mean, what the truth says, and how many standard errors lie between."""
+    found: dict[str, list[float]] = defaultdict(list)
+    with log.open() as lines:
+        for row in csv.DictReader(lines):
+            found[row["operation"]].append(float(row["finish"]) - float(row["start"]))
+    result = {}
+    for operation, seconds in sorted(found.items()):
+        step = next(step for part in truth["operations"][operation] for step in part["steps"])
+        law, speed = step["demand"], truth["stations"][step["station"]]["speed"]
+        mean, deviation = law["mean"] / speed, math.sqrt(law["variance"]) / speed
+        error = max(deviation / math.sqrt(len(seconds)), 1e-9)
+        result[operation] = {"count": len(seconds), "mean": float(np.mean(seconds)), "truth": mean, "deviation": abs(float(np.mean(seconds)) - mean) / error}
+    return result
+
+
+def _error(validation: dict[str, Any], quantities: tuple[str, ...]) -> float:
+    """Median of |log(forecast / measured)|, as a factor less 1."""
+    rows = [row for point in validation["points"] for row in point["rows"] if row["quantity"].rpartition(".")[2] in quantities]
+    return float(np.expm1(np.median([abs(math.log(row["forecast"] / row["measured"])) for row in rows])))
