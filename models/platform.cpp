@@ -17,7 +17,7 @@ namespace iocast {
 
 namespace {
 
-constexpr std::array<const char*, 3> spread_names{"dataset", "object", "stripe"};
+constexpr std::array<const char*, 4> spread_names{"dataset", "object", "stripe", "round-robin"};
 constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
@@ -522,7 +522,7 @@ const std::vector<PrimitiveEntry>& primitives()
        "servers that work on requests",
        {{"per", "system (default) or node: who has an instance of it"},
         {"count", "instances, when per system"},
-        {"spread", "dataset (default), object or stripe: what chooses the instance"},
+        {"spread", "dataset (default), object or stripe: what chooses the instance; round-robin: a dataset's objects have them in turn"},
         {"stripe_size", "spread by stripe: bytes of an object that one instance has before the next has its turn, default 1 MiB"},
         {"stripe_count", "spread by stripe: how many instances an object is spread over, default all"},
         {"servers", "servers (threads, cores) of an instance"},

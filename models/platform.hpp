@@ -14,7 +14,7 @@ enum class Discipline : uint8_t { fcfs, ps, timeslice };
 /// Whom one instance of a station, limit or lock belongs to.
 enum class Per : uint8_t { system, node, dataset };
 /// What chooses the instance of a station.
-enum class Spread : uint8_t { dataset, object, stripe };
+enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
 enum class Times : uint8_t { once, entry, block };
 

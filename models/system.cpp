@@ -1043,7 +1043,9 @@ uint32_t System::instance_for(JobId id, const StationSpec& spec) const
     return jobs_[id].owner;
   if (spec.count == 1)
     return 0;
-  const Op& op         = clients_[id].op;
+  const Op& op = clients_[id].op;
+  if (spec.spread == Spread::round_robin)
+    return static_cast<uint32_t>((mix(op.dataset) % spec.count + op.object % spec.count) % spec.count);
   const uint64_t first = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
   const uint64_t next  = spec.spread == Spread::stripe ? op.offset / spec.stripe_size % spec.stripe_count : 0;
   return static_cast<uint32_t>((first % spec.count + next) % spec.count);

@@ -22,7 +22,8 @@ struct Seen {
   std::vector<double> rank_seconds;
 };
 
-std::map<std::string, Seen> run(const std::string& stations, const std::string& routes, uint32_t ranks, const std::vector<std::string>& settings)
+std::map<std::string, Seen> run(const std::string& stations, const std::string& routes, uint32_t ranks, const std::vector<std::string>& settings,
+                                const std::string& name = "probe")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-joint-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema_version: 1\nstations: {" << stations << "}\noperations:\n"
@@ -31,7 +32,7 @@ std::map<std::string, Seen> run(const std::string& stations, const std::string& 
                       << routes;
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
-  const auto workload = open_workload("probe", settings);
+  const auto workload = open_workload(name, settings);
   const Placement placement{ranks, ranks};
   const auto pattern = workload.make(placement);
   std::map<std::string, Seen> seen;
@@ -138,6 +139,19 @@ TEST(Steps, StripesOfAnObjectAreOnDifferentInstances)
   EXPECT_NEAR(seconds("spread: stripe, stripe_count: 2", 4), 0.016, 1e-9);
   EXPECT_NEAR(seconds("spread: stripe, stripe_size: 2MiB", 4), 0.016, 1e-9);
   EXPECT_NEAR(seconds("spread: stripe, stripe_size: 1GiB", 4), 0.032, 1e-9);
+}
+
+TEST(Steps, ObjectsOfADatasetHaveTheInstancesInTurn)
+{
+  // Each rank writes three records to a file of its own, all in one directory.
+  const auto seconds = [](uint32_t ranks) {
+    const auto seen = run("s: {count: 4, servers: 1, spread: round-robin}", free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: []\n", ranks,
+                          {"memory=1MiB", "arrays=3", "layout=own"}, "hpcs-checkpoint");
+    return seen.at("checkpoint").seconds;
+  };
+  EXPECT_NEAR(seconds(4), 0.003, 1e-9);
+  EXPECT_NEAR(seconds(8), 0.006, 1e-9);
+  EXPECT_NEAR(seconds(9), 0.009, 1e-9);
 }
 
 } // namespace
