@@ -331,7 +331,7 @@ def validate(
 def selftest(
     out: Annotated[Path, typer.Option(help="Directory for all that the test measures, finds and forecasts.")] = Path("selftest"),
     truth: Annotated[str, typer.Option(help="Platform that the file system is: one visit to one station for each operation.")] = "queuefs",
-    platform: Annotated[str, typer.Option(help="Platform that is calibrated.")] = "lustre",
+    platform: Annotated[str, typer.Option(help="Platform that is calibrated.")] = "fuse",
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:

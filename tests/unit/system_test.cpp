@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

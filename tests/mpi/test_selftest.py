@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file system whose truth is known, and `iocast selftest` as far as it takes no minutes (docs/selftest.md has the whole)."""
+
+import csv
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runs import Run
+
+from iocast import binaries
+from iocast.errors import InputError, RunError
+from iocast.selftest import mounted
+
+TRUTH = """\
+schema_version: 1
+stations: {mds: {servers: 3}}
+operations:
+  stat: [{station: mds, demand: {law: exponential, mean: 300us}}]
+  read: {open: [{station: mds, demand: {law: exponential, mean: 400us}}], read: [], close: []}
+  create: {open: [{station: mds, demand: {law: exponential, mean: 800us}}], write: [], close: []}
+  unlink: [{station: mds, demand: {law: exponential, mean: 600us}}]
+  mkdir: []
+  rmdir: []
+"""
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> str:
+    file = tmp_path / "truth.yaml"
+    file.write_text(TRUTH)
+    return str(file)
+
+
+@pytest.fixture
+def place(truth: str, tmp_path: Path) -> Iterator[Path]:
+    with mounted(truth, tmp_path / "log.csv", 1) as directory:
+        yield directory
+    assert not os.path.ismount(directory) and not directory.exists()
+
+
+def served(log: Path) -> list[dict[str, Any]]:
+    with log.open() as lines:
+        return [{key: value if key == "operation" else float(value) for key, value in row.items()} for row in csv.DictReader(lines)]
+
+
+def test_it_is_a_file_system(place: Path) -> None:
+    (place / "d").mkdir()
+    file = place / "d" / "a"
+    file.write_bytes(b"x" * 10000)
+    with file.open("ab") as more:
+        more.write(b"yz")
+    assert file.read_bytes() == b"x" * 10000 + b"yz" and file.stat().st_size == 10002
+    with pytest.raises(FileExistsError):
+        (place / "d").mkdir()
+    with pytest.raises(OSError) as full:
+        (place / "d").rmdir()
+    assert full.value.errno == errno.ENOTEMPTY
+    (place / "d" / "b").write_text("old")
+    file.rename(place / "d" / "b")
+    assert sorted(os.listdir(place / "d")) == ["b"] and (place / "d" / "b").stat().st_size == 10002
+    os.truncate(place / "d" / "b", 3)
+    assert (place / "d" / "b").read_bytes() == b"xxx"
+    with (place / "d" / "b").open() as kept:
+        (place / "d" / "b").unlink()
+        assert kept.read() == "xxx"  # what is open is still there
+    (place / "d").rmdir()
+    assert os.listdir(place) == []
+
+
+def test_each_operation_is_one_request_and_served_in_order(truth: str, tmp_path: Path, run: Run) -> None:
+    log = tmp_path / "log.csv"
+    with mounted(truth, log, 1) as directory:
+        done = run("--workload", "md-workbench", "--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--posix.root", str(directory), "--verify", ranks=4)
+        assert done.code == 0, done.err
+        assert os.listdir(directory) == []
+    requests = served(log)
+    counts = {operation: sum(row["operation"] == operation for row in requests) for operation in ("stat", "read", "create", "unlink")}
+    rounds = 4 * 2 * 20  # ranks, datasets, objects or iterations
+    assert counts["stat"] == counts["read"] == rounds
+    assert 2 * rounds <= counts["create"] <= 2 * rounds + 10 and 2 * rounds <= counts["unlink"] <= 2 * rounds + 10  # and the manifest's
+    free = [0.0] * 3
+    for row in requests:
+        first = min(range(3), key=lambda server: free[server])
+        assert row["start"] == pytest.approx(max(row["arrival"], free[first]), abs=2e-9)
+        free[first] = row["finish"]
+
+
+def test_what_it_cannot_be_is_refused(tmp_path: Path) -> None:
+    done = subprocess.run([binaries.find("iocast-queuefs"), "--platform", "lustre", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "can't be a real file system: the route of stat visits" in done.stderr
+
+
+def test_a_place_that_is_none_is_told(truth: str, tmp_path: Path) -> None:
+    done = subprocess.run([binaries.find("iocast-queuefs"), "--platform", truth, str(tmp_path / "none")], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "can't be a mount point" in done.stderr
+    with pytest.raises((InputError, RunError), match="no platform"):
+        with mounted("nothing-of-the-kind", tmp_path / "log.csv", 1):
+            pass
