@@ -2,7 +2,9 @@
 #pragma once
 #include "models/job.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace iocast {
@@ -79,6 +81,37 @@ private:
 
   std::vector<Slot> slots_;
   size_t held_ = 0;
+};
+
+/// Who keeps locks that stay with a node after use: one node, or all those that had it shared since.
+class LockKeepers {
+public:
+  /// The node takes the lock. True when others have to give it up first.
+  bool take(uint64_t key, uint32_t node, bool shared)
+  {
+    Keepers& keepers = keepers_[key];
+    auto& nodes      = keepers.nodes;
+    const bool mine  = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    const bool alone = nodes.empty() || (mine && nodes.size() == 1);
+    if (shared && (alone || !keepers.exclusive)) {
+      if (!mine)
+        nodes.push_back(node);
+      return false;
+    }
+    keepers.exclusive = !shared;
+    if (!alone)
+      nodes = {node};
+    else if (!mine)
+      nodes.push_back(node);
+    return !alone;
+  }
+
+private:
+  struct Keepers {
+    bool exclusive = false;
+    std::vector<uint32_t> nodes;
+  };
+  std::unordered_map<uint64_t, Keepers> keepers_;
 };
 
 } // namespace iocast

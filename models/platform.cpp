@@ -116,7 +116,7 @@ private:
     const auto text = per->text();
     if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
       per->fail(fmt::format("'{}' can't own this. {}", text, allowed_sentence(text, allowed)));
-    return text == "system" ? Per::system : text == "node" ? Per::node : Per::dataset;
+    return text == "system" ? Per::system : text == "node" ? Per::node : text == "object" ? Per::object : Per::dataset;
   }
 
   void read_stations()
@@ -180,7 +180,13 @@ private:
       }
     if (const auto locks = yaml_.find("locks"))
       for (const auto& [name, yaml] : locks->entries()) {
-        platform_.locks.push_back({name, read_per(yaml, Per::dataset, {"system", "node", "dataset"})});
+        LockSpec lock{name, read_per(yaml, Per::dataset, {"system", "node", "dataset", "object"})};
+        if (const auto hand_over = yaml.find("hand_over")) {
+          lock.hand_over = read_demand(*hand_over);
+          if (lock.per == Per::node)
+            hand_over->fail("a node's own lock is never handed over to another node");
+        }
+        platform_.locks.push_back(lock);
         yaml.finish();
       }
   }
@@ -331,6 +337,15 @@ private:
           step.lock          = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));
           visit["lock"]      = lock->text();
           visit["lock_share"] = step.lock_share;
+          if (const auto mode = item.find("lock_mode")) {
+            const auto text = mode->text();
+            if (text != "shared" && text != "exclusive")
+              mode->fail(fmt::format("a lock is 'exclusive' or 'shared', not '{}'", text));
+            step.lock_shared = text == "shared";
+            if (step.lock_shared && !platform_.locks[static_cast<size_t>(step.lock)].hand_over)
+              mode->fail(fmt::format("only a lock that nodes keep is shared; '{}' has no hand_over", lock->text()));
+            visit["lock_mode"] = text;
+          }
           if (platform_.stations[step.target].discipline != Discipline::fcfs)
             lock->fail("only a first-come-first-served station can take a lock");
         }
@@ -426,7 +441,7 @@ private:
 
 const char* name_of(Per per)
 {
-  return per == Per::system ? "system" : per == Per::node ? "node" : "dataset";
+  return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
 }
 } // namespace
 
@@ -479,8 +494,11 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     }
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
-  for (const auto& lock : locks)
+  for (const auto& lock : locks) {
     json["locks"][lock.name] = {{"per", name_of(lock.per)}};
+    if (lock.hand_over)
+      json["locks"][lock.name]["hand_over"] = law_to_json(*lock.hand_over, quantiles);
+  }
   for (const auto& stall : stalls) {
     auto operations = nlohmann::ordered_json::array();
     for (size_t k = 0; k < op_count; ++k)
@@ -543,12 +561,17 @@ const std::vector<PrimitiveEntry>& primitives()
         {"bandwidth", "adds the operation's bytes / bandwidth to the service"},
         {"lock", "a lock that is held during ..."},
         {"lock_share", "... this share of the demand, default 1"},
+        {"lock_mode", "exclusive (default) or shared: for reading, of a lock with hand_over"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
                     "time; the visit ends with the last (fork-join)"}}},
       {"limit",
        "how many requests may be on their way at once, and a step that holds one of its slots while it goes through `steps`",
        {{"slots", "so many"}, {"per", "node (default) or system: who has them"}}},
-      {"lock", "held for part of a service by one request at a time", {{"per", "dataset, node or system: who has one"}}},
+      {"lock",
+       "held for part of a service by one request at a time",
+       {{"per", "dataset (default), object, node or system: who has one"},
+        {"hand_over", "nodes keep the lock when they have had it, several if all had it shared; this time (a law or the name of a demand) "
+                      "is what calling it back takes when another node asks for it: caches are emptied, permission moves"}}},
       {"stall",
        "every so often a class of operations does not start service at a station",
        {{"station", "where"},

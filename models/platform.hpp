@@ -12,7 +12,7 @@ namespace iocast {
 
 enum class Discipline : uint8_t { fcfs, ps, timeslice };
 /// Whom one instance of a station, limit or lock belongs to.
-enum class Per : uint8_t { system, node, dataset };
+enum class Per : uint8_t { system, node, dataset, object };
 /// What chooses the instance of a station.
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
@@ -47,6 +47,7 @@ struct LimitSpec {
 struct LockSpec {
   std::string name;
   Per per = Per::dataset;
+  LawPointer hand_over{}; ///< how long one takes from the node that keeps it to another; none: nobody keeps it
 };
 
 struct StallSpec {
@@ -80,6 +81,7 @@ struct Step {
   uint32_t target   = 0; ///< number of the station or limit
   int32_t lock      = -1;
   double lock_share = 0;
+  bool lock_shared  = false; ///< for reading: others that read keep it as well
   double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
   uint32_t stripes  = 1; ///< parts of a visit, each at an instance of its own at the same time; it ends with the last of them
   bool to_server    = true;

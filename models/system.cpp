@@ -741,12 +741,24 @@ void System::serve(JobId id)
     stretch = job.work * step.lock_share;
   }
   job.demand -= stretch;
+  if (job.locked && platform_.locks[static_cast<size_t>(step.lock)].hand_over)
+    stretch += hand_over(id, step);
   if (station.varies()) {
     station.shared[job.instance].add(id, stretch, now_, station.speeds);
     schedule_departure(station, job.instance);
   } else {
     push(now_ + stretch, EventKind::served, id);
   }
+}
+
+/// The lock comes from whoever keeps it.
+double System::hand_over(JobId id, const Step& step)
+{
+  if (!keepers_.take(lock_key(id, step.lock), jobs_[id].owner, step.lock_shared))
+    return 0;
+  const double seconds = draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
+  sums_of(id).lock_wait += seconds;
+  return seconds;
 }
 
 void System::served(JobId id)
@@ -1026,15 +1038,18 @@ const Step& System::step_of(JobId id) const
 
 double System::draw(JobId id, const Step& step)
 {
-  if (step.constant >= 0)
-    return step.constant;
+  return step.constant >= 0 ? step.constant : draw(id, *step.law);
+}
+
+double System::draw(JobId id, const Law& law)
+{
   Job& job        = jobs_[id];
   const auto word = job.draws++ % 4U;
   // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
   if (word == 0 && is_client(id))
     job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
                              clients_[id].operations << 8 | job.draws);
-  return step.law->at(to_uniform(job.words[word]));
+  return law.at(to_uniform(job.words[word]));
 }
 
 uint32_t System::instance_for(JobId id, const StationSpec& spec) const
@@ -1059,6 +1074,8 @@ uint64_t System::lock_key(JobId id, int32_t lock) const
       return which;
     case Per::node:
       return which | jobs_[id].owner;
+    case Per::object:
+      return which | (mix(mix(clients_[id].op.dataset) ^ clients_[id].op.object) >> 8);
     default:
       return which | clients_[id].op.dataset;
   }

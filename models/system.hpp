@@ -196,6 +196,8 @@ private:
   void prefetch(JobId id) const;
   Limit& limit_for(JobId id, const Step& step);
   double draw(JobId id, const Step& step);
+  double draw(JobId id, const Law& law);
+  double hand_over(JobId id, const Step& step);
   uint32_t instance_for(JobId id, const StationSpec& spec) const;
   uint64_t lock_key(JobId id, int32_t lock) const;
   VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
@@ -217,6 +219,7 @@ private:
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
   std::vector<std::vector<Limit>> limits_;
   LockTable locks_;
+  LockKeepers keepers_;
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> background_steps_;

@@ -144,4 +144,9 @@ def _read_steps(
             if bandwidth > 0:
                 demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))
+            if lock and (platform["locks"][lock]["per"] == "object" or "hand_over" in platform["locks"][lock]):
+                raise InputError(
+                    f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by nodes; the analytic solver "
+                    "can't know who asks for it in turn; use the simulator."
+                )
             route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits, stripes))

@@ -303,6 +303,12 @@ def test_same_question_same_answer() -> None:
     assert json.dumps(first.quantiles) == json.dumps(second.quantiles)
 
 
+def test_who_keeps_a_lock_is_not_for_the_solver() -> None:
+    visit = {**VISIT, "lock": "l", "lock_share": 1}
+    with pytest.raises(InputError, match="use the simulator"):
+        solve(resolved({"s": station(1)}, [visit], locks={"l": {"per": "object"}}), ONE, 1, 1, 0.0, 1)
+
+
 def test_what_cannot_be_solved_is_said() -> None:
     platform = resolved(
         {"s": station(1)}, [VISIT], background={"o": {"station": "s", "rate": 2e3, "demand": ("constant", 1e-3)}}
