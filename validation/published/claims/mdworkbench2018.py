@@ -126,8 +126,8 @@ WRITE_BEHIND = (
     "cost what they cost the node alone."
 )
 HALF_LOADED = (
-    "Measured reads seem to wait for what is not written back yet, which depends on time; the simulated disks only know load, and wait for "
-    "nobody at a fifth of it."
+    "Measured reads seem to wait for what is not written back yet, which depends on time; simulated reads only wait for busy disks, and these "
+    "are idle for half of the time with that load."
 )
 TOKENS = (
     "Each directory has the same two users with one and with ten directories a rank; what a token costs hangs on who had it last, which "
