@@ -141,7 +141,6 @@ TEST(Steps, StripesOfAnObjectAreOnDifferentInstances)
   EXPECT_NEAR(seconds("spread: stripe, stripe_size: 1GiB", 4), 0.032, 1e-9);
 }
 
-<<<<<<< HEAD
 TEST(Steps, ObjectsOfADatasetHaveTheInstancesInTurn)
 {
   // Each rank writes three records to a file of its own, all in one directory.
@@ -153,7 +152,8 @@ TEST(Steps, ObjectsOfADatasetHaveTheInstancesInTurn)
   EXPECT_NEAR(seconds(4), 0.003, 1e-9);
   EXPECT_NEAR(seconds(8), 0.006, 1e-9);
   EXPECT_NEAR(seconds(9), 0.009, 1e-9);
-=======
+}
+
 TEST(Steps, ALockIsHandedOverBetweenNodes)
 {
   const auto seen = [](uint32_t nodes) {
@@ -167,7 +167,6 @@ TEST(Steps, ALockIsHandedOverBetweenNodes)
   EXPECT_NEAR(seen(4).at("write").seconds, 6 * 0.001, 1e-9); // objects of their own; the sixth access is a strided one
   // The first to read calls the last writer's lock back, then all keep it.
   EXPECT_NEAR(seen(4).at("read-shared").seconds, 4 * 5 * 0.001 + 0.010, 1e-9);
->>>>>>> 195359e (Locks may be an object's, and may stay with the nodes that had them until another one calls them back)
 }
 
 } // namespace
