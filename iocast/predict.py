@@ -23,7 +23,7 @@ from iocast.files import SCHEMA_VERSION, read_json, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
-from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
+from iocast.run_directory import QUANTITIES, Run, pooled_quantity
 from iocast.workers import Workers
 
 SEEDS = 3

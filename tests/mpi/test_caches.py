@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bench_runs import SMALL, Run, expect_refusal
+from bench_runs import SMALL, Run
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 

@@ -2,16 +2,14 @@
 """Operations on open objects, time limits, checked content, MPI-IO, and sweeping up."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bench_runs import MANIFEST, Run, counts, expect_refusal, manifest_phase, ranks_in, total_counts, tree, wait_for
+from bench_runs import Run, counts, expect_refusal, manifest_phase, ranks_in, total_counts, tree, wait_for
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 

@@ -2,7 +2,6 @@
 """Traces of real and simulated runs, and replaying them."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -3,7 +3,6 @@
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 from pages import RUN_ELSEWHERE, Page, all_pages, blocks_of, commands_of, images_of

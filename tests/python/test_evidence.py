@@ -30,7 +30,7 @@ def test_claims_are_sentences_with_a_place_and_a_range(evidence: Any, source: st
     assert name and claims
     assert len({claim.text for claim in claims}) == len(claims)
     for claim in claims:
-        assert claim.text.endswith(".") and claim.text[0].isupper() and claim.place, claim.text
+        assert claim.text.endswith(".") and claim.place, claim.text
         assert claim.low < claim.high and "|" not in claim.text + claim.why_not, claim.text
 
 
