@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
 from iocast import analytic, arrivals, baselines, binaries
-from iocast.calibrate.search import Simulations, units_of
-from iocast.errors import InputError
+from iocast.calibrate.search import PILES_UP, Simulations, units_of
+from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_json, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
@@ -32,6 +32,10 @@ ENOUGH_DRAWS = 8
 """For a median of them to stand for what tied structures say."""
 WIDEST = math.log(30)
 """An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
+PILED_UP = (
+    "At this scale the best structure leaves the work of others, which was fitted at smaller ones, more than the server can do; the forecast is that of "
+    "those structures in which it is done."
+)
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
 
@@ -92,7 +96,8 @@ def predict(
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
-    answer["warnings"] = _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
+    unsettled = [] if samples.get("settles", True) else [PILED_UP]
+    answer["warnings"] = unsettled + _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
 
@@ -183,10 +188,9 @@ def _simulated(
     simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
-    best = simulations.write(platform.best())
-    first, distributions = _first_run(best, pattern, settings, phase, nodes, ranks_per_node, seed)
-    operations = sum(p["operations"] for p in first["phases"])
     draws = platform.draws()
+    best, first, distributions, settles = _first_that_settles(simulations, [platform.best(), *draws], pattern, settings, phase, nodes, ranks_per_node, seed)
+    operations = sum(p["operations"] for p in first["phases"])
     affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
     # Spread over the structures, which come in order of weight.
     chosen = [draws[i * len(draws) // affordable] for i in range(affordable)] if draws else []
@@ -198,12 +202,29 @@ def _simulated(
     names = ["rate", *(f"{op}.{q}" for op in asked["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
     ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
-    # Where structures tie, none of them is the answer.
-    if platform.undecided and len(settled) >= ENOUGH_DRAWS:
+    # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
+    if (platform.undecided and len(settled) >= ENOUGH_DRAWS) or not settles:
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}
-    return {"value": value, "ensemble": ensemble}, shown
+    return {"value": value, "ensemble": ensemble, "settles": settles}, shown
+
+
+def _first_that_settles(
+    simulations: Simulations, documents: list[Document], pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
+) -> tuple[Path, Any, dict[str, Any], bool]:
+    """The first run of the best platform, or where work of others piles up in it without end, of the first draw in which it doesn't: its file,
+    the run, its distributions, and whether it is the best one's.
+
+    @raises RunError when it piles up in all of them"""
+    for number, document in enumerate(documents):
+        file = simulations.write(document)
+        try:
+            return file, *_first_run(file, pattern, settings, phase, nodes, ranks_per_node, seed), number == 0
+        except RunError as error:
+            if PILES_UP not in str(error) or number + 1 == len(documents):
+                raise
+    raise AssertionError("there is always a best platform")
 
 
 def _first_run(

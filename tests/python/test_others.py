@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work of others at a station: by rate or by share of its time, and more of it than the station can do."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from iocast import binaries
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
+from iocast.fitted import Fitted
+from iocast.predict import PILED_UP, predict
 
 SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "benchmark"}
 
@@ -47,3 +50,21 @@ def test_many_that_are_served_at_once_do_not_pile_up(tmp_path: Path) -> None:
     file = platform(tmp_path, "share: 0.5")
     file.write_text(file.read_text().replace("getattr: 50us", "getattr: 500ms") + "stations: {mds: {servers: 40000}}\n")
     assert binaries.simulate(file, "md-workbench", SETTINGS, 2, 2, 1)["phases"]
+
+
+def test_a_forecast_is_of_those_draws_in_which_nothing_piles_up(tmp_path: Path) -> None:
+    """With 16 clients the server slows down until others' work is more than it can do; in half of the draws it doesn't slow down."""
+    slow = {"extends": "lustre", "stations": {"mds": {"servers": 4, "contention": 1.0}}}
+    others = {"background": {"others": {"station": "mds", "share": 0.4, "demand": {"law": "exponential", "mean": "1ms"}}}}
+    kinds = ("rate", "q50", "q75", "q95", "q99", "max")
+    draws = [others | {"stations": {"mds": {"servers": 4, "contention": contention}}} for contention in (1.0, 0.01) * 4]
+    campaign = {"ranks": [1, 2], "waiting_factors": [0], "points": [], "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {}}}
+    fitted = {"campaign": campaign, "draws": draws, "discrepancy": dict.fromkeys(kinds, 0.1), "noise": dict.fromkeys(kinds, 0.01), "holdout": {}, "notes": []}
+    file = tmp_path / "fitted.yaml"
+    file.write_text(json.dumps({"schema_version": 1, **slow, **others, "fitted": fitted}))
+    answer = predict(Fitted.open(str(file)), None, {"datasets": "1", "objects": "100", "iterations": "100"}, 16, 1)
+    assert answer["warnings"][0] == PILED_UP and answer["quantities"]["rate"]["value"] > 0
+    fitted["draws"] = draws[::2]
+    file.write_text(json.dumps({"schema_version": 1, **slow, **others, "fitted": fitted}))
+    with pytest.raises(RunError, match="faster than it is served"):
+        predict(Fitted.open(str(file)), None, {"datasets": "1", "objects": "100", "iterations": "100"}, 16, 1)
