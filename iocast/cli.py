@@ -327,11 +327,12 @@ def validate(
         raise typer.Exit(FELL_SHORT)
 
 
-@app.command(epilog="Example: iocast selftest --out selftest")
+@app.command(epilog="Example: iocast selftest --out results/self-test")
 def selftest(
-    out: Annotated[Path, typer.Option(help="Directory for all that the test measures, finds and forecasts.")] = Path("selftest"),
+    out: Annotated[Path, typer.Option(help="Directory for all that the test measures, finds and forecasts.")] = Path("self-test"),
     truth: Annotated[str, typer.Option(help="Platform that the file system is: one visit to one station for each operation.")] = "queuefs",
     platform: Annotated[str, typer.Option(help="Platform that is calibrated.")] = "fuse",
+    campaign: Annotated[str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.")] = "selftest",
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -342,7 +343,7 @@ def selftest(
 
     _refuse_existing(out)
     with Steps() as steps:
-        answer = test(out, truth, platform, seed, steps)
+        answer = test(out, truth, platform, campaign, seed, steps)
     print(json.dumps(answer) if json_ else selftest_text(answer))
     if not answer["passed"]:
         raise typer.Exit(FELL_SHORT)

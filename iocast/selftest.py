@@ -37,7 +37,7 @@ MOST_DEVIATION = 4.0
 Report = Callable[[str, int, int], None]
 
 
-def selftest(out: Path, truth: str, family: str, seed: int, report: Report) -> dict[str, Any]:
+def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, report: Report) -> dict[str, Any]:
     """All that was measured, found and forecast lies in the new directory `out`.
 
     @raises RunError where no file system can be mounted, or a run fails"""
@@ -45,7 +45,7 @@ def selftest(out: Path, truth: str, family: str, seed: int, report: Report) -> d
     out.mkdir(parents=True)
     log = out / "truth.csv"
     with mounted(truth, log, seed) as place:
-        work = Campaign(place, read_plan("selftest"), out / "campaign", seed)
+        work = Campaign(place, read_plan(campaign), out / "campaign", seed)
         work.prepare()
         work.measure("fit", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
         fitted = out / "fitted.yaml"

@@ -3,6 +3,7 @@
 
 import csv
 import errno
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from bench_runs import Run
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
-from iocast.selftest import mounted
+from iocast.selftest import mounted, selftest
 
 TRUTH = """\
 schema_version: 1
@@ -101,3 +102,17 @@ def test_a_place_that_is_none_is_told(truth: str, tmp_path: Path) -> None:
     with pytest.raises((InputError, RunError), match="no platform"):
         with mounted("nothing-of-the-kind", tmp_path / "log.csv", 1):
             pass
+
+
+def test_the_whole_way(tmp_path: Path) -> None:
+    """With so few and short runs that nothing is promised of the forecasts; but they are there, and the log agrees with the truth."""
+    plan = tmp_path / "tiny.yaml"
+    plan.write_text(
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nrepeats: 1\n"
+        "points:\n  - {ranks: [1, 2, 3], waiting_factor: [0], role: fit}\n  - {ranks: 6, waiting_factor: [0], role: check}\n"
+    )
+    out = tmp_path / "out"
+    answer = selftest(out, "queuefs", "fuse", str(plan), 0, lambda *_: None)
+    assert answer["structure"]["threads"] and set(answer["errors"]) == {"throughput", "q50 to q95", "q99"}
+    assert all(one["count"] > 50 and one["deviation"] < 5 for one in answer["services"].values())  # 5 standard errors: once in a million
+    assert len(answer["forecasts_sha256"]) == 1 and json.loads((out / "selftest.json").read_text()) == answer
