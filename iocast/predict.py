@@ -33,8 +33,8 @@ ENOUGH_DRAWS = 8
 WIDEST = math.log(30)
 """An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 PILED_UP = (
-    "At this scale the best structure leaves the work of others, which was fitted at smaller ones, more than the server can do; the forecast is that of "
-    "those structures in which it is done."
+    "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure can do; the forecast is of those "
+    "structures whose server can."
 )
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
@@ -203,7 +203,7 @@ def _simulated(
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
     ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
     # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
-    if (platform.undecided and len(settled) >= ENOUGH_DRAWS) or not settles:
+    if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}

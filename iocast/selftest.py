@@ -27,11 +27,10 @@ from iocast.fitted import Fitted
 from iocast.platform import dump
 from iocast.predict import predict_planned
 from iocast.run_directory import Point, find_runs, group
-from iocast.validate import validate
+from iocast.validate import errors, validate
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
 """Median errors, as factors less 1, that a forecast may have at four times the ranks."""
-KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 MOST_DEVIATION = 4.0
 """Standard errors between the mean of the logged service times and what the truth says."""
 Report = Callable[[str, int, int], None]
@@ -59,7 +58,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "selftest", "truth": truth, "family": family, "forecasts_sha256": digests}
     answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
     answer["services"] = _services(log, binaries.resolve_platform(truth))
-    answer["errors"] = {kind: {"error": _error(validation, of), "allowed": ALLOWED[kind]} for kind, of in KINDS.items()}
+    answer["errors"] = {kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed} for kind, allowed in ALLOWED.items()}
     answer["coverage"] = validation["summary"]["coverage"]
     answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
         one["deviation"] <= MOST_DEVIATION for one in answer["services"].values()
@@ -113,8 +112,3 @@ def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:
         result[operation] = {"count": len(seconds), "mean": float(np.mean(seconds)), "truth": mean, "deviation": abs(float(np.mean(seconds)) - mean) / error}
     return result
 
-
-def _error(validation: dict[str, Any], quantities: tuple[str, ...]) -> float:
-    """Median of |log(forecast / measured)|, as a factor less 1."""
-    rows = [row for point in validation["points"] for row in point["rows"] if row["quantity"].rpartition(".")[2] in quantities]
-    return float(np.expm1(np.median([abs(math.log(row["forecast"] / row["measured"])) for row in rows])))

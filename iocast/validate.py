@@ -20,6 +20,8 @@ from iocast.workers import Workers
 
 MOST_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
+KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
+"""Of quantities that errors are told of together."""
 
 
 def validate(
@@ -58,6 +60,13 @@ def validate(
     )
     answer["passed"] = answer["summary"]["rate_error_median"] <= allowed and answer["summary"]["coverage"] >= least_coverage
     return answer
+
+
+def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> list[float]:
+    """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own."""
+    rows = [row for point in validation["points"] for row in point["rows"] if row["quantity"].rpartition(".")[2] in KINDS[kind]]
+    said = [(row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"]) for row in rows if model is None or model in row["baselines"]]
+    return [math.expm1(abs(math.log(value / measured))) for value, measured in said]
 
 
 def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None) -> dict[str, Any]:

@@ -307,11 +307,11 @@ int run(int argc, char** argv)
   operations.readdir = readdir;
   operations.statfs  = statfs;
 
-  std::string program = "iocast-queuefs", option = "-ofsname=iocast-queuefs,subtype=iocast,allow_other";
+  std::string program = "iocast-queuefs", option = "-ofsname=iocast-queuefs,subtype=iocast";
+  if (geteuid() == 0) // all others need a permission for it that hardly anybody has
+    option += ",allow_other";
   char* arguments[] = {program.data(), option.data(), nullptr};
   fuse_args given   = FUSE_ARGS_INIT(2, arguments);
-  if (geteuid() != 0) // who isn't root needs a permission for others that hardly anybody has
-    option = "-ofsname=iocast-queuefs,subtype=iocast";
   fuse_session* session = fuse_session_new(&given, &operations, sizeof operations, nullptr);
   if (!session || fuse_set_signal_handlers(session) != 0 || fuse_session_mount(session, mountpoint.c_str()) != 0)
     throw RunError(fmt::format("The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.", mountpoint));

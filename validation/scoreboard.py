@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from iocast.validate import KINDS, errors  # noqa: E402
+
 BASELINE = "closed M/M/c"
 Scores = dict[str, float]
 
@@ -30,17 +33,15 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
     """Over all rows of answers of `kind: validation`: median errors by kind of quantity, those of the closed M/M/c queue, coverage."""
     rows = [row for validation in validations for point in validation["points"] for row in point["rows"]]
 
-    def errors(kind: str, model: str | None = None) -> list[float]:
-        chosen = [row for row in rows if row["quantity"].rpartition(".")[2] in KINDS[kind] and (model is None or model in row["baselines"])]
-        said = [row["forecast"] if model is None else row["baselines"][model]["value"] for row in chosen]
-        return [float(np.expm1(abs(np.log(value / row["measured"])))) for value, row in zip(said, chosen, strict=True)]
+    def errors_of(kind: str, model: str | None = None) -> list[float]:
+        return [error for validation in validations for error in errors(validation, kind, model)]
 
     found = {"forecasts": float(len(rows))}
     for kind in KINDS:
-        found[kind] = float(np.median(errors(kind)))
+        found[kind] = float(np.median(errors_of(kind)))
         if kind == "throughput":
-            found["nine in ten"] = float(np.quantile(errors(kind), 0.9))
-        found[f"{kind}, {BASELINE}"] = float(np.median(errors(kind, BASELINE) or [np.nan]))
+            found["nine in ten"] = float(np.quantile(errors_of(kind), 0.9))
+        found[f"{kind}, {BASELINE}"] = float(np.median(errors_of(kind, BASELINE) or [np.nan]))
     distances = [d for validation in validations for point in validation["points"] for d in point["wasserstein"].values()]
     found["Wasserstein"] = float(np.median(distances or [np.nan]))
     found["inside 90 %"] = float(np.mean([row["inside"] for row in rows]))

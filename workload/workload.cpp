@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <fmt/format.h>
+#include <map>
 
 namespace fs = std::filesystem;
 

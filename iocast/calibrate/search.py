@@ -44,7 +44,9 @@ From a change that is lost in it, a search would take the parameter for settled.
 MOST_OPERATIONS = 250_000
 """Of one simulation during the search; a point that had more is simulated with fewer iterations."""
 ENOUGH_OPERATIONS = 20_000
+"""Of one simulation; a run that had fewer is simulated several times ..."""
 MOST_REPEATS = 8
+"""... but not more often."""
 
 
 @lru_cache(maxsize=None)
