@@ -26,6 +26,7 @@ LEAST_SAMPLES = 3
 CLOCK_STEP = 0.05  # seconds by which the wall clock may stray from the monotonic one before it counts as set
 MOST_POINTS = 600
 STATED = "the start that run.json states"
+SURE = 0.01  # seconds by which a run's start may be unknown without a note
 
 
 @dataclass
@@ -122,10 +123,11 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
     read = [Observation(path) for path in observations]
     phases = document["phases"]
     begin, end = clock["start"] + min(p["start_seconds"] for p in phases), clock["start"] + max(p["start_seconds"] + p["seconds"] for p in phases)
+    slack = clock["uncertainty_seconds"] if clock["how"] == STATED else 0.0
     notes = []
     for observation in read:
         times = observation.times
-        if times[-1] < begin or times[0] > end:
+        if times[-1] < begin - slack or times[0] > end + slack:
             raise InputError(
                 f"The observation '{observation.path}' ({_clock_text(times[0])} to {_clock_text(times[-1])}) and the run '{run}' ({_clock_text(begin)} to {_clock_text(end)}) "
                 "don't overlap; they are not of the same time, or the clocks of their machines differ."
@@ -134,7 +136,7 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
             notes.append(f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the clock before.")
         if times[0] > begin + 1 or times[-1] < end - 1:
             notes.append(f"The observation of {observation.host} does not cover the whole run.")
-    if clock["how"] == STATED:
+    if slack > SURE:
         notes.append(f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off.")
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -160,8 +162,8 @@ def read_utilisation(run: Path) -> dict[str, Any] | None:
 def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     """When the run's second zero was, as seconds since 1970, and by how much it can be off.
 
-    run.json says when the program started, to the second or better. The log was last written right after the last phase ended, which says it much
-    closer, unless the directory was copied since."""
+    run.json says when the program started; to the millisecond when it is of iocast-bench, while what other programs wrote may be to the second only.
+    The log was last written right after the last phase ended, which says it closer then, unless the directory was copied since."""
     try:
         started = datetime.fromisoformat(str(run.get("started")).replace("Z", "+00:00"))
     except ValueError:
@@ -169,7 +171,9 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     if started.tzinfo is None:
         started = started.astimezone()  # of an imported run: this machine's zone is the best guess
     low = started.astimezone(timezone.utc).timestamp()
-    high = low + (1.0 if "." not in str(run["started"]) else 0.001)
+    if "." in str(run["started"]):
+        return {"start": low, "uncertainty_seconds": 0.001, "how": STATED}
+    high = low + 1.0
     last = max(p["start_seconds"] + p["seconds"] for p in run["phases"])
     written = (path / "latency.hlog").stat().st_mtime - last if (path / "latency.hlog").is_file() else high
     if low <= written < high:

@@ -266,7 +266,7 @@ Json Bench::header() const
           {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}},
           {"command", options_.command},
           {"label", options_.label},
-          {"started", utc_now()},
+          {"started", utc_of(begun_ns_)},
           {"seed", options_.seed},
           {"verified", options_.verify},
           {"caches_dropped", options_.drop_caches},

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
+#include <fmt/format.h>
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -82,14 +83,17 @@ nlohmann::ordered_json environment_of(const Cluster& cluster)
           {"clock_resolution_ns", int64_t{resolution.tv_sec} * 1'000'000'000 + resolution.tv_nsec}};
 }
 
-std::string utc_now()
+std::string utc_of(int64_t ns)
 {
-  const std::time_t now = std::time(nullptr);
+  timespec wall{};
+  clock_gettime(CLOCK_REALTIME, &wall);
+  const int64_t ms      = wall.tv_sec * int64_t{1000} + (wall.tv_nsec - (now_ns() - ns)) / 1'000'000;
+  const std::time_t now = ms / 1000;
   std::tm parts{};
   gmtime_r(&now, &parts);
   std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  return fmt::format("{}.{:03}Z", text.data(), ms % 1000);
 }
 
 uint64_t peak_rss_bytes()

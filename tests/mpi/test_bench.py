@@ -6,6 +6,8 @@ import math
 import os
 import re
 import subprocess
+import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,13 @@ def test_counts_equal_the_footprint_and_the_root_is_empty_afterwards(run: Run, r
                 whole = phase["latency"][op]["mean"]
                 assert sum(phase["latency"][f"{op}.{part}"]["mean"] for part in parts) == pytest.approx(whole)
     assert list(root.iterdir()) == []
+
+
+def test_the_start_is_on_the_wall_clock(run: Run) -> None:
+    before = time.time()
+    result = run(*SMALL, "--backend", "dummy", "--json", ranks=2).json
+    started = datetime.strptime(result["started"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc).timestamp()
+    assert before - 0.001 <= started <= time.time() - result["phases"][-1]["start_seconds"] + 0.001
 
 
 def test_slow_operations_come_from_all_ranks_longest_first(run: Run) -> None:

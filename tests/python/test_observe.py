@@ -203,6 +203,10 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     copied = synthetic(tmp_path / "copied", start=start, phases=[("benchmark", 0.0, 10.0, 100)], hosts=["client"])
     os.utime(copied / "latency.hlog")
     assert any("known to 0.5 s only" in note for note in join(copied, [half])["notes"])
+    # Half a second within the second that is all that is known of the start.
+    short = synthetic(tmp_path / "short", start=start, phases=[("benchmark", 0.0, 0.1, 100)], hosts=["client"])
+    os.utime(short / "latency.hlog")
+    join(short, [watched(tmp_path / "tight", start=start + 0.25, seconds=0.2, every=0.05, busy=lambda at: (at, at))])
     for text, words in (
         ("", ":1: this is no observation"),
         ('{"kind": "run"}\n', ":1: this is no observation"),
@@ -221,6 +225,17 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     for text in ("1", "5us", "0s", "2h", "-1s", "..s"):
         with pytest.raises(InputError, match="no time between two samples"):
             parse_duration(text)
+
+
+def test_a_run_says_its_start_to_the_millisecond(tmp_path: Path) -> None:
+    start = 1_800_000_000.5
+    run = synthetic(tmp_path / "run", start=start, phases=[("benchmark", 0.0, 0.1, 100)], hosts=["client"])
+    document = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**document, "started": document["started"].replace("Z", ".500Z")}))
+    os.utime(run / "latency.hlog")  # copied since
+    content = join(run, [watched(tmp_path / "o", start=start - 0.1, seconds=0.3, every=0.01, busy=lambda at: (at, at))])
+    assert content["clock"]["start"] == pytest.approx(start, abs=1e-6) and not content["notes"]
+    assert content["phases"][0]["resources"]["server cpu"]["utilisation"] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_a_benchmark_is_observed_and_joined(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path) -> None:
