@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace iocast {
@@ -103,6 +104,19 @@ public:
       of.response_histogram().record(timed.end_ns - timed.intended_ns);
     if (ns > slow_threshold_ns_) [[unlikely]]
       keep_slow({ns, timed.start_ns, op.dataset, op.object, rank, op.kind});
+  }
+  /// Operations like `op`, of one call each, one right after the other: the first began at `ns[0]`, each of the rest when the one before it ended.
+  /// These are moments of a clock that showed `start_ns` when the phase began.
+  void record_stretch(const Op& op, uint32_t rank, int64_t start_ns, std::span<const int64_t> ns)
+  {
+    OfKind& of = of_kind(op.kind);
+    for (size_t i = 1; i < ns.size(); ++i) {
+      const int64_t took = ns[i] - ns[i - 1];
+      of.whole.record(took);
+      of.timeline.record(ns[i] - start_ns, took);
+      if (took > slow_threshold_ns_) [[unlikely]]
+        keep_slow({took, ns[i - 1] - start_ns, op.dataset, op.object, rank, op.kind});
+    }
   }
   /// A failed operation never enters the latencies.
   void record_error(OpKind kind) { ++of_kind(kind).errors; }

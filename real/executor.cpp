@@ -246,18 +246,59 @@ int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& pha
   if (!plain)
     error = check(op, error);
   if (error != 0) [[unlikely]] {
-    phase.recorder.record_error(op.kind);
-    phase.errors.add(
-        {error, op.kind, rank_, 1, watch.started_ns() - start_ns, op.dataset, op.object, plain ? 0 : wrong_at_, op.flags});
-    if (keeps_.trace) {
-      const Asked failed = asked;
-      record_answered(start_ns, phase);
-      trace(failed.op, failed.watch.started_ns(), answered_ns, error);
-    }
+    const Asked failed = asked;
+    record_answered(start_ns, phase);
+    record_error(failed.op, error, plain ? 0 : wrong_at_, failed.watch.started_ns(), answered_ns, start_ns, phase);
   } else if (++answered_ == asked_.size()) {
     record_answered(start_ns, phase);
   }
   progress_.done(answered_ns);
+  return answered_ns;
+}
+
+/// Asks for the access `op` and those like it that follow, in a loop that does no more for each than must be: beside a small access to what is cached,
+/// all that happens between two calls counts. So little does here that one reading of the clock is the end of one and the start of the next. Only what
+/// nobody has to prepare or check can be asked for so. @return when the last was answered
+int64_t Executor::ask_stretch(int64_t until_ns, int64_t start_ns, RankPhase& phase)
+{
+  Op op                 = asked_[answered_].op;
+  const Cursor before   = cursor_;
+  const Stretch stretch = pattern_.stretch(cursor_, most_waiting - 1);
+  if (stretch.count == 0)
+    return ask(asked_[answered_], false, start_ns, phase);
+  record_answered(start_ns, phase);
+  alike_              = {op, stretch.step, 0};
+  const bool writes   = op.kind == OpKind::pwrite;
+  const int64_t until = Ticks::from_ns(until_ns);
+  int error           = prepare(op);
+  watchdog_.begins(operations_ + 1, op);
+  between_[0] = Ticks::now();
+  while (true) {
+    watchdog_.begins(++operations_);
+    if (error == 0) [[likely]]
+      error = writes ? backend_.pwrite(slot_, op) : backend_.pread(slot_, op);
+    const int64_t now = between_[alike_.answered + 1] = Ticks::now();
+    if (error != 0) [[unlikely]]
+      break;
+    ++alike_.answered;
+    if (alike_.answered > stretch.count || now >= until || stop_asked()) [[unlikely]]
+      break;
+    op.offset += stretch.step;
+  }
+  watchdog_.answered(operations_);
+  const uint32_t asked = alike_.answered + (error != 0 ? 1 : 0);
+  if (asked <= stretch.count) { // the cursor is to stand behind the last of them
+    Op passed;
+    cursor_ = before;
+    for (uint32_t i = 1; i < asked; ++i)
+      pattern_.next(cursor_, passed);
+  }
+  const int64_t asked_ns    = Ticks::to_ns(between_[asked - 1]);
+  const int64_t answered_ns = Ticks::to_ns(between_[asked]);
+  record_answered(start_ns, phase);
+  if (error != 0) [[unlikely]]
+    record_error(op, error, op.offset, asked_ns, answered_ns, start_ns, phase);
+  progress_.done(answered_ns, asked);
   return answered_ns;
 }
 
@@ -306,6 +347,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
 {
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
   const bool thinks        = arrivals.thinks();
+  const bool streams       = !thinks && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
   int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
@@ -368,6 +410,8 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       asks_again_ns = now;
       if (keeps_.trace)
         trace(asked_for, from_ns, now);
+    } else if (streams && (op.kind == OpKind::pread || op.kind == OpKind::pwrite) && asked.intended_ns == TimedOp::not_intended) {
+      now = answered_ns = ask_stretch(looks_ns, start_ns, phase);
     } else {
       now = answered_ns = ask(asked, plain, start_ns, phase);
       if (const auto response_ns = static_cast<double>(answered_ns - asked.watch.started_ns()); thinks)
@@ -464,13 +508,31 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
     throw RunError(failure->message);
 }
 
+/// Each is recorded once, also when the trace has no room for it.
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
-  const size_t answered = std::exchange(answered_, 0); // each is recorded once, also when the trace has no room for it
+  const size_t answered = std::exchange(answered_, 0);
   for (size_t i = 0; i < answered; ++i)
     phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
   for (size_t i = 0; keeps_.trace && i < answered; ++i)
     trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
+
+  const size_t alike = std::exchange(alike_.answered, 0);
+  if (alike == 0)
+    return;
+  for (size_t i = 0; i <= alike; ++i)
+    between_[i] = Ticks::to_ns(between_[i]);
+  phase.recorder.record_stretch(alike_.op, rank_, start_ns, std::span(between_).first(alike + 1));
+  for (size_t i = 0; keeps_.trace && i < alike; ++i, alike_.op.offset += alike_.step)
+    trace(alike_.op, between_[i], between_[i + 1]);
+}
+
+void Executor::record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns, RankPhase& phase)
+{
+  phase.recorder.record_error(op.kind);
+  phase.errors.add({error, op.kind, rank_, 1, started_ns - start_ns, op.dataset, op.object, at, op.flags});
+  if (keeps_.trace)
+    trace(op, started_ns, ended_ns, error);
 }
 
 void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error)

@@ -70,6 +70,14 @@ private:
     int64_t intended_ns = TimedOp::not_intended; ///< since the start of the phase
   };
 
+  static constexpr uint32_t most_waiting = 64;
+  /// Accesses that are nothing but offsets apart: one stands for all.
+  struct Alike {
+    Op op;
+    uint64_t step     = 0; ///< bytes
+    uint32_t answered = 0;
+  };
+
   /// What a rank tells the others of its group when they meet; bits, so that all can be added up.
   enum Word : int {
     begins = 1, ///< an operation that they do together
@@ -84,6 +92,7 @@ private:
   int meet(int word);
   void leave(int64_t start_ns, RankPhase& phase);
   int64_t ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& phase);
+  int64_t ask_stretch(int64_t until_ns, int64_t start_ns, RankPhase& phase);
   int prepare(const Op& op);
   int call(const Op& op, Stopwatch& watch);
   int check(const Op& op, int error);
@@ -94,6 +103,7 @@ private:
   void run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
   void close_all(int64_t start_ns, RankPhase& phase);
   void record_answered(int64_t start_ns, RankPhase& phase);
+  void record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns, RankPhase& phase);
   void sweep_one(const Op& op, RankPhase& phase);
   void sweep_dataset(const Op& rmdir, RankPhase& phase);
 
@@ -111,8 +121,10 @@ private:
   std::vector<OpKind> kinds_;       ///< that occur in the workload
   size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
-  std::array<Asked, 64> asked_;
+  std::array<Asked, most_waiting> asked_;
   size_t answered_ = 0; ///< of asked_
+  Alike alike_;
+  std::array<int64_t, most_waiting + 1> between_; ///< when each of alike_ was asked and the one before it answered; ticks
   Watchdog watchdog_;
   OpenObjects open_;
   Slot slot_         = 0; ///< of the object that the operation is about

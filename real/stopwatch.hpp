@@ -53,6 +53,12 @@ public:
     return here_.ns + (counter_ ? static_cast<int64_t>(static_cast<double>(since) * here_.ns_per_tick) : since);
   }
 
+  static int64_t from_ns(int64_t ns)
+  {
+    const int64_t since = ns - here_.ns;
+    return here_.ticks + (counter_ ? static_cast<int64_t>(static_cast<double>(since) / here_.ns_per_tick) : since);
+  }
+
 private:
   /// What both clocks said when they were last compared, and the rate.
   struct Conversion {

@@ -35,6 +35,8 @@ public:
     object_.store(op.object, std::memory_order_release);
     turn_.store(2 * number + 1, std::memory_order_release);
   }
+  /// One that is like the one before.
+  void begins(uint64_t number) { turn_.store(2 * number + 1, std::memory_order_release); }
   void answered(uint64_t number) { turn_.store(2 * number, std::memory_order_relaxed); }
 
 private:

@@ -41,6 +41,12 @@ struct Cursor {
 };
 static_assert(sizeof(Cursor) == 32);
 
+/// Accesses that are alike, see Pattern::stretch.
+struct Stretch {
+  uint32_t count = 0;
+  uint64_t step  = 0; ///< bytes
+};
+
 /// What a whole run of a pattern will do, for dry runs and for refusing a run that can't fit.
 struct Footprint {
   std::vector<std::pair<OpKind, uint64_t>> operations; ///< over all ranks
@@ -61,6 +67,9 @@ public:
   virtual const std::vector<Phase>& phases() const = 0;
   /// The next operation of the cursor's rank; false at the end. Every phase begins with an OpKind::phase.
   virtual bool next(Cursor& cursor, Op& op) const = 0;
+  /// After next() has given an access: how many of those that follow differ from it in their offsets alone, each `step` bytes behind the one before.
+  /// The cursor goes past them, but past no more than `most`. It saves executors from asking for each; a pattern may always say none.
+  virtual Stretch stretch(Cursor& /*cursor*/, uint32_t /*most*/) const { return {}; }
   /// The time of a phase with `most_seconds` is over, at least one of its operations was carried out: moves the cursor to the phase's end, so that next() gives the following
   /// OpKind::phase (or the end). The pattern remembers in the cursor how far it came, when later phases need to know it. What
   /// is open is closed by the executor. All operations given so far were carried out, except perhaps a last one that is shared

@@ -73,6 +73,32 @@ TEST_P(PatternContract, TouchesOnlyWhatExistsAndLeavesNothing)
   }
 }
 
+TEST_P(PatternContract, StretchesAreWhatWouldHaveCome)
+{
+  for (const uint32_t ranks : {1U, 3U, 16U}) {
+    const auto pattern = make(ranks);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const auto plain = stream_of(*pattern, rank);
+      std::vector<Op> ops;
+      Cursor cursor;
+      cursor.rank = rank;
+      for (Op op; pattern->next(cursor, op);) {
+        ops.push_back(op);
+        if (op.kind != OpKind::pwrite && op.kind != OpKind::pread)
+          continue;
+        const uint32_t most = random_words(1, Stream::content, rank, ops.size())[0] % 5;
+        const auto stretch  = pattern->stretch(cursor, most);
+        ASSERT_LE(stretch.count, most);
+        for (uint32_t i = 0; i < stretch.count; ++i) {
+          op.offset += stretch.step;
+          ops.push_back(op);
+        }
+      }
+      ASSERT_EQ(ops, plain) << "rank " << rank << " of " << ranks;
+    }
+  }
+}
+
 TEST_P(PatternContract, CleansUpAfterTimeLimits)
 {
   constexpr int trials = 12;

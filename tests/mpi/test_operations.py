@@ -149,6 +149,27 @@ def test_a_time_limit_ends_a_phase_and_the_cleanup_leaves_nothing(run: Run, root
     assert list(root.iterdir()) == []
 
 
+STREAM = ["--workload", "ior-easy", "--set", "transfer_size=1KiB", "--set", "per_process=512MiB", "--set", "shift_nodes=0"]
+
+
+def test_a_time_limit_ends_a_stream_of_accesses_and_what_was_written_is_read(run: Run, root: Path) -> None:
+    done = run(*STREAM, "--set", "most_seconds=50ms", *place("posix", root), "--json", ranks=2)
+    assert done.code == 0, done.err
+    phases = {phase["name"]: phase for phase in done.json["phases"]}
+    assert phases["write"]["cut_ranks"] == 2 and 0.05 <= phases["write"]["seconds"] < 1
+    written = phases["write"]["latency"]["pwrite"]["count"]
+    assert 100 < written < 2 * 512 * 1024 and phases["read"]["latency"]["pread"]["count"] == written
+    assert list(root.iterdir()) == []
+
+
+def test_failed_accesses_of_a_stream_are_counted_and_the_rest_goes_on(run: Run) -> None:
+    done = run(*STREAM, "--set", "per_process=1MiB", "--backend", "dummy", "--dummy.fail", "pwrite:100", "--json", ranks=2)
+    assert done.code == 1 and "in write, 20 pwrite operations failed" in done.err
+    write = next(phase for phase in done.json["phases"] if phase["name"] == "write")
+    assert write["errors"] == 20 and write["latency"]["pwrite"]["count"] == 2 * 1024 - 20
+    assert sum(write["timeline"]["pwrite"]["count"]) == 2 * 1024 - 20
+
+
 def test_a_time_limit_ends_thinking(run: Run) -> None:
     done = run(*PROBE, "--backend", "dummy", "--set", "think=30s", "--set", "most_seconds=200ms", "--json", ranks=2, timeout=20)
     assert done.code == 0, done.err

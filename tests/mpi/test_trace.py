@@ -49,6 +49,18 @@ def test_record_and_replay(run: Run, simulator: Path, workload: str, settings: l
     assert dumped(tmp_path / "ops") == dumped(tmp_path / "replayed") == dumped(tmp_path / "simulated")
 
 
+def test_a_stream_of_accesses_is_traced_one_by_one(run: Run, simulator: Path, tmp_path: Path) -> None:
+    """The benchmark asks for accesses that differ in their offsets alone by the dozen."""
+    workload = ["--workload", "iozone", "--set", "file_size=300KiB", "--set", "record_sizes=1KiB", "--set", "tests=all"]
+    assert run("--backend", "dummy", *workload, "--trace", "--out", str(tmp_path / "run"), ranks=2).code == 0
+    replay = ["--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}"]
+    for name, arguments in (("replayed", replay), ("whole", workload)):
+        subprocess.run([simulator, "--platform", "local", *arguments, "--ppn", "2", "--dump-ops", tmp_path / name], check=True, capture_output=True)
+    assert dumped(tmp_path / "replayed") == dumped(tmp_path / "whole")
+    with h5py.File(tmp_path / "run" / "ops.h5") as trace:
+        assert trace["start_ns"].shape == trace["offset"].shape and len(trace["start_ns"]) > 2 * 8 * 300
+
+
 @pytest.fixture
 def small(simulator: Path) -> Callable[[str], list[str]]:
     """The first small settings of a workload."""

@@ -59,6 +59,13 @@ public:
   {
     return kind_ == Kind::random_strided && shape.processes > 1 ? 2 * size_ - 1 : request_bytes();
   }
+  /// Bytes from the start of any request of a process to that of its next; 0 when they differ.
+  uint64_t step(const Shape& shape) const
+  {
+    if (kind_ == Kind::sequential || kind_ == Kind::segmented)
+      return size_;
+    return kind_ == Kind::strided && in_a_row_ == 1 ? shape.stride : 0;
+  }
   bool draws_sizes() const { return kind_ == Kind::random_strided; }
   bool draws_places() const { return kind_ == Kind::random; }
 

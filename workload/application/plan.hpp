@@ -78,6 +78,12 @@ struct Access {
   bool reads_first() const { return operation == Operation::read || operation == Operation::read_then_write || operation == Operation::mixed; }
   /// Every byte between begin and end is written.
   bool fills(size_t group) const { return writes() && operation != Operation::mixed && shapes[group].whole; }
+  /// One request after the other, with nothing between them.
+  bool streams() const
+  {
+    const bool one_way = operation == Operation::read || operation == Operation::write;
+    return one_way && order == Order::forward && passes == 1 && session == 0 && fsync_every == 0 && think_ns == 0 && !in_turn;
+  }
   bool same_processes(const Access& other) const { return by == other.by && shift == other.shift; }
   /// Each process asks for the same blocks in the same order.
   bool same_requests(const Access& other) const;

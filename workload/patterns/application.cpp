@@ -58,6 +58,24 @@ public:
     return false;
   }
 
+  Stretch stretch(Cursor& cursor, uint32_t most) const override
+  {
+    const auto& step = steps_[cursor.phase];
+    if (step.kind != Kind::work || cursor.step != request)
+      return {};
+    const Access& access = plan_.phases[step.number].accesses[cursor.a];
+    if (!access.streams())
+      return {};
+    const Part part      = part_of(access, step, cursor.rank);
+    const uint64_t bytes = access.layout->step(*part.shape);
+    if (bytes == 0 || part.lanes > 1)
+      return {};
+    // The last request is for next(): it knows what comes then.
+    const auto count = static_cast<uint32_t>(std::min<uint64_t>(most, limit_of(access, part, cursor) - cursor.i - 1));
+    cursor.i += count;
+    return {count, bytes};
+  }
+
   void cut(Cursor& cursor) const override
   {
     const auto& step = steps_[cursor.phase];
