@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import yaml
 
 from iocast.errors import InputError
@@ -25,15 +26,27 @@ class Parameter:
     unit: str = ""
     when: str = ""  # "thinking": only when some measurement has a waiting factor
     also: tuple[tuple[str, float], ...] = ()  # further paths that get the value times a factor, where what they are in was measured
+    within: tuple[tuple[str, str], ...] = ()  # (law, demand): a way to and fro of its own, as long as this one but no longer than what was measured
 
     def write(self, document: Document, value: float) -> None:
         set_path(document, self.path, self._text(value))
         for path, factor in self.also:
             if holds(document, path.rpartition(".")[0]):
                 set_path(document, path, self._text(value * factor))
+        for law, way in self.within:
+            if holds(document, f"demands.{law}.values"):
+                there = min(value, _fastest(document["demands"][law]) / 2)
+                set_path(document, f"demands.{way}", self._text(there))
+                set_path(document, f"demands.{law}.shift", self._text(-2 * there))
 
     def _text(self, value: float) -> Any:
         return f"{value:.9g}{self.unit}" if self.unit else float(f"{value:.9g}")
+
+
+def _fastest(law: Document) -> float:
+    """Seconds in which all but the fastest twentieth by an `empirical` law is not done."""
+    values = [float(value.removesuffix("s")) for value in law["values"]]
+    return float(np.interp(0.05, law["probabilities"], values))
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,7 @@ def _parameters(owner: Section) -> list[Parameter]:
                 unit=str(one.value("unit", "")),
                 when=one.choice("when", ("", "thinking"), ""),
                 also=tuple(one.value("also", {}).items()),
+                within=tuple(one.value("within", {}).items()),
             )
         )
         one.finish()

@@ -3,11 +3,13 @@
 
 import json
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 import yaml
 from iocast import binaries
 from iocast.calibrate import calibrate
+from iocast.calibrate.recipe import read_recipe
 from iocast.fitted import Fitted
 from iocast.predict import predict
 from iocast.run_directory import Run, group
@@ -58,3 +60,19 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
     assert forecast["phase"] == phase and {"rate", f"{access}.q99"} <= set(forecast["quantities"])
     resolved = binaries.run_json([SIMULATOR, "--platform", str(tmp_path / "fitted.yaml"), "--print-platform"])
     assert resolved["operations"][access][0]["steps"][0]["bandwidth"] == 0
+
+
+@pytest.mark.parametrize("family", ["beegfs", "cephfs", "lustre"])
+def test_what_a_clients_cache_answers_goes_no_way(family: str) -> None:
+    """A lone rank's times are kept whatever the network is said to take, also of requests that take less than that."""
+    recipe = read_recipe(family)
+    (network,) = [p for p in recipe.parameters if p.within]
+    for law, way in network.within:
+        assert [{"delay": way}, {"station": ANY, "demand": law}, {"delay": way}] in recipe.fixed.values()
+    for there, allowed in ((1e-6, 1e-6), (200e-6, 5.05e-6)):
+        measured = {"law": "empirical", "probabilities": [0.0, 1.0], "values": ["0.00001s", "0.000012s"]}
+        document = {"demands": {law: dict(measured) for law, _ in network.within}}
+        network.write(document, there)
+        for law, way in network.within:
+            assert float(document["demands"][way].removesuffix("s")) == pytest.approx(allowed)
+            assert float(document["demands"][law]["shift"].removesuffix("s")) == pytest.approx(-2 * allowed)
