@@ -22,9 +22,11 @@ struct alignas(64) Job {
   uint8_t draws      = 0; ///< random words used by this operation
   bool locked        = false;
   bool in_timeslice  = false; ///< a visit to a timeslice station is going on
-  bool joined        = false; ///< all ranks of the group have done what they do together
+  bool joined : 1    = false; ///< all ranks of the group have done what they do together
+  bool beside : 1    = false; ///< its steps are those of others' work or of a buffer's drain, not of an operation
+  bool piece : 1     = false; ///< that a buffer drains
   std::array<uint32_t, 4> words{};
-  uint32_t owner = nobody; ///< of a client's job its node; of a stripe's job the job that it is a part of; of others' work nobody
+  uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job that it is a part of; of others' work nobody
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...
   double asked  = 0; ///< start of the visit
   double work   = 0; ///< service that the visit asked for, seconds at speed 1

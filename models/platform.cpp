@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::array<const char*, 4> spread_names{"dataset", "object", "stripe", "round-robin"};
 constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
+constexpr std::array<const char*, 3> flush_names{"all", "object", "everywhere"};
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
 
@@ -70,7 +71,7 @@ public:
   void read()
   {
     yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls",
-                      "background", "demands", "network", "operations", "calibration", "fitted"});
+                      "background", "buffers", "demands", "network", "operations", "calibration", "fitted"});
     platform_.description = yaml_.text_or("description", "");
     platform_.source      = yaml_.text_or("source", "");
     if (const auto clients = yaml_.find("clients")) {
@@ -87,6 +88,7 @@ public:
     read_stalls();
     read_background();
     read_network();
+    read_buffers();
     read_operations();
   }
 
@@ -239,6 +241,81 @@ private:
     }
   }
 
+  void read_buffers()
+  {
+    const auto buffers = yaml_.find("buffers");
+    if (!buffers)
+      return;
+    for (const auto& [name, yaml] : buffers->entries()) {
+      BufferSpec buffer;
+      buffer.name = name;
+      buffer.per  = read_per(yaml, Per::node, {"system", "node"});
+      if (const auto station = yaml.find("station")) {
+        if (yaml.find("per"))
+          station->fail("a buffer is of a node or the system (per) or of each instance of a station, not both");
+        buffer.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+        if (platform_.stations[static_cast<size_t>(buffer.station)].per == Per::node)
+          station->fail("a station of the client nodes has one instance each; write per: node instead");
+      }
+      buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
+      buffer.unit     = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
+      if (buffer.unit > buffer.capacity)
+        yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", name, yaml["unit"].text(), yaml["capacity"].text()));
+      buffer.linger = yaml.quantity_or("linger", Unit::seconds, 0, 0, longest_seconds);
+      if (buffer.linger > 0 && buffer.unit == 0)
+        yaml["linger"].fail("only what can be part of a larger piece waits for more; say how large with 'unit'");
+      buffer.resume  = static_cast<uint64_t>(yaml.quantity_or("resume", Unit::factor, 1, 0, 1) * static_cast<double>(buffer.capacity));
+      buffer.at_once = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+      const auto steps = yaml["drain"];
+      drained_          = &buffer;
+      buffer.drain_json = read_steps(steps, buffer.drain, {});
+      drained_          = nullptr;
+      if (buffer.drain.empty())
+        steps.fail("a buffer that drains through no step is never full; give it at least one");
+      buffer.drain.emplace_back().kind = Step::Kind::drained;
+      yaml.finish();
+      platform_.buffers.push_back(std::move(buffer));
+    }
+  }
+
+  /// Pieces of a buffer that is no node's have no node, and none is an operation.
+  void check_drain_step(const YamlNode& item, const Step& step) const
+  {
+    if (drained_ == nullptr)
+      return;
+    const std::string nodeless = fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name);
+    if (step.times != Times::once)
+      item["per"].fail("what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
+    if (step.kind == Step::Kind::transfer) {
+      if (!step.to_server)
+        item["transfer"].fail("what a buffer drains is written, not read");
+      if (!drained_->of_nodes() && drained_->station < 0)
+        item["transfer"].fail("the whole system's buffer is at no place that a transfer could begin at; let it be of a node or a station");
+      if (drained_->station == static_cast<int32_t>(step.target))
+        item["station"].fail(fmt::format("the buffer '{}' is at that station already", drained_->name));
+    }
+    if (drained_->of_nodes())
+      return;
+    if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+      item["station"].fail(nodeless + "visit a station of the client nodes");
+    if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+      item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+    if (step.lock >= 0)
+      if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per == Per::node || lock.hand_over)
+        item["lock"].fail(nodeless + "take a lock that nodes have or keep");
+    if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
+      item["buffer"].fail(nodeless + "go to one of a node");
+  }
+
+  /// Who waits for a buffer must not hold what the buffer needs to drain.
+  void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const
+  {
+    for (const auto& step : buffer.drain)
+      if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
+        reference.fail(fmt::format("the buffer '{}' needs the limit '{}' to drain, which is held here; a request would wait for itself", buffer.name,
+                                   platform_.limits[step.target].name));
+  }
+
   void read_network()
   {
     const auto network = yaml_.find("network");
@@ -309,6 +386,7 @@ private:
         step.target = find_in(platform_.limits, item["limit"], "limit");
         if (std::find(held.begin(), held.end(), step.target) != held.end())
           item["limit"].fail(fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
+        check_drain_step(item, step);
         out.push_back(step);
         held.push_back(step.target);
         auto inner = read_steps(item["steps"], out, held);
@@ -324,8 +402,36 @@ private:
         step.target    = find_in(platform_.stations, item["station"], "station");
         if (platform_.stations[step.target].per == Per::node)
           item["station"].fail("a transfer goes to a station of the system, not of a client node");
+        check_drain_step(item, step);
         out.push_back(step);
         json.push_back({{"transfer", transfer->text()}, {"station", item["station"].text()}});
+      } else if (const auto buffer = item.find("buffer")) {
+        step.kind   = Step::Kind::enter;
+        step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
+        if (drained_ == nullptr && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
+          buffer->fail(fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
+        check_not_held(*buffer, platform_.buffers[step.target], held);
+        check_drain_step(item, step);
+        out.push_back(step);
+        json.push_back({{"buffer", buffer->text()}});
+      } else if (const auto flushed = item.find("flush")) {
+        if (drained_ != nullptr)
+          flushed->fail("what a buffer drains waits for no other buffer to drain");
+        step.kind   = Step::Kind::flush;
+        step.target = find_in(platform_.buffers, *flushed, "buffer");
+        auto& spec  = platform_.buffers[step.target];
+        check_not_held(*flushed, spec, held);
+        if (const auto of = item.find("of")) {
+          static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
+          const auto found = std::find(known.begin(), known.end(), of->text());
+          if (found == known.end())
+            of->fail(fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
+          step.flush = static_cast<Flush>(found - known.begin());
+        }
+        spec.flushed_by_object  = spec.flushed_by_object || step.flush == Flush::object;
+        spec.flushed_everywhere = spec.flushed_everywhere || step.flush == Flush::everywhere;
+        out.push_back(step);
+        json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
       } else {
         step.kind       = Step::Kind::visit;
         step.target     = find_in(platform_.stations, item["station"], "station");
@@ -367,6 +473,7 @@ private:
           step.times   = static_cast<Times>(found - known.begin());
           visit["per"] = per->text();
         }
+        check_drain_step(item, step);
         out.push_back(step);
         json.push_back(visit);
       }
@@ -381,6 +488,7 @@ private:
       const auto kind = name == "wake" ? OpKind::phase : op_named(name);
       if (!kind || name == "phase")
         yaml.fail(unknown_op(name));
+      op_              = *kind;
       Route& route     = platform_.routes[static_cast<size_t>(*kind)];
       route.served     = true;
       auto json        = nlohmann::ordered_json::array();
@@ -430,13 +538,15 @@ private:
       return;
     route.served = true;
     for (const auto& step : model.steps)
-      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::end_part)
+      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::end_part)
         route.steps.push_back(step);
   }
 
   const YamlNode& yaml_;
   Platform& platform_;
   std::map<std::string, LawPointer> demands_;
+  OpKind op_                 = OpKind::phase; ///< whose route is read
+  const BufferSpec* drained_ = nullptr;       ///< whose drain is read
 };
 
 const char* name_of(Per per)
@@ -513,6 +623,16 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   for (const auto& work : background)
     json["background"][work.name] = {
         {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
+  json["buffers"] = nlohmann::ordered_json::object();
+  for (const auto& buffer : buffers) {
+    auto& told = json["buffers"][buffer.name];
+    if (buffer.station >= 0)
+      told["station"] = stations[static_cast<size_t>(buffer.station)].name;
+    else
+      told["per"] = name_of(buffer.per);
+    told.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
+                 {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)}, {"at_once", buffer.at_once}, {"drain", buffer.drain_json}});
+  }
   json["network"]    = {{"latency", network.latency},
                         {"node_bandwidth", network.node_bandwidth},
                         {"server_bandwidth", network.server_bandwidth},
@@ -529,6 +649,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
           self(self, child);
     };
     strip(strip, json["operations"]);
+    strip(strip, json["buffers"]);
   }
   return json;
 }
@@ -582,6 +703,21 @@ const std::vector<PrimitiveEntry>& primitives()
       {"background",
        "work of others: Poisson arrivals at a station that nobody here waits for",
        {{"station", "where"}, {"rate", "arrivals a second"}, {"share", "instead of a rate: of all its servers' time"}, {"demand", "a law or the name of a demand"}}},
+      {"buffer",
+       "memory that takes writes at once and empties in the background, and a step (of create, append or pwrite) at which the operation's bytes go in: it "
+       "waits for room, first come, first served, and goes on. Pieces drain by steps of their own. Reads don't see what is in it",
+       {{"per", "node (default) or system: who has one"},
+        {"station", "instead of per: each instance of that station has one"},
+        {"capacity", "bytes of one; a piece takes room until it is drained"},
+        {"unit", "adjacent bytes of an object drain together, up to the next multiple of so many; without, each write as it came"},
+        {"linger", "how long less than a unit waits for more, default 0; shorter when it is flushed or a write waits for room"},
+        {"resume", "once writes had to wait they go on when no more than this share of the capacity is held, default 1: as soon as there is room"},
+        {"at_once", "pieces that one drains at a time, default 1"},
+        {"drain", "the steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
+      {"flush",
+       "a step that waits until a buffer is drained",
+       {{"flush", "which buffer; of it the node's, or the server's, own"},
+        {"of", "all (default): all that is in it now; object: what the operation's object has in it; everywhere: what the object has in any of that name"}}},
       {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",

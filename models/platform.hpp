@@ -17,6 +17,12 @@ enum class Per : uint8_t { system, node, dataset, object };
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
 enum class Times : uint8_t { once, entry, block };
+/// What a flush waits for: that an instance of the buffer is empty, or has nothing of the object; that no instance has.
+enum class Flush : uint8_t { all, object, everywhere };
+
+/// What pieces of a buffer do at stations; no operation of a workload.
+constexpr OpKind draining   = static_cast<OpKind>(op_count);
+constexpr size_t work_count = op_count + 1;
 
 struct StationSpec {
   std::string name;
@@ -56,7 +62,7 @@ struct StallSpec {
   double every     = 0;
   double length    = 0; ///< mean, seconds
   double sigma     = 0; ///< of the logarithm of the length
-  std::array<bool, op_count> operations{};
+  std::array<bool, work_count> operations{};
 };
 
 struct BackgroundSpec {
@@ -76,9 +82,9 @@ struct NetworkSpec {
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
 struct Step {
-  enum class Kind : uint8_t { delay, visit, seize, release, transfer, end_part, end };
+  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, end_part, end, drained };
   Kind kind         = Kind::end;
-  uint32_t target   = 0; ///< number of the station or limit
+  uint32_t target   = 0; ///< number of the station, limit or buffer
   int32_t lock      = -1;
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
@@ -86,6 +92,7 @@ struct Step {
   uint32_t stripes  = 1; ///< parts of a visit, each at an instance of its own at the same time; it ends with the last of them
   bool to_server    = true;
   Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
+  Flush flush       = Flush::all;
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one
 };
@@ -93,6 +100,24 @@ struct Step {
 struct Route {
   bool served = false; ///< false: the platform has no answer to this operation
   std::vector<Step> steps;
+};
+
+/// Memory that takes writes at once and empties in the background, in pieces that go through steps of their own.
+struct BufferSpec {
+  std::string name;
+  Per per           = Per::node;
+  int32_t station   = -1; ///< not negative: one for each instance of this station
+  uint64_t capacity = 0;  ///< bytes, of an instance
+  uint64_t unit     = 0;  ///< adjacent bytes of an object drain together, up to so many; 0: each write as it came
+  double linger     = 0;  ///< seconds that less than a unit waits for more
+  uint64_t resume   = 0;  ///< writes that had to wait enter again when no more bytes than these are held
+  uint32_t at_once  = 1;  ///< pieces that an instance drains at a time
+  bool flushed_by_object  = false; ///< some route waits for an object's bytes in one instance
+  bool flushed_everywhere = false; ///< in all
+  std::vector<Step> drain;         ///< ends with Kind::drained
+  nlohmann::ordered_json drain_json; ///< as read, with laws resolved
+
+  bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
 /// A storage system as a queueing network; docs/platforms.md describes the file it is read from.
@@ -109,9 +134,21 @@ struct Platform {
   std::vector<LockSpec> locks;
   std::vector<StallSpec> stalls;
   std::vector<BackgroundSpec> background;
+  std::vector<BufferSpec> buffers;
   NetworkSpec network;
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
+
+  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes and drains.
+  template <class DoIt> void for_each_step(DoIt do_it) const
+  {
+    for (const auto& route : routes)
+      for (const auto& step : route.steps)
+        do_it(step, static_cast<const BufferSpec*>(nullptr));
+    for (const auto& buffer : buffers)
+      for (const auto& step : buffer.drain)
+        do_it(step, &buffer);
+  }
 
   /// The resolved platform of docs/platforms.md.
   nlohmann::ordered_json to_json(bool quantiles) const;

@@ -57,13 +57,14 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     step.kind   = Step::Kind::visit;
     step.target = work.station;
     step.law    = work.demand;
-    background_steps_.push_back(step);
+    beside_steps_.push_back(step);
     // Those that are served at once are not too many, nor those that came during some stalls.
     const auto& spec = platform.stations[work.station];
     most_background_ += size_t{spec.servers} * spec.count;
     for (const auto& stall : platform.stalls)
       most_background_ += static_cast<size_t>(10 * work.rate * stall.length);
   }
+  make_buffers();
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
       node_speed_.push_back(static_cast<float>(
@@ -80,8 +81,12 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
       slowest_link_ = std::min(slowest_link_, bandwidth);
   for (size_t i = 0; i < stations_.size(); ++i) {
     const auto& spec          = stations_[i].spec;
+    uint64_t most_at_once    = placement.ranks_per_node;
+    for (const auto& buffer : platform.buffers)
+      if (std::any_of(buffer.drain.begin(), buffer.drain.end(), [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == i; }))
+        most_at_once += buffer.at_once;
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
-                               spec.servers >= placement.ranks_per_node && stalls_at_[i].empty();
+                               spec.servers >= most_at_once && stalls_at_[i].empty();
   }
   const auto asks_for = [&](OpKind wanted) {
     const auto& operations = footprint.operations;
@@ -183,6 +188,9 @@ void System::handle(const Calendar::Event& event)
     }
     case EventKind::background:
       background_arrival(event.who);
+      break;
+    case EventKind::lingered:
+      lingered(event.who);
       break;
   }
 }
@@ -391,7 +399,22 @@ void System::advance(JobId id)
       case Step::Kind::transfer:
         ++job.at;
         new_transfers_.push_back({id, jobs_[id].owner, step.target, instance_for(id, platform_.stations[step.target]),
-                                  static_cast<double>(clients_[id].op.bytes()), step.to_server});
+                                  static_cast<double>(op_of(id).bytes()), step.to_server});
+        if (jobs_[id].piece)
+          send_from_buffer(id, new_transfers_.back());
+        return;
+      case Step::Kind::enter:
+        if (!enter_buffer(id, step))
+          return;
+        ++jobs_[id].at;
+        break;
+      case Step::Kind::flush:
+        if (!flush_buffer(id, step))
+          return;
+        ++jobs_[id].at;
+        break;
+      case Step::Kind::drained:
+        piece_drained(id);
         return;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) {
@@ -515,7 +538,8 @@ void System::end_phase()
       pattern_.agree(client.cursor, furthest);
   }
   recorder_->trim_slow();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_});
+  check_buffers();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_});
 }
 
 // ---- what ranks do together, and time limits --------------------------------------------------------------------------
@@ -610,13 +634,13 @@ bool System::cut(JobId id)
 double System::work_of(JobId id, const Step& step)
 {
   double work = draw(id, step) / stations_[step.target].spec.rating;
-  if (is_client(id)) {
+  if (has_op(id)) {
     if (step.times != Times::once)
       work *= static_cast<double>(step.times == Times::entry ? clients_[id].op.size : clients_[id].op.count);
     if (step.bandwidth > 0)
-      work += static_cast<double>(clients_[id].op.bytes()) / step.stripes / step.bandwidth;
+      work += static_cast<double>(op_of(id).bytes()) / step.stripes / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
-      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * wake_slowdown_;
+      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * (is_client(id) ? wake_slowdown_ : 1);
   }
   return work;
 }
@@ -627,7 +651,7 @@ void System::begin_visit(JobId id, const Step& step)
     split_visit(id, step);
     return;
   }
-  if (is_client(id))
+  if (has_op(id))
     jobs_[id].instance = instance_for(id, stations_[step.target].spec);
   arrive(id, step, work_of(id, step));
 }
@@ -643,6 +667,7 @@ void System::split_visit(JobId id, const Step& step)
     const JobId part  = new_job();
     jobs_[part].kind     = jobs_[id].kind;
     jobs_[part].at       = jobs_[id].at;
+    jobs_[part].beside   = jobs_[id].beside;
     jobs_[part].owner    = id;
     jobs_[part].instance = (first + stripe) % spec.count;
     arrive(part, step, work);
@@ -783,7 +808,7 @@ void System::end_visit(JobId id)
   Job& job         = jobs_[id];
   VisitSums& sums  = sums_of(id);
   ++sums.visits;
-  sums.total += now_ - job.asked;
+  sums.total += now_ - (job.beside ? start_in_phase(job) : job.asked);
   if (station.spec.discipline == Discipline::fcfs) {
     auto& instance = station.instances[job.instance];
     if (const JobId next = instance.release(); next != nobody) {
@@ -794,7 +819,7 @@ void System::end_visit(JobId id)
   } else {
     sums.wait += std::max(0.0, now_ - job.since - job.work);
   }
-  const JobId whole = is_client(id) ? id : job.owner;
+  const JobId whole = has_op(id) ? id : job.owner;
   if (whole != id) {
     free_jobs_.push_back(id);
     if (whole == nobody || --jobs_[whole].instance > 0)
@@ -967,13 +992,13 @@ Station& System::station_of_instance(uint32_t instance_number)
 
 bool System::is_flow(JobId id) const
 {
-  return options_.flows && static_cast<double>(clients_[id].op.bytes()) >= platform_.network.flow_threshold;
+  return options_.flows && static_cast<double>(op_of(id).bytes()) >= platform_.network.flow_threshold;
 }
 
 /// A transfer that is too small to compete for bandwidth.
 double System::transfer_seconds(JobId id) const
 {
-  return platform_.network.latency + static_cast<double>(clients_[id].op.bytes()) / slowest_link_;
+  return platform_.network.latency + static_cast<double>(op_of(id).bytes()) / slowest_link_;
 }
 
 void System::transfer_done(JobId job, double now)
@@ -992,13 +1017,14 @@ void System::schedule_background(uint32_t which)
 
 void System::background_arrival(uint32_t which)
 {
-  const Step& step = background_steps_[which];
+  const Step& step = beside_steps_[which];
   if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
     throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
                                platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
   const JobId id = new_job();
   Job& job       = jobs_[id];
-  job.at    = static_cast<uint16_t>(which);
+  job.at     = static_cast<uint16_t>(which);
+  job.beside = true;
   job.words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
   job.draws = 1;
   const auto instances = stations_[step.target].instances.size();
@@ -1010,8 +1036,8 @@ void System::background_arrival(uint32_t which)
 /// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
 void System::prefetch(JobId id) const
 {
-  if (placement_.ranks < 4000)
-    return; // all of them fit in the processor's cache
+  if (placement_.ranks < 4000 || !is_client(id))
+    return; // all of them fit in the processor's cache, or there are few
   asm volatile(""); // else GCC takes this for a function without effects and drops the calls
   __builtin_prefetch(&jobs_[id]);
   __builtin_prefetch(&links_[id]);
@@ -1033,7 +1059,7 @@ Limit& System::limit_for(JobId id, const Step& step)
 const Step& System::step_of(JobId id) const
 {
   const Job& job = jobs_[id];
-  return job.owner != nobody ? platform_.routes[static_cast<size_t>(job.kind)].steps[job.at] : background_steps_[job.at];
+  return job.beside ? beside_steps_[job.at] : platform_.routes[static_cast<size_t>(job.kind)].steps[job.at];
 }
 
 double System::draw(JobId id, const Step& step)
@@ -1049,6 +1075,8 @@ double System::draw(JobId id, const Law& law)
   if (word == 0 && is_client(id))
     job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
                              clients_[id].operations << 8 | job.draws);
+  else if (word == 0 && job.piece)
+    job.words = words_of_piece(id);
   return law.at(to_uniform(job.words[word]));
 }
 
@@ -1058,7 +1086,9 @@ uint32_t System::instance_for(JobId id, const StationSpec& spec) const
     return jobs_[id].owner;
   if (spec.count == 1)
     return 0;
-  const Op& op = clients_[id].op;
+  if (jobs_[id].piece && is_own_station(id, spec))
+    return pieces_[id - placement_.ranks].instance;
+  const Op& op = op_of(id);
   if (spec.spread == Spread::round_robin)
     return static_cast<uint32_t>((mix(op.dataset) % spec.count + op.object % spec.count) % spec.count);
   const uint64_t first = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
@@ -1075,9 +1105,9 @@ uint64_t System::lock_key(JobId id, int32_t lock) const
     case Per::node:
       return which | jobs_[id].owner;
     case Per::object:
-      return which | (mix(mix(clients_[id].op.dataset) ^ clients_[id].op.object) >> 8);
+      return which | (mix(mix(op_of(id).dataset) ^ op_of(id).object) >> 8);
     default:
-      return which | clients_[id].op.dataset;
+      return which | op_of(id).dataset;
   }
 }
 

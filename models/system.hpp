@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/buffer.hpp"
 #include "models/calendar.hpp"
 #include "models/huge.hpp"
 #include "models/job.hpp"
@@ -14,6 +15,7 @@
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
 
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -24,11 +26,13 @@ namespace iocast {
 /// A large transfer that someone else must time (SimGrid's network): the system goes on with the job when told that it is done.
 struct Transfer {
   JobId job;
-  uint32_t node;     ///< client node
+  uint32_t node;     ///< client node, unless it comes from a server
   uint32_t station;  ///< other end
   uint32_t instance; ///< of that station
   double bytes;
   bool to_server;
+  uint32_t from_station  = UINT32_MAX; ///< where it comes from when it is no node
+  uint32_t from_instance = 0;
 };
 
 /// What a station did for one kind of operation in one phase; times are sums in seconds.
@@ -39,7 +43,8 @@ struct VisitSums {
   double lock_wait = 0;
   double stall     = 0;
 };
-using StationSums = std::vector<std::array<VisitSums, op_count>>; ///< by station; index 0 (OpKind::phase) is work of others and waking up
+/// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
+using StationSums = std::vector<std::array<VisitSums, work_count>>;
 
 struct FinishedPhase {
   size_t number;
@@ -52,6 +57,7 @@ struct FinishedPhase {
   bool watched;       ///< by Options::precision
   const PhaseRecorder& recorder;
   const StationSums& stations;
+  const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
 };
 
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
@@ -92,8 +98,8 @@ public:
   uint64_t events() const { return events_; }
 
 private:
-  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background };
-  static_assert(static_cast<uint32_t>(EventKind::background) < Calendar::kinds);
+  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background, lingered };
+  static_assert(static_cast<uint32_t>(EventKind::lingered) < Calendar::kinds);
 
   struct alignas(64) Client {
     Cursor cursor;
@@ -134,6 +140,14 @@ private:
     bool counts = false; ///< there is such a moment for the operation
     Waits waits = Waits::no;
     Cursor before; ///< as it was before the operation
+  };
+
+  /// What a job that drains a buffer has besides.
+  struct Piece {
+    Extent extent;
+    uint32_t buffer   = 0;
+    uint32_t instance = 0;
+    uint64_t number   = 0; ///< among all of that buffer
   };
 
   void handle(const Calendar::Event& event);
@@ -186,12 +200,29 @@ private:
   bool starves(const StationInstance& instance, double quantum) const;
   Station& station_of_instance(uint32_t instance_number);
 
+  // buffers, in drains.cpp
+  void make_buffers();
+  bool enter_buffer(JobId id, const Step& step);
+  bool flush_buffer(JobId id, const Step& step);
+  void drain(Buffers& buffers, uint32_t instance);
+  void piece_drained(JobId id);
+  void lingered(uint32_t number);
+  std::array<uint32_t, 4> words_of_piece(JobId id) const;
+  void check_buffers();
+  uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
+  bool is_own_station(JobId id, const StationSpec& spec) const;
+  void send_from_buffer(JobId id, Transfer& transfer) const;
+  double start_in_phase(const Job& job) const;
+
   bool is_flow(JobId id) const;
   double transfer_seconds(JobId id) const;
   void schedule_background(uint32_t which);
   void background_arrival(uint32_t which);
 
   bool is_client(JobId id) const { return id < placement_.ranks; }
+  bool has_op(JobId id) const { return is_client(id) || jobs_[id].piece; }
+  /// What a client does, or what a piece of a buffer moves.
+  const Op& op_of(JobId id) const { return is_client(id) ? clients_[id].op : pieces_[id - placement_.ranks].extent.bytes; }
   const Step& step_of(JobId id) const;
   void prefetch(JobId id) const;
   Limit& limit_for(JobId id, const Step& step);
@@ -222,7 +253,11 @@ private:
   LockKeepers keepers_;
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
-  std::vector<Step> background_steps_;
+  std::vector<Step> beside_steps_; ///< of others' work, one each; then of what drains buffers
+  std::deque<Buffers> buffers_;
+  std::vector<uint16_t> drain_steps_; ///< by buffer: the first of its steps
+  std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers
+  std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
   std::vector<JobId> free_jobs_;
   std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
@@ -251,6 +286,7 @@ private:
   double think_actual_ = 0;
   std::unique_ptr<PhaseRecorder> recorder_;
   StationSums sums_;
+  std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
   std::vector<uint64_t> background_count_;
 };
 

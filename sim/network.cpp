@@ -43,14 +43,21 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
     nodes_.push_back(simgrid_compat::add_host(zone, fmt::format("node-{}", first), 1e9));
     attach(nodes_.back(), bandwidth(spec.node_bandwidth) * together);
   }
-  for (const auto& route : platform.routes)
-    for (const auto& step : route.steps)
-      if (step.kind == Step::Kind::transfer && servers_[step.target].empty())
-        for (uint32_t i = 0; i < platform.stations[step.target].count; ++i) {
-          auto* host = simgrid_compat::add_host(zone, fmt::format("{}-{}", platform.stations[step.target].name, i), 1e9);
-          attach(host, bandwidth(spec.server_bandwidth));
-          servers_[step.target].push_back(host);
-        }
+  const auto add_servers = [&](uint32_t station) {
+    if (servers_[station].empty())
+      for (uint32_t i = 0; i < platform.stations[station].count; ++i) {
+        auto* host = simgrid_compat::add_host(zone, fmt::format("{}-{}", platform.stations[station].name, i), 1e9);
+        attach(host, bandwidth(spec.server_bandwidth));
+        servers_[station].push_back(host);
+      }
+  };
+  platform.for_each_step([&](const Step& step, const BufferSpec* buffer) {
+    if (step.kind != Step::Kind::transfer)
+      return;
+    add_servers(step.target);
+    if (buffer != nullptr && buffer->station >= 0)
+      add_servers(static_cast<uint32_t>(buffer->station));
+  });
   zone->seal();
   simgrid_compat::on_comm_completion([this](const s4u::Comm& comm) { finished(comm); });
 }
@@ -62,7 +69,7 @@ void Network::connect(System& system)
 
 void Network::start(const Transfer& transfer)
 {
-  s4u::Host* node   = nodes_[transfer.node / nodes_per_host_];
+  s4u::Host* node   = transfer.from_station == UINT32_MAX ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
   s4u::Host* server = servers_[transfer.station][transfer.instance];
   auto comm         = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
   comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
@@ -83,11 +90,14 @@ void Network::finished(const s4u::Comm& comm)
 
 bool needs_network(const Platform& platform, const Pattern& pattern)
 {
-  if (static_cast<double>(pattern.footprint().largest_size) < platform.network.flow_threshold)
+  uint64_t largest = pattern.footprint().largest_size;
+  for (const auto& buffer : platform.buffers)
+    largest = std::max(largest, buffer.unit); // small writes drain together
+  if (static_cast<double>(largest) < platform.network.flow_threshold)
     return false;
-  return std::any_of(platform.routes.begin(), platform.routes.end(), [](const Route& route) {
-    return std::any_of(route.steps.begin(), route.steps.end(), [](const Step& step) { return step.kind == Step::Kind::transfer; });
-  });
+  bool transfers = false;
+  platform.for_each_step([&](const Step& step, const BufferSpec*) { transfers = transfers || step.kind == Step::Kind::transfer; });
+  return transfers;
 }
 
 } // namespace iocast

@@ -24,14 +24,14 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
     double busy      = 0;
     uint64_t visits  = 0;
     auto operations  = nlohmann::ordered_json::object();
-    for (size_t k = 0; k < op_count; ++k) {
+    for (size_t k = 0; k < work_count; ++k) {
       const auto& sums = phase.stations[i][k];
       if (sums.visits == 0)
         continue;
       const auto n = static_cast<double>(sums.visits);
       visits += sums.visits;
       busy += sums.total - sums.wait;
-      operations[k == 0 ? "others" : std::string(op_names[k])] = {
+      operations[k == 0 ? "others" : k == static_cast<size_t>(draining) ? "drain" : std::string(op_names[k])] = {
           {"visits", sums.visits},
           {"wait", sums.wait / n},
           {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall) / n},
@@ -43,6 +43,21 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
     json[spec.name]       = {
         {"utilisation", duration > 0 ? busy / (servers * duration) : 0}, {"visits", visits}, {"operations", operations}};
   }
+  return json;
+}
+
+/// Of the phase; what is held and the most that was, at its end.
+nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<BufferSums>& before, const std::vector<BufferSums>& after)
+{
+  auto json = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < after.size(); ++i)
+    json[platform.buffers[i].name] = {{"entered", after[i].entered - before[i].entered},
+                                      {"drained", after[i].drained - before[i].drained},
+                                      {"pieces", after[i].pieces - before[i].pieces},
+                                      {"held", after[i].held},
+                                      {"peak", after[i].peak},
+                                      {"stopped", after[i].stopped - before[i].stopped},
+                                      {"wait", after[i].wait - before[i].wait}};
   return json;
 }
 
@@ -93,7 +108,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
 
   // Checks the routes before anything is made on disk.
   RunDirectory* open = nullptr;
-  std::vector<nlohmann::ordered_json> phase_stations;
+  std::vector<BufferSums> buffers(request.platform.buffers.size());
   SimulationProgress progress(*pattern);
   auto on_phase = [&](const FinishedPhase& phase) {
     PhaseResult result;
@@ -107,6 +122,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
     result.cut_ranks            = phase.cut_ranks;
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
+    if (!buffers.empty())
+      more["buffers"] = buffers_json(request.platform, buffers, phase.buffers);
+    buffers = phase.buffers;
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
     open->add_phase(result, phase.recorder, more);

@@ -20,7 +20,8 @@ enum class Stream : uint32_t {
   application = 10,
   hpcs        = 14,
   arrival     = 16,
-  pool        = 17
+  pool        = 17,
+  drain       = 18
 };
 
 /// Four independent 32-bit words that depend on nothing but their arguments: Philox4x32-10 of Salmon et al., "Parallel random

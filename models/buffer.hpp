@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/job.hpp"
+#include "models/platform.hpp"
+#include "models/ring.hpp"
+
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace iocast {
+
+/// Adjacent bytes of an object in a buffer, which leave it together.
+struct Extent {
+  Op bytes;         ///< as a pwrite
+  double since = 0; ///< when the first of them came
+  uint64_t serial = 0;
+  uint64_t epoch  = 0;
+};
+
+/// Bytes that objects have in buffers, and who waits until an object has none. Only those that have some take memory.
+class DirtyObjects {
+public:
+  void add(uint64_t key, uint64_t bytes, uint32_t instance);
+  /// Jobs that waited for the last bytes of the object are appended to `freed`.
+  void remove(uint64_t key, uint64_t bytes, std::vector<JobId>& freed);
+  /// The instances that the object has bytes in, after which the job waits; nullptr when there are none.
+  const std::vector<uint32_t>* wait(uint64_t key, JobId job);
+  size_t size() const { return objects_.size(); }
+
+private:
+  struct Dirty {
+    uint64_t bytes = 0;
+    std::vector<uint32_t> instances; ///< perhaps no longer
+    std::vector<JobId> waiting;
+  };
+  std::unordered_map<uint64_t, Dirty> objects_;
+};
+
+/// What buffers did, over all of a name.
+struct BufferSums {
+  uint64_t entered = 0; ///< bytes
+  uint64_t drained = 0;
+  uint64_t held    = 0; ///< at this moment
+  uint64_t peak    = 0; ///< most that one instance held
+  uint64_t pieces  = 0; ///< drained
+  uint64_t stopped = 0; ///< writes that had to wait for room
+  double wait      = 0; ///< their seconds
+};
+
+/// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What happens in time
+/// is the system's business, which asks for next() after every call that isn't const.
+class Buffer {
+public:
+  Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& everywhere);
+
+  /// True when all bytes of the write are in; otherwise the job waits and will be returned by a drained().
+  bool enter(JobId job, const Op& write, double now);
+  /// A piece that begins to drain now, if there is one.
+  std::optional<Extent> next(double now);
+  /// The piece is out. Jobs that waited for that, for their own write's room or for a flush, are appended to `freed`.
+  void drained(const Extent& piece, double now, std::vector<JobId>& freed);
+  /// True when nothing is in; otherwise the job waits until all that is in now is out.
+  bool flush(JobId job);
+  /// The same of one object.
+  bool flush_object(JobId job, const Op& of);
+  /// No more bytes join what is in of the object, and it lingers no longer.
+  void close(const Op& of);
+
+  uint64_t held() const { return held_; }
+  /// When the next extent has lingered long enough; infinity when none lingers.
+  double due() const;
+  /// What is in, counted in the other two ways: what has not drained of each epoch, and what went in and didn't come out.
+  bool adds_up() const;
+  double scheduled = std::numeric_limits<double>::infinity(); ///< time of the event that looks for what has lingered
+
+private:
+  struct Writer {
+    JobId job = nobody;
+    Op rest; ///< of its bytes
+    double since = 0;
+  };
+
+  static uint64_t key_of(const Op& op);
+  bool admit(Op& write, double now);
+  void put(Op& write, uint64_t bytes, double now);
+  Extent& open_extent(const Op& write, double now);
+  void close_at(uint64_t place);
+  void forget_closed();
+  bool open_is_due(double now) const;
+
+  const BufferSpec* spec_;
+  BufferSums* sums_;
+  DirtyObjects* everywhere_;
+  uint32_t number_;
+  uint32_t draining_ = 0; ///< pieces
+  uint64_t held_     = 0;
+  uint64_t entered_  = 0;
+  uint64_t drained_  = 0;
+  uint64_t serial_   = 0;
+  bool stopped_      = false; ///< nobody enters until so much has drained
+  Ring<Writer> writers_;
+  Ring<Extent> ready_; ///< whole pieces, and those that nothing may join any more
+  Ring<Extent> open_;  ///< that adjacent bytes may join, oldest first; those with 0 bytes are gone
+  uint64_t first_open_ = 0;  ///< number of open_.front() among all that ever were there
+  std::unordered_map<uint64_t, uint64_t> open_of_; ///< number of an object's open extent
+  Ring<uint64_t> epochs_;    ///< bytes that are in, by the number of flushes before they came
+  uint64_t first_epoch_ = 0;
+  Ring<std::pair<uint64_t, JobId>> flushes_; ///< epoch that must be out, ascending
+  DirtyObjects objects_;
+};
+
+/// All instances of a buffer of the platform.
+struct Buffers {
+  const BufferSpec* spec;
+  std::vector<Buffer> instances;
+  BufferSums sums;
+  DirtyObjects everywhere;
+  uint32_t first_instance; ///< number of instance 0 among the instances of all buffers
+  uint64_t pieces = 0;     ///< that ever were
+
+  Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first) : spec(&buffer), first_instance(first)
+  {
+    instances.reserve(count);
+    for (uint32_t i = 0; i < count; ++i)
+      instances.emplace_back(buffer, i, sums, everywhere);
+  }
+  Buffers(const Buffers&) = delete; // its instances point into it
+  Buffers& operator=(const Buffers&) = delete;
+};
+
+} // namespace iocast

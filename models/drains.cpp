@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of System that fills and drains buffers. A piece of a buffer is a job as a client's is; it goes through the steps of
+// the buffer's drain and is gone.
+#include "input/error.hpp"
+#include "models/system.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace iocast {
+
+void System::make_buffers()
+{
+  uint32_t first = 0;
+  buffer_sums_.resize(platform_.buffers.size());
+  for (const auto& spec : platform_.buffers) {
+    const uint32_t count = spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count;
+    buffers_.emplace_back(spec, count, first);
+    first += count;
+    drain_steps_.push_back(static_cast<uint16_t>(beside_steps_.size()));
+    beside_steps_.insert(beside_steps_.end(), spec.drain.begin(), spec.drain.end());
+    size_t jobs = 1; // of a piece
+    for (const auto& step : spec.drain)
+      jobs = std::max(jobs, size_t{step.stripes} + 1);
+    most_background_ += jobs * spec.at_once * count;
+  }
+  if (beside_steps_.size() > UINT16_MAX)
+    throw InputError(fmt::format("The drains of the buffers of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
+}
+
+/// False when the job waits for room.
+bool System::enter_buffer(JobId id, const Step& step)
+{
+  Buffers& buffers        = buffers_[step.target];
+  const uint32_t instance = buffer_instance(id, buffers);
+  const bool in           = buffers.instances[instance].enter(id, op_of(id), now_);
+  drain(buffers, instance);
+  return in;
+}
+
+/// False when the job waits until what is in is out.
+bool System::flush_buffer(JobId id, const Step& step)
+{
+  Buffers& buffers = buffers_[step.target];
+  if (step.flush == Flush::everywhere) {
+    const auto* instances = buffers.everywhere.wait(mix(mix(op_of(id).dataset) ^ op_of(id).object), id);
+    if (instances == nullptr)
+      return true;
+    for (const uint32_t instance : *instances) {
+      buffers.instances[instance].close(op_of(id));
+      drain(buffers, instance);
+    }
+    return false;
+  }
+  const uint32_t instance = buffer_instance(id, buffers);
+  Buffer& buffer          = buffers.instances[instance];
+  if (step.flush == Flush::all ? buffer.flush(id) : buffer.flush_object(id, op_of(id)))
+    return true;
+  drain(buffers, instance);
+  return false;
+}
+
+/// All pieces begin that can.
+void System::drain(Buffers& buffers, uint32_t instance)
+{
+  Buffer& buffer    = buffers.instances[instance];
+  const auto number = static_cast<uint32_t>(buffers.spec - platform_.buffers.data());
+  while (const auto extent = buffer.next(now_)) {
+    const JobId id = new_job();
+    Job& job       = jobs_[id];
+    job.kind   = draining;
+    job.at     = drain_steps_[number];
+    job.beside = true;
+    job.piece  = true;
+    job.owner  = buffers.spec->of_nodes() ? instance : nobody;
+    pieces_.resize(std::max<size_t>(pieces_.size(), id - placement_.ranks + size_t{1}));
+    pieces_[id - placement_.ranks] = {*extent, number, instance, buffers.pieces++};
+    push(now_, EventKind::resume, id);
+  }
+  if (buffers.spec->linger > 0 && buffer.due() > now_ && buffer.due() < buffer.scheduled) {
+    buffer.scheduled = buffer.due();
+    push(buffer.scheduled, EventKind::lingered, buffers.first_instance + instance);
+  }
+}
+
+void System::lingered(uint32_t number)
+{
+  const auto after  = std::find_if(buffers_.rbegin(), buffers_.rend(), [&](const Buffers& buffers) { return buffers.first_instance <= number; });
+  Buffers& buffers  = *after;
+  const auto which  = number - buffers.first_instance;
+  buffers.instances[which].scheduled = std::numeric_limits<double>::infinity();
+  drain(buffers, which);
+}
+
+/// The piece has gone through its steps: there is room again.
+void System::piece_drained(JobId id)
+{
+  const Piece piece = pieces_[id - placement_.ranks];
+  free_jobs_.push_back(id);
+  Buffers& buffers = buffers_[piece.buffer];
+  buffers.instances[piece.instance].drained(piece.extent, now_, freed_);
+  for (const JobId freed : freed_) {
+    ++jobs_[freed].at;
+    push(now_, EventKind::resume, freed);
+  }
+  freed_.clear();
+  drain(buffers, piece.instance);
+}
+
+uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
+{
+  if (buffers.spec->of_nodes())
+    return jobs_[id].owner;
+  return buffers.spec->station < 0 ? 0 : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
+}
+
+/// Pieces of a server's buffer stay with that server.
+bool System::is_own_station(JobId id, const StationSpec& spec) const
+{
+  const int32_t own = platform_.buffers[pieces_[id - placement_.ranks].buffer].station;
+  return own >= 0 && platform_.stations[static_cast<size_t>(own)].name == spec.name;
+}
+
+void System::send_from_buffer(JobId id, Transfer& transfer) const
+{
+  const Piece& piece = pieces_[id - placement_.ranks];
+  if (const int32_t own = platform_.buffers[piece.buffer].station; own >= 0) {
+    transfer.from_station  = static_cast<uint32_t>(own);
+    transfer.from_instance = piece.instance;
+  }
+}
+
+/// A visit that nobody waits for may have begun in the phase before; so much of it is not this one's.
+double System::start_in_phase(const Job& job) const
+{
+  return job.kind == draining && job.since < phase_start_ ? phase_start_ : job.asked;
+}
+
+/// Keyed by buffer and piece, as those of an operation are by client and operation.
+std::array<uint32_t, 4> System::words_of_piece(JobId id) const
+{
+  const Piece& piece = pieces_[id - placement_.ranks];
+  return random_words(options_.seed, Stream::drain, piece.buffer, piece.number << 8 | jobs_[id].draws);
+}
+
+/// What went in came out or is still there.
+void System::check_buffers()
+{
+  for (const auto& buffers : buffers_) {
+    uint64_t held = 0;
+    bool adds_up  = true;
+    for (const auto& buffer : buffers.instances) {
+      held += buffer.held();
+      adds_up = adds_up && buffer.adds_up();
+    }
+    const auto& sums = buffers.sums;
+    if (!adds_up || sums.entered - sums.drained != held || sums.held != held)
+      throw RunError(fmt::format("{} bytes went into the buffer '{}', {} came out and {} are there; this is an error of the simulator.", sums.entered,
+                                 buffers.spec->name, sums.drained, held));
+    buffer_sums_[static_cast<size_t>(buffers.spec - platform_.buffers.data())] = sums;
+  }
+}
+
+} // namespace iocast
