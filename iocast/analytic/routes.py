@@ -75,7 +75,7 @@ def read_routes(
     `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can it
     say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
 
-    Raises InputError for an operation without a route or with demands by entry, and for a mix with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry or with buffers, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -120,6 +120,14 @@ def _read_steps(
     for step in steps:
         if "limit" in step:
             _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route, knows_entries)
+        elif "buffer" in step or "flush" in step:
+            if not transfers:
+                continue
+            name = step.get("buffer") or step["flush"]
+            raise InputError(
+                f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the analytic solver can't know; "
+                "use the simulator."
+            )
         elif "delay" in step:
             route.steps.append(Delay(read_law(step["delay"]), limits))
         elif "transfer" in step:

@@ -75,7 +75,7 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
 def _resolve(request: dict[str, Any], file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    return {key: resolved[key] for key in ("clients", "stations", "limits", "locks", "stalls", "background", "network", "operations") if key in resolved}
+    return {key: resolved[key] for key in ("clients", "stations", "limits", "locks", "stalls", "background", "buffers", "network", "operations") if key in resolved}
 
 
 def _profile(request: dict[str, Any], file: Path) -> Result:

@@ -129,6 +129,79 @@ def test_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, wor
     assert not (tmp_path / "run").exists()
 
 
+BUFFERED = """schema_version: 1
+stations:
+  disk: {servers: 1}
+  cpu: {per: node, servers: 4}
+limits:
+  rpcs: {slots: 8}
+buffers:
+  b: {capacity: 1GiB, unit: 1MiB, at_once: 2, drain: [{station: disk, demand: 1ms}]}
+  far: {per: system, capacity: 1GiB, drain: [{station: disk, demand: 1ms}]}
+operations:
+  stat: []
+  pwrite: [{buffer: b}]
+  fsync: [{flush: b, of: all}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("b: {capacity: 1GiB", "b: {capacity: 0B", ("p.yaml:8", "0B")),
+        ("b: {capacity: 1GiB", "b: {capacity: 1000", ("p.yaml:8", "unit")),
+        ("b: {capacity: 1GiB,", "b: {", ("p.yaml:8", "capacity")),
+        ("unit: 1MiB", "unit: 2GiB", ("p.yaml:8", "no room for a unit of 2GiB", "1GiB")),
+        ("unit: 1MiB", "linger: 1s", ("p.yaml:8", "'unit'")),
+        ("at_once: 2", "at_once: 0", ("p.yaml:8", "0")),
+        ("at_once: 2", "at_ones: 2", ("p.yaml:8", "Did you mean 'at_once'")),
+        ("at_once: 2", "resume: 1.5", ("p.yaml:8", "1.5")),
+        ("at_once: 2", "per: dataset", ("p.yaml:8", "system, node")),
+        ("at_once: 2", "station: dist", ("p.yaml:8", "Did you mean 'disk'")),
+        ("at_once: 2", "station: cpu", ("p.yaml:8", "per: node")),
+        ("at_once: 2", "station: disk, per: node", ("p.yaml:8", "not both")),
+        ("at_once: 2, drain: [{station: disk, demand: 1ms}]", "drain: []", ("p.yaml:8", "no step")),
+        ("at_once: 2, drain: [{station: disk,", "drain: [{station: dask,", ("p.yaml:8", "Did you mean 'disk'")),
+        ("at_once: 2, drain: [{", "drain: [{buffer: far}, {", ("p.yaml:8", "no earlier buffer 'far'")),
+        ("at_once: 2, drain: [{", "drain: [{flush: b}, {", ("p.yaml:8", "no other buffer")),
+        ("at_once: 2, drain: [{", "drain: [{transfer: read, station: disk}, {", ("p.yaml:8", "written, not read")),
+        ("at_once: 2, drain: [{", "drain: [{per: block, ", ("p.yaml:8", "no blocks")),
+        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{transfer: write, station: disk}, {", ("p.yaml:9", "no place")),
+        ("per: system, capacity: 1GiB, drain: [{", "station: disk, capacity: 1GiB, drain: [{transfer: write, station: disk}, {", ("p.yaml:9", "already")),
+        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{station: cpu, demand: 1ms}, {", ("p.yaml:9", "is no node's")),
+        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{buffer: b}, {", ("p.yaml:9", "is no node's")),
+        ("capacity: 1GiB, drain: [{station: disk, demand: 1ms}]", "capacity: 1GiB, drain: [{limit: rpcs, steps: []}]", ("p.yaml:9", "is no node's")),
+        ("stat: []", "stat: [{buffer: b}]", ("p.yaml:11", "stat writes nothing", "pwrite")),
+        ("[{buffer: b}]", "[{buffer: bb}]", ("p.yaml:12", "there is no buffer 'bb'", "Did you mean 'b'")),
+        ("of: all", "of: rank", ("p.yaml:13", "all, object, everywhere")),
+        ("of: all", "off: all", ("p.yaml:13", "Did you mean 'of'")),
+        (
+            "at_once: 2, drain: [{station: disk, demand: 1ms}]}",
+            "drain: [{limit: rpcs, steps: [{station: disk, demand: 1ms}]}]}\n  # [",
+            ("p.yaml:13", "'rpcs'", "wait for itself"),
+        ),
+    ],
+)
+def test_buffers_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    text = BUFFERED.replace(old, new)
+    if "itself" in words[-1]:
+        text = text.replace("[{buffer: b}]", "[{limit: rpcs, steps: [{buffer: b}]}]")
+    assert text != BUFFERED
+    (tmp_path / "p.yaml").write_text(text)
+    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+
+
+def test_a_platform_with_buffers_is_taken(simulator: Path, tmp_path: Path) -> None:
+    """The one that the refused ones differ from."""
+    (tmp_path / "p.yaml").write_text(BUFFERED)
+    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

@@ -309,6 +309,14 @@ def test_who_keeps_a_lock_is_not_for_the_solver() -> None:
         solve(resolved({"s": station(1)}, [visit], locks={"l": {"per": "object"}}), ONE, 1, 1, 0.0, 1)
 
 
+@pytest.mark.parametrize("step", [{"buffer": "b"}, {"flush": "b", "of": "all"}])
+def test_buffers_are_not_for_the_solver(step: dict[str, str]) -> None:
+    platform = resolved({"s": station(1)}, [VISIT])
+    platform["operations"]["stat"][0]["steps"].append(step)
+    with pytest.raises(InputError, match="the buffer 'b'.*use the simulator"):
+        solve(platform, ONE, 1, 1, 0.0, 1)
+
+
 def test_what_cannot_be_solved_is_said() -> None:
     platform = resolved(
         {"s": station(1)}, [VISIT], background={"o": {"station": "s", "rate": 2e3, "demand": ("constant", 1e-3)}}

@@ -15,8 +15,9 @@ STATION = style.Mark("station", style.SKY, kind="bar")
 LOCKED = style.Mark("station, with a lock", style.ORANGE, kind="bar")
 DELAY = style.Mark("delay", "#d0d0d0", kind="bar")
 TRANSFER = style.Mark("transfer over the network", style.GREEN, kind="bar")
+BUFFER = style.Mark("buffer, entered or flushed", style.PURPLE, kind="bar")
 LIMIT = style.Mark("a slot of a limit is held", style.BLACK, kind="line")
-MARKS = [STATION, LOCKED, DELAY, TRANSFER]
+MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER]
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -53,6 +54,10 @@ def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
                 kind, name, law = DELAY.label, step["delay"].get("name") or "delay", step["delay"]
             elif "transfer" in step:
                 kind, name, law = TRANSFER.label, f"{step['transfer']} {step['station']}", {}
+            elif "buffer" in step:
+                kind, name, law = BUFFER.label, step["buffer"], {}
+            elif "flush" in step:
+                kind, name, law = BUFFER.label, f"flush {step['flush']}", {}
             else:
                 kind, name, law = (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label, step["station"], step["demand"]
             rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None})
@@ -97,7 +102,7 @@ FIGURE = Figure(
     title="The model, drawn",
     caption=(
         "The way of each operation through the model, from left to right: blue boxes are stations where it is served and may queue, grey ones delays that "
-        "nobody queues for, orange ones stations where it also needs a lock. A black line below says that a slot of a client's or the system's limit is "
+        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain. A black line below says that a slot of a client's or the system's limit is "
         "held meanwhile. Hover for the mean time of each step."
     ),
     needs="a simulated run or a study",
