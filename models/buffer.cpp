@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/buffer.hpp"
 
-#include "workload/random.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -11,39 +9,56 @@ namespace iocast {
 
 void DirtyObjects::add(uint64_t key, uint64_t bytes, uint32_t instance)
 {
-  Dirty& dirty = objects_[key];
-  dirty.bytes += bytes;
-  if (std::find(dirty.instances.begin(), dirty.instances.end(), instance) == dirty.instances.end())
-    dirty.instances.push_back(instance);
+  auto& parts      = objects_[key].parts;
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.instance == instance; });
+  if (found == parts.end())
+    parts.push_back({instance, bytes});
+  else
+    found->bytes += bytes;
 }
 
-void DirtyObjects::remove(uint64_t key, uint64_t bytes, std::vector<JobId>& freed)
+void DirtyObjects::remove(uint64_t key, uint64_t bytes, uint32_t instance, std::vector<JobId>& freed)
 {
   const auto found = objects_.find(key);
-  if ((found->second.bytes -= bytes) > 0)
+  auto& [parts, waiting] = found->second;
+  const auto part  = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.instance == instance; });
+  if ((part->bytes -= bytes) > 0)
     return;
-  freed.insert(freed.end(), found->second.waiting.begin(), found->second.waiting.end());
-  objects_.erase(found);
+  parts.erase(part);
+  std::erase_if(waiting, [&](const Waiter& waiter) {
+    const bool free = !waiter.waits_for_any(parts);
+    if (free)
+      freed.push_back(waiter.job);
+    return free;
+  });
+  if (parts.empty())
+    objects_.erase(found);
 }
 
-const std::vector<uint32_t>* DirtyObjects::wait(uint64_t key, JobId job)
+bool DirtyObjects::Waiter::waits_for_any(const std::vector<Part>& parts) const
+{
+  return std::any_of(parts.begin(), parts.end(), [&](const Part& part) { return waits_for(part.instance); });
+}
+
+bool DirtyObjects::wait(uint64_t key, Flush flush, uint32_t own, JobId job, std::vector<uint32_t>& instances)
 {
   const auto found = objects_.find(key);
   if (found == objects_.end())
-    return nullptr;
-  found->second.waiting.push_back(job);
-  return &found->second.instances;
+    return true;
+  const Waiter waiter{job, flush, own};
+  for (const auto& part : found->second.parts)
+    if (waiter.waits_for(part.instance))
+      instances.push_back(part.instance);
+  if (instances.empty())
+    return true;
+  found->second.waiting.push_back(waiter);
+  return false;
 }
 
-Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& everywhere)
-    : spec_(&spec), sums_(&sums), everywhere_(&everywhere), number_(number)
+Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& objects)
+    : spec_(&spec), sums_(&sums), objects_(&objects), number_(number)
 {
   epochs_.push_back(0);
-}
-
-uint64_t Buffer::key_of(const Op& op)
-{
-  return mix(mix(op.dataset) ^ op.object);
 }
 
 bool Buffer::enter(JobId job, const Op& write, double now)
@@ -84,9 +99,7 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
   sums_->peak = std::max(sums_->peak, held_);
   epochs_.back() += bytes;
   if (spec_->flushed_by_object)
-    objects_.add(key_of(write), bytes, number_);
-  if (spec_->flushed_everywhere)
-    everywhere_->add(key_of(write), bytes, number_);
+    objects_->add(object_key(write), bytes, number_);
   while (bytes > 0) {
     Extent& extent      = open_extent(write, now);
     const uint64_t end  = extent.bytes.offset + extent.bytes.size;
@@ -103,7 +116,7 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
 /// The one that the write's first byte goes to. What is appended follows what was written before.
 Extent& Buffer::open_extent(const Op& write, double now)
 {
-  const uint64_t key = key_of(write);
+  const uint64_t key = object_key(write);
   if (const auto found = open_of_.find(key); found != open_of_.end()) {
     Extent& extent = open_[found->second - first_open_];
     if (write.kind == OpKind::append || extent.bytes.offset + extent.bytes.size == write.offset)
@@ -121,14 +134,14 @@ Extent& Buffer::open_extent(const Op& write, double now)
 
 void Buffer::close(const Op& of)
 {
-  if (const auto found = open_of_.find(key_of(of)); found != open_of_.end())
+  if (const auto found = open_of_.find(object_key(of)); found != open_of_.end())
     close_at(found->second);
 }
 
 void Buffer::close_at(uint64_t place)
 {
   Extent& extent = open_[place - first_open_];
-  open_of_.erase(key_of(extent.bytes));
+  open_of_.erase(object_key(extent.bytes));
   ready_.push_back(extent);
   extent.bytes.size = 0;
   forget_closed();
@@ -158,7 +171,7 @@ std::optional<Extent> Buffer::next(double now)
     return {};
   if (open_is_due(now) && (ready_.empty() || open_.front().serial < ready_.front().serial)) {
     const Extent piece = open_.front();
-    open_of_.erase(key_of(piece.bytes));
+    open_of_.erase(object_key(piece.bytes));
     open_.front().bytes.size = 0;
     forget_closed();
     ++draining_;
@@ -187,9 +200,7 @@ void Buffer::drained(const Extent& piece, double now, std::vector<JobId>& freed)
   for (; !flushes_.empty() && flushes_.front().first < first_epoch_; flushes_.pop_front())
     freed.push_back(flushes_.front().second);
   if (spec_->flushed_by_object)
-    objects_.remove(key_of(piece.bytes), bytes, freed);
-  if (spec_->flushed_everywhere)
-    everywhere_->remove(key_of(piece.bytes), bytes, freed);
+    objects_->remove(object_key(piece.bytes), bytes, number_, freed);
   if (held_ <= spec_->resume)
     stopped_ = false;
   while (!stopped_ && !writers_.empty() && admit(writers_.front().rest, now)) {
@@ -207,14 +218,6 @@ bool Buffer::flush(JobId job)
     close_at(first_open_);
   flushes_.push_back({first_epoch_ + epochs_.size() - 1, job});
   epochs_.push_back(0);
-  return false;
-}
-
-bool Buffer::flush_object(JobId job, const Op& of)
-{
-  if (objects_.wait(key_of(of), job) == nullptr)
-    return true;
-  close(of);
   return false;
 }
 

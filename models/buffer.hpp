@@ -3,6 +3,7 @@
 #include "models/job.hpp"
 #include "models/platform.hpp"
 #include "models/ring.hpp"
+#include "workload/random.hpp"
 
 #include <limits>
 #include <optional>
@@ -19,21 +20,32 @@ struct Extent {
   uint64_t epoch  = 0;
 };
 
-/// Bytes that objects have in buffers, and who waits until an object has none. Only those that have some take memory.
+/// Bytes that objects have in the instances of a buffer, and who waits until there are none. Only objects that have some take memory.
 class DirtyObjects {
 public:
   void add(uint64_t key, uint64_t bytes, uint32_t instance);
-  /// Jobs that waited for the last bytes of the object are appended to `freed`.
-  void remove(uint64_t key, uint64_t bytes, std::vector<JobId>& freed);
-  /// The instances that the object has bytes in, after which the job waits; nullptr when there are none.
-  const std::vector<uint32_t>* wait(uint64_t key, JobId job);
+  /// Jobs that need wait no longer are appended to `freed`, first come, first.
+  void remove(uint64_t key, uint64_t bytes, uint32_t instance, std::vector<JobId>& freed);
+  /// True when nothing is there that the job must wait for; otherwise it waits, and `instances` are those that must drain.
+  bool wait(uint64_t key, Flush flush, uint32_t own, JobId job, std::vector<uint32_t>& instances);
   size_t size() const { return objects_.size(); }
 
 private:
+  struct Part {
+    uint32_t instance;
+    uint64_t bytes;
+  };
+  struct Waiter {
+    JobId job;
+    Flush flush;
+    uint32_t own; ///< instance
+
+    bool waits_for(uint32_t instance) const { return flush == Flush::everywhere || (flush == Flush::object) == (instance == own); }
+    bool waits_for_any(const std::vector<Part>& parts) const;
+  };
   struct Dirty {
-    uint64_t bytes = 0;
-    std::vector<uint32_t> instances; ///< perhaps no longer
-    std::vector<JobId> waiting;
+    std::vector<Part> parts; ///< none is empty
+    std::vector<Waiter> waiting;
   };
   std::unordered_map<uint64_t, Dirty> objects_;
 };
@@ -49,11 +61,16 @@ struct BufferSums {
   double wait      = 0; ///< their seconds
 };
 
+inline uint64_t object_key(const Op& op)
+{
+  return mix(mix(op.dataset) ^ op.object);
+}
+
 /// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What happens in time
 /// is the system's business, which asks for next() after every call that isn't const.
 class Buffer {
 public:
-  Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& everywhere);
+  Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& objects);
 
   /// True when all bytes of the write are in; otherwise the job waits and will be returned by a drained().
   bool enter(JobId job, const Op& write, double now);
@@ -63,8 +80,6 @@ public:
   void drained(const Extent& piece, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
-  /// The same of one object.
-  bool flush_object(JobId job, const Op& of);
   /// No more bytes join what is in of the object, and it lingers no longer.
   void close(const Op& of);
 
@@ -82,7 +97,6 @@ private:
     double since = 0;
   };
 
-  static uint64_t key_of(const Op& op);
   bool admit(Op& write, double now);
   void put(Op& write, uint64_t bytes, double now);
   Extent& open_extent(const Op& write, double now);
@@ -92,7 +106,7 @@ private:
 
   const BufferSpec* spec_;
   BufferSums* sums_;
-  DirtyObjects* everywhere_;
+  DirtyObjects* objects_; ///< of all instances
   uint32_t number_;
   uint32_t draining_ = 0; ///< pieces
   uint64_t held_     = 0;
@@ -108,7 +122,6 @@ private:
   Ring<uint64_t> epochs_;    ///< bytes that are in, by the number of flushes before they came
   uint64_t first_epoch_ = 0;
   Ring<std::pair<uint64_t, JobId>> flushes_; ///< epoch that must be out, ascending
-  DirtyObjects objects_;
 };
 
 /// All instances of a buffer of the platform.
@@ -116,7 +129,7 @@ struct Buffers {
   const BufferSpec* spec;
   std::vector<Buffer> instances;
   BufferSums sums;
-  DirtyObjects everywhere;
+  DirtyObjects objects;
   uint32_t first_instance; ///< number of instance 0 among the instances of all buffers
   uint64_t pieces = 0;     ///< that ever were
 
@@ -124,7 +137,7 @@ struct Buffers {
   {
     instances.reserve(count);
     for (uint32_t i = 0; i < count; ++i)
-      instances.emplace_back(buffer, i, sums, everywhere);
+      instances.emplace_back(buffer, i, sums, objects);
   }
   Buffers(const Buffers&) = delete; // its instances point into it
   Buffers& operator=(const Buffers&) = delete;

@@ -42,22 +42,21 @@ bool System::enter_buffer(JobId id, const Step& step)
 /// False when the job waits until what is in is out.
 bool System::flush_buffer(JobId id, const Step& step)
 {
-  Buffers& buffers = buffers_[step.target];
-  if (step.flush == Flush::everywhere) {
-    const auto* instances = buffers.everywhere.wait(mix(mix(op_of(id).dataset) ^ op_of(id).object), id);
-    if (instances == nullptr)
+  Buffers& buffers   = buffers_[step.target];
+  const uint32_t own = buffer_instance(id, buffers);
+  std::vector<uint32_t> instances;
+  if (step.flush == Flush::all) {
+    if (buffers.instances[own].flush(id))
       return true;
-    for (const uint32_t instance : *instances) {
-      buffers.instances[instance].close(op_of(id));
-      drain(buffers, instance);
-    }
-    return false;
-  }
-  const uint32_t instance = buffer_instance(id, buffers);
-  Buffer& buffer          = buffers.instances[instance];
-  if (step.flush == Flush::all ? buffer.flush(id) : buffer.flush_object(id, op_of(id)))
+    instances.push_back(own);
+  } else if (buffers.objects.wait(object_key(op_of(id)), step.flush, own, id, instances)) {
     return true;
-  drain(buffers, instance);
+  }
+  for (const uint32_t instance : instances) {
+    if (step.flush != Flush::all)
+      buffers.instances[instance].close(op_of(id));
+    drain(buffers, instance);
+  }
   return false;
 }
 

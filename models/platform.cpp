@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<const char*, 4> spread_names{"dataset", "object", "stripe", "round-robin"};
 constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
-constexpr std::array<const char*, 3> flush_names{"all", "object", "everywhere"};
+constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
 
@@ -428,8 +428,7 @@ private:
             of->fail(fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
           step.flush = static_cast<Flush>(found - known.begin());
         }
-        spec.flushed_by_object  = spec.flushed_by_object || step.flush == Flush::object;
-        spec.flushed_everywhere = spec.flushed_everywhere || step.flush == Flush::everywhere;
+        spec.flushed_by_object = spec.flushed_by_object || step.flush != Flush::all;
         out.push_back(step);
         json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
       } else {
@@ -717,7 +716,8 @@ const std::vector<PrimitiveEntry>& primitives()
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "which buffer; of it the node's, or the server's, own"},
-        {"of", "all (default): all that is in it now; object: what the operation's object has in it; everywhere: what the object has in any of that name"}}},
+        {"of", "all (default): all that is in it now; object: what the operation's object has in it; everywhere: what the object has in any of that name; elsewhere: in any "
+               "but this one, as when a lock is called back"}}},
       {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",

@@ -17,8 +17,8 @@ enum class Per : uint8_t { system, node, dataset, object };
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
 enum class Times : uint8_t { once, entry, block };
-/// What a flush waits for: that an instance of the buffer is empty, or has nothing of the object; that no instance has.
-enum class Flush : uint8_t { all, object, everywhere };
+/// What a flush waits for: all that is in an instance of a buffer, or what an object has in it; in all instances; in all others.
+enum class Flush : uint8_t { all, object, everywhere, elsewhere };
 
 /// What pieces of a buffer do at stations; no operation of a workload.
 constexpr OpKind draining   = static_cast<OpKind>(op_count);
@@ -112,9 +112,8 @@ struct BufferSpec {
   double linger     = 0;  ///< seconds that less than a unit waits for more
   uint64_t resume   = 0;  ///< writes that had to wait enter again when no more bytes than these are held
   uint32_t at_once  = 1;  ///< pieces that an instance drains at a time
-  bool flushed_by_object  = false; ///< some route waits for an object's bytes in one instance
-  bool flushed_everywhere = false; ///< in all
-  std::vector<Step> drain;         ///< ends with Kind::drained
+  bool flushed_by_object = false; ///< some route waits for the bytes of single objects
+  std::vector<Step> drain;        ///< ends with Kind::drained
   nlohmann::ordered_json drain_json; ///< as read, with laws resolved
 
   bool of_nodes() const { return station < 0 && per == Per::node; }

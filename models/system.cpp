@@ -1072,11 +1072,13 @@ double System::draw(JobId id, const Law& law)
   Job& job        = jobs_[id];
   const auto word = job.draws++ % 4U;
   // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
-  if (word == 0 && is_client(id))
-    job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
-                             clients_[id].operations << 8 | job.draws);
-  else if (word == 0 && job.piece)
-    job.words = words_of_piece(id);
+  if (word == 0) {
+    if (is_client(id))
+      job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
+                               clients_[id].operations << 8 | job.draws);
+    else if (job.piece)
+      job.words = words_of_piece(id);
+  }
   return law.at(to_uniform(job.words[word]));
 }
 

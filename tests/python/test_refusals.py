@@ -173,7 +173,7 @@ operations:
         ("capacity: 1GiB, drain: [{station: disk, demand: 1ms}]", "capacity: 1GiB, drain: [{limit: rpcs, steps: []}]", ("p.yaml:9", "is no node's")),
         ("stat: []", "stat: [{buffer: b}]", ("p.yaml:11", "stat writes nothing", "pwrite")),
         ("[{buffer: b}]", "[{buffer: bb}]", ("p.yaml:12", "there is no buffer 'bb'", "Did you mean 'b'")),
-        ("of: all", "of: rank", ("p.yaml:13", "all, object, everywhere")),
+        ("of: all", "of: rank", ("p.yaml:13", "all, object, everywhere, elsewhere")),
         ("of: all", "off: all", ("p.yaml:13", "Did you mean 'of'")),
         (
             "at_once: 2, drain: [{station: disk, demand: 1ms}]}",

@@ -14,9 +14,9 @@
 namespace iocast {
 namespace {
 
-constexpr double mib = 1 << 20;
-constexpr double copy = 1.0 / 1024; ///< seconds that a MiB takes into memory
-constexpr double out  = 1.0 / 100;  ///< and out of it
+constexpr double mib       = 1 << 20;
+constexpr double copy_time = 1.0 / 1024; ///< seconds that a MiB takes into memory
+constexpr double out_time  = 1.0 / 100;  ///< and out of it
 
 struct Outcome {
   double seconds = 0; ///< of the phase
@@ -67,7 +67,7 @@ std::string buffer(const std::string& keys)
 TEST(Buffer, WhatHasRoomIsWrittenAtTheSpeedOfMemory)
 {
   const auto outcome = write(buffer("capacity: 1GiB, unit: 1MiB"), 64, {1, 1});
-  EXPECT_NEAR(outcome.seconds, 64 * copy, 1e-9);
+  EXPECT_NEAR(outcome.seconds, 64 * copy_time, 1e-9);
   EXPECT_EQ(outcome.buffer.stopped, 0U);
   EXPECT_EQ(outcome.buffer.entered, 64 * static_cast<uint64_t>(mib));
   EXPECT_EQ(outcome.buffer.drained, 6 * static_cast<uint64_t>(mib)); // in 63 copies, each a tenth of a drain
@@ -77,16 +77,16 @@ TEST(Buffer, BeyondItsCapacityWritesGoAtTheRateOfTheDrain)
 {
   // The last block enters when all but four are out; the disk has worked since the first one came.
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB"), 200, {1, 1});
-  EXPECT_NEAR(outcome.seconds, copy + (200 - 4) * out, 1e-9);
+  EXPECT_NEAR(outcome.seconds, copy_time + (200 - 4) * out_time, 1e-9);
   EXPECT_EQ(outcome.buffer.peak, 4 * static_cast<uint64_t>(mib));
-  EXPECT_NEAR(outcome.buffer.wait, outcome.seconds - 200 * copy, 1e-9);
+  EXPECT_NEAR(outcome.buffer.wait, outcome.seconds - 200 * copy_time, 1e-9);
 }
 
 TEST(Buffer, SoManyPiecesDrainAtATime)
 {
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}, {}, "disk: {servers: 4}");
-  EXPECT_NEAR(outcome.seconds, 200 / 4 * out, 200 * copy);
-  EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}).seconds, copy + (200 - 4) * out, 1e-9); // at one server
+  EXPECT_NEAR(outcome.seconds, 200 / 4 * out_time, 200 * copy_time);
+  EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}).seconds, copy_time + (200 - 4) * out_time, 1e-9); // at one server
 }
 
 TEST(Buffer, FsyncWaitsForWhatIsLeft)
@@ -95,18 +95,18 @@ TEST(Buffer, FsyncWaitsForWhatIsLeft)
     for (const char* capacity : {"1GiB", "4MiB", "1MiB"}) {
       const auto outcome = write(buffer(fmt::format("capacity: {}, unit: 1MiB", capacity)), 50, {1, 1}, {"fsync=end"}, "disk: {servers: 1}",
                                  fmt::format("[{{flush: b, of: {}}}]", of));
-      EXPECT_NEAR(outcome.seconds, copy + 50 * out, 1e-9) << of << " " << capacity;
+      EXPECT_NEAR(outcome.seconds, copy_time + 50 * out_time, 1e-9) << of << " " << capacity;
       EXPECT_EQ(outcome.buffer.held, 0U);
     }
   const auto outcome = write(buffer("capacity: 1GiB, unit: 1MiB"), 50, {1, 1}, {"fsync=end"});
-  EXPECT_NEAR(outcome.fsync.max_ns() * 1e-9, copy + 50 * out - 50 * copy, 1e-6);
+  EXPECT_NEAR(outcome.fsync.max_ns() * 1e-9, copy_time + 50 * out_time - 50 * copy_time, 1e-6);
 }
 
 TEST(Buffer, NodesHaveTheirOwn)
 {
   const double alone = write(buffer("capacity: 4MiB, unit: 1MiB"), 50, {1, 1}).seconds;
   EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds, alone, 1e-9);
-  EXPECT_NEAR(write(buffer("per: system, capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds, copy + (100 - 4) * out, 1e-9);
+  EXPECT_NEAR(write(buffer("per: system, capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds, copy_time + (100 - 4) * out_time, 1e-9);
 }
 
 TEST(Buffer, SmallWritesDrainTogether)
@@ -115,7 +115,7 @@ TEST(Buffer, SmallWritesDrainTogether)
   const auto drained = [&](const std::string& keys) { return write(fmt::format("  b: {{{}, drain: [{{station: disk, demand: 10ms}}]}}", keys), 0, {1, 1}, small); };
   const auto lingering = drained("capacity: 1GiB, unit: 1MiB, linger: 10s");
   EXPECT_EQ(lingering.buffer.pieces, 1U);
-  EXPECT_NEAR(lingering.seconds, 1000 * copy / 1024 + 10e-3, 1e-9);
+  EXPECT_NEAR(lingering.seconds, 1000 * copy_time / 1024 + 10e-3, 1e-9);
   // Without, the first goes by itself, and the next piece is what came meanwhile.
   EXPECT_EQ(drained("capacity: 1GiB, unit: 1MiB").buffer.pieces, 2U);
   EXPECT_EQ(drained("capacity: 1GiB").buffer.pieces, 1000U);
@@ -134,7 +134,7 @@ TEST(Buffer, ALargeWriteEntersAsRoomIsMade)
 {
   // 64 MiB in one write: the last unit is in when all but four are out.
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB"), 64, {1, 1}, {"block_size=64MiB"});
-  EXPECT_NEAR(outcome.seconds, 64 * copy + (64 - 4) * out, 1e-9);
+  EXPECT_NEAR(outcome.seconds, 64 * copy_time + (64 - 4) * out_time, 1e-9);
 }
 
 TEST(Buffer, WritesThatWereStoppedGoOnAtTheLowerMark)
@@ -142,15 +142,15 @@ TEST(Buffer, WritesThatWereStoppedGoOnAtTheLowerMark)
   // Four enter; then each time two must be out before two more enter.
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB, resume: 0.5"), 24, {1, 1});
   EXPECT_EQ(outcome.buffer.stopped, 10U);
-  EXPECT_NEAR(outcome.seconds, copy + 20 * out + copy, 1e-9); // the 23rd block enters then, and the 24th after its copy
+  EXPECT_NEAR(outcome.seconds, copy_time + 20 * out_time + copy_time, 1e-9); // the 23rd block enters then, and the 24th after its copy
 }
 
 TEST(Buffer, RanksWaitInTurn)
 {
   // Two ranks of a node: nobody's write waits for more than its turn, and all is done when one's would be.
   const auto outcome = write(buffer("capacity: 1MiB, unit: 1MiB"), 20, {2, 2});
-  EXPECT_NEAR(outcome.seconds, copy + 39 * out, 1e-9);
-  EXPECT_NEAR(outcome.write.max_ns() * 1e-9, 2 * out, 1e-4);
+  EXPECT_NEAR(outcome.seconds, copy_time + 39 * out_time, 1e-9);
+  EXPECT_NEAR(outcome.write.max_ns() * 1e-9, 2 * out_time, 1e-4);
 }
 
 TEST(Buffer, AServersBufferIsBeforeItsDevice)
@@ -171,7 +171,7 @@ TEST(Buffer, OneDrainsIntoTheNext)
                                          "  b: {{capacity: 1MiB, unit: 1MiB, drain: [{{delay: 1ms}}, {{buffer: s}}]}}", to_disk),
                              50, {1, 1});
   // phase.buffers[0] is the server's.
-  EXPECT_NEAR(outcome.seconds, copy + 1e-3 + (50 - 3) * out, 1e-9);
+  EXPECT_NEAR(outcome.seconds, copy_time + 1e-3 + (50 - 3) * out_time, 1e-9);
 }
 
 TEST(Buffer, TransfersAndLimitsServeADrain)
@@ -179,7 +179,7 @@ TEST(Buffer, TransfersAndLimitsServeADrain)
   const auto outcome = write("  b: {capacity: 1MiB, unit: 1MiB, at_once: 1, drain: [{limit: l, steps: [{transfer: write, station: disk}]}]}\n"
                              "limits: {l: {slots: 1, per: node}}\nnetwork: {latency: 1ms, node_bandwidth: 100MiB/s}",
                              50, {2, 1});
-  EXPECT_NEAR(outcome.seconds, copy + 49 * (out + 1e-3), 1e-9);
+  EXPECT_NEAR(outcome.seconds, copy_time + 49 * (out_time + 1e-3), 1e-9);
 }
 
 TEST(Buffer, ADrainThatNeedsWhatWaitersHoldIsRefused)
@@ -194,7 +194,8 @@ TEST(Buffer, ADrainThatNeedsWhatWaitersHoldIsRefused)
 struct Alone {
   BufferSpec spec;
   BufferSums sums;
-  DirtyObjects everywhere;
+  DirtyObjects objects;
+  std::vector<uint32_t> instances;
   std::vector<JobId> freed;
 
   explicit Alone(uint64_t capacity, uint64_t unit = 0)
@@ -209,13 +210,13 @@ struct Alone {
 TEST(Buffer, AFlushWaitsForNothingThatCameLater)
 {
   Alone a(100);
-  Buffer b(a.spec, 0, a.sums, a.everywhere);
+  Buffer b(a.spec, 0, a.sums, a.objects);
   EXPECT_TRUE(b.flush(9)); // empty
   EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, 1, 10}, 0));
   EXPECT_TRUE(b.enter(1, {OpKind::pwrite, 0, 2, 10}, 0));
   EXPECT_FALSE(b.flush(7));
-  EXPECT_FALSE(b.flush_object(8, {OpKind::fsync, 0, 2}));
-  EXPECT_TRUE(b.flush_object(9, {OpKind::fsync, 0, 3}));
+  EXPECT_FALSE(a.objects.wait(object_key({OpKind::fsync, 0, 2}), Flush::object, 0, 8, a.instances));
+  EXPECT_TRUE(a.objects.wait(object_key({OpKind::fsync, 0, 3}), Flush::object, 0, 9, a.instances));
   EXPECT_TRUE(b.enter(2, {OpKind::pwrite, 0, 3, 10}, 0));
   const auto first = b.next(0);
   ASSERT_TRUE(first);
@@ -228,10 +229,39 @@ TEST(Buffer, AFlushWaitsForNothingThatCameLater)
   EXPECT_TRUE(b.adds_up());
 }
 
+TEST(Buffer, ObjectsAreWaitedForWhereTheyAre)
+{
+  DirtyObjects objects;
+  std::vector<uint32_t> instances;
+  std::vector<JobId> freed;
+  const auto wait = [&](Flush flush, uint32_t own, JobId job) {
+    instances.clear();
+    return objects.wait(5, flush, own, job, instances);
+  };
+  objects.add(5, 10, 1);
+  EXPECT_TRUE(wait(Flush::elsewhere, 1, 9));
+  objects.add(5, 10, 2);
+  objects.add(5, 10, 2);
+  EXPECT_TRUE(wait(Flush::object, 3, 9));
+  EXPECT_FALSE(wait(Flush::elsewhere, 1, 1));
+  EXPECT_EQ(instances, (std::vector<uint32_t>{2}));
+  EXPECT_FALSE(wait(Flush::everywhere, 1, 2));
+  EXPECT_EQ(instances, (std::vector<uint32_t>{1, 2}));
+  EXPECT_FALSE(wait(Flush::object, 1, 3));
+  EXPECT_EQ(instances, (std::vector<uint32_t>{1}));
+  objects.remove(5, 10, 2, freed);
+  EXPECT_TRUE(freed.empty());
+  objects.remove(5, 10, 2, freed);
+  EXPECT_EQ(freed, (std::vector<JobId>{1}));
+  objects.remove(5, 10, 1, freed);
+  EXPECT_EQ(freed, (std::vector<JobId>{1, 2, 3}));
+  EXPECT_EQ(objects.size(), 0U);
+}
+
 TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
 {
   Alone a(1000, 100);
-  Buffer b(a.spec, 0, a.sums, a.everywhere);
+  Buffer b(a.spec, 0, a.sums, a.objects);
   a.spec.at_once = 10;
   a.spec.linger  = 5;
   b.enter(0, {OpKind::pwrite, 0, 1, 10, 90}, 0);  // ends a unit
@@ -258,7 +288,7 @@ TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
 TEST(Buffer, NobodyPassesAWriteThatWaits)
 {
   Alone a(100);
-  Buffer b(a.spec, 0, a.sums, a.everywhere);
+  Buffer b(a.spec, 0, a.sums, a.objects);
   EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, 1, 60}, 0));
   EXPECT_FALSE(b.enter(1, {OpKind::pwrite, 0, 2, 60}, 0));
   EXPECT_FALSE(b.enter(2, {OpKind::pwrite, 0, 3, 10}, 0)); // there would be room
