@@ -3,8 +3,9 @@
 
 The demands of each platform were set from the smallest row of Table 2 and one number of servers from a second row (the platform files say
 which). What was set so is not asked here, unless the claim says it. All else is, within a factor of 1.5, decided before anything was simulated:
-the numbers are of single runs on systems in production. Two platforms were changed after a first look at these claims, so that those of them are
-weaker evidence: Mistral (its stalls' length, its rare long reads) and DataWarp (all metadata with one node, data fetched by no thread of it)."""
+the numbers are of single runs on systems in production. Three platforms were changed after a first look at these claims, so that those of them are
+weaker evidence: Mistral (its stalls' length, its rare long reads), DataWarp (all metadata with one node, data fetched by no thread of it) and
+Cooley, which got a buffer for what is not written back: two of its numbers are fitted to claims, which say so."""
 
 from __future__ import annotations
 
@@ -49,11 +50,13 @@ def measured(
     return Claim(text, place, value / within, value * within, simulated, unit, why_not)
 
 
-def table1(system: str, platform: str, nodes: int, before: float, throttled: float, why_not: dict[str, str] | None = None) -> list[Claim]:
-    """Rates of precreation and with a waiting factor of 4; that without is a row of Table 2."""
+def table1(
+    system: str, platform: str, nodes: int, before: float, throttled: float, why_not: dict[str, str] | None = None, fitted: str = ""
+) -> list[Claim]:
+    """Rates of precreation (perhaps fitted: what) and with a waiting factor of 4; that without is a row of Table 2."""
     why = why_not or {}
     return [
-        measured(f"{system}, {nodes} x 10: {before:g} creates/s in precreation.", "Table 1", before, lambda: rate(precreation(platform, nodes, 10)),
+        measured(f"{system}, {nodes} x 10: {before:g} creates/s in precreation{f' (fitted: {fitted})' if fitted else ''}.", "Table 1", before, lambda: rate(precreation(platform, nodes, 10)),
                  why_not=why.get("precreation", "")),
         measured(f"{system}, {nodes} x 10: {throttled:g} virtual creates/s with a waiting factor of 4.", "Table 1", throttled,
                  lambda: virtual(benchmark(platform, nodes, 10, waiting_factor=4)), why_not=why.get("throttled", "")),
@@ -122,9 +125,9 @@ TAILS = (
     "one metadata server."
 )
 CORI = "Cori's newer software has shorter stats and deletes; the simulated system has Shaheen's demands."
-WRITE_BEHIND = (
-    "GPFS writes new objects later and stops the application when too much is unwritten; platforms have no such buffer, so simulated creates "
-    "cost what they cost the node alone."
+LOWER_BAND = (
+    "Creates that need not stop cost the node what they cost it in the benchmark phase, where three quarters took at most 0.56 ms; what makes them take "
+    "twice as long in precreation, such as the locks that the paper presumes, is not in the platform."
 )
 HALF_LOADED = (
     "Measured reads seem to wait for what is not written back yet, which depends on time; simulated reads only wait for busy disks, and these "
@@ -217,14 +220,14 @@ DATAWARP = [
 ]  # fmt: skip
 
 COOLEY = [
-    *table1("Cooley, GPFS", "cooley", 10, 6500, 8300, {"precreation": WRITE_BEHIND, "throttled": HALF_LOADED}),
+    *table1("Cooley, GPFS", "cooley", 10, 6500, 8300, {"throttled": HALF_LOADED}, "how fast new objects are written back"),
     Claim("Cooley, GPFS: waiting raises the virtual rate only by 25 % (47 % in Table 1).", "section 5.1", 1.2, 1.5,
           lambda: virtual(benchmark("cooley", 10, 10, waiting_factor=4)) / creates(benchmark("cooley", 10, 10)), "times", HALF_LOADED),
     *quartiles("Cooley, GPFS", "cooley", 10, 10, 1, read=18, stat=0.83, delete=0.28),
     Claim("Cooley, GPFS, 10 x 10: precreation has two bands of creates, at 1 ms ...", "Fig. 5c, section 5.3", 0.67, 1.5,
-          lambda: 1e3 * latency(precreation("cooley", 10, 10), "create", "q50"), "ms", WRITE_BEHIND),
-    Claim("... and at 50 ms (asked of the 95th percentile).", "Fig. 5c, section 5.3", 33, 75,
-          lambda: 1e3 * latency(precreation("cooley", 10, 10), "create", "q95"), "ms", WRITE_BEHIND),
+          lambda: 1e3 * latency(precreation("cooley", 10, 10), "create", "q50"), "ms", LOWER_BAND),
+    Claim("... and at 50 ms (asked of the 95th percentile; fitted: how much is written back before creates go on).", "Fig. 5c, section 5.3", 33, 75,
+          lambda: 1e3 * latency(precreation("cooley", 10, 10), "create", "q95"), "ms"),
     Claim("Cooley, GPFS, 10 x 1: one directory a rank is three times as fast as ten.", "section 5.3, Table 2", 2.5, 3.6,
           lambda: creates(benchmark("cooley", 10, 1)) / creates(benchmark("cooley", 10, 1, 10, 200, objects=1000)), "times", TOKENS),
     Claim("Cooley, GPFS, 10 x 1, D = 10: creates have a band at 10 ms (asked of the 75th percentile).", "Fig. 5d", 5.4, 15,

@@ -82,8 +82,8 @@ WHOLE_BLOCKS = (
     "the servers at the same time; real clients copy and send at the same time."
 )
 NO_FILL = (
-    "The platform writes at the pace at which a cache empties; a cache that takes in a good part of 1 GB and empties later, which large blocks "
-    "profit from, is not modelled."
+    "A client's cache takes in the first 384 MiB of its 1 GB whatever the block, and the network has the rest; what made large blocks profit more "
+    "from it, be it the client's copy or how the study timed the writes, is not in the platform."
 )
 SERVERS_LOCKS = (
     "A lock's hand-over costs the same however large the block; that a block of 64 KiB needs the lock of one server and a larger one those of "
