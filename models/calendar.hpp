@@ -20,8 +20,8 @@ public:
     uint32_t kind;
     uint32_t who;
   };
-  static constexpr uint32_t kinds  = 8;
-  static constexpr uint32_t owners = 1U << 29; ///< how many different `who` there can be
+  static constexpr uint32_t kinds  = 16;
+  static constexpr uint32_t owners = 1U << 28; ///< how many different `who` there can be
 
   bool empty() const { return heap_.empty(); }
   size_t size() const

@@ -127,6 +127,23 @@ public:
     }
     return job;
   }
+  /// Takes the job out, wherever it stands; false when it is not there.
+  bool remove(Links& links, JobId job)
+  {
+    JobId before = nobody;
+    JobId at     = head_;
+    while (at != nobody && at != job) {
+      before = at;
+      at     = links[at];
+    }
+    if (at == nobody)
+      return false;
+    (before == nobody ? head_ : links[before]) = links[job];
+    if (tail_ == job)
+      tail_ = before;
+    --length_;
+    return true;
+  }
 
 private:
   JobId head_      = nobody;

@@ -32,6 +32,13 @@ public:
     return true;
   }
 
+  /// The job does not wait any longer; false when it does not wait for this lock.
+  bool leave(Links& links, uint64_t key, JobId job)
+  {
+    Slot& slot = slots_[find(key)];
+    return slot.held && slot.waiting.remove(links, job);
+  }
+
   /// The job that gets the lock now, or nobody.
   JobId release(Links& links, uint64_t key)
   {

@@ -70,7 +70,7 @@ public:
 
   void read()
   {
-    yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls",
+    yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
                       "background", "buffers", "demands", "network", "operations", "calibration", "fitted"});
     platform_.description = yaml_.text_or("description", "");
     platform_.source      = yaml_.text_or("source", "");
@@ -86,6 +86,7 @@ public:
         demands_[name] = read_law(law);
     read_limits_and_locks();
     read_stalls();
+    read_failures();
     read_background();
     read_network();
     read_buffers();
@@ -212,6 +213,58 @@ private:
       yaml.finish();
       platform_.stalls.push_back(stall);
     }
+  }
+
+  void read_failures()
+  {
+    const auto failures = yaml_.find("failures");
+    if (!failures)
+      return;
+    for (const auto& [name, yaml] : failures->entries()) {
+      FailureSpec failure;
+      failure.name        = name;
+      failure.station     = find_in(platform_.stations, yaml["station"], "station");
+      const auto& station = platform_.stations[failure.station];
+      if (station.per == Per::node)
+        yaml["station"].fail("stations of the system fail, not those of client nodes, which would take their clients with them");
+      if (station.discipline == Discipline::timeslice)
+        yaml["station"].fail(fmt::format("the station '{}' slices time; only stations that serve fcfs or ps can fail", station.name));
+      if (station.count > 1 || yaml.has("instance"))
+        failure.instance = read_instance(yaml["instance"], station);
+      for (const auto& other : platform_.failures)
+        if (other.station == failure.station && other.instance == failure.instance)
+          yaml.fail(fmt::format("the instance {} of the station '{}' fails in '{}' already; 'every' makes it fail again", failure.instance, station.name, other.name));
+      failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
+      failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
+      failure.sigma  = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+      if (const auto every = yaml.find("every")) {
+        failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
+        if (failure.length >= failure.every)
+          yaml["length"].fail(fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
+      }
+      if (const auto to = yaml.find("to")) {
+        failure.to = read_instance(*to, station);
+        if (*failure.to == failure.instance)
+          to->fail("an instance can't take over its own requests; name another one");
+        failure.takeover = yaml.quantity_or("takeover", Unit::seconds, 0, 0, longest_seconds);
+        if (failure.takeover >= failure.length)
+          yaml["takeover"].fail(fmt::format("the instance is back after {}, before another one has taken over", yaml["length"].text()));
+      } else if (const auto takeover = yaml.find("takeover")) {
+        takeover->fail("nobody takes over; name an instance with 'to'");
+      }
+      failure.timeout = yaml.quantity_or("timeout", Unit::seconds, 0, 0, longest_seconds);
+      yaml.finish();
+      platform_.failures.push_back(failure);
+    }
+  }
+
+  static uint32_t read_instance(const YamlNode& yaml, const StationSpec& station)
+  {
+    const double number = yaml.quantity(Unit::count, 0, most);
+    if (number >= station.count)
+      yaml.fail(station.count == 1 ? fmt::format("the station '{}' has one instance, which is number 0", station.name)
+                                   : fmt::format("the station '{}' has the instances 0 to {}, not {}", station.name, station.count - 1, yaml.text()));
+    return static_cast<uint32_t>(number);
   }
 
   void read_background()
@@ -582,7 +635,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
   json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
-  for (const char* section : {"stations", "limits", "locks", "stalls", "background"})
+  for (const char* section : {"stations", "limits", "locks", "stalls", "failures", "background"})
     json[section] = nlohmann::ordered_json::object();
   for (const auto& station : stations)
     json["stations"][station.name] = {{"per", name_of(station.per)},
@@ -618,6 +671,20 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                   {"length", stall.length},
                                   {"sigma", stall.sigma},
                                   {"operations", operations}};
+  }
+  for (const auto& failure : failures) {
+    auto& said = json["failures"][failure.name];
+    said       = {{"station", stations[failure.station].name},
+                  {"instance", failure.instance},
+                  {"at", failure.at},
+                  {"every", failure.every},
+                  {"length", failure.length},
+                  {"sigma", failure.sigma},
+                  {"timeout", failure.timeout}};
+    if (failure.to) {
+      said["to"]       = *failure.to;
+      said["takeover"] = failure.takeover;
+    }
   }
   for (const auto& work : background)
     json["background"][work.name] = {
@@ -699,6 +766,18 @@ const std::vector<PrimitiveEntry>& primitives()
         {"length", "mean"},
         {"sigma", "of the lognormal length"},
         {"operations", "the class"}}},
+      {"failure",
+       "an instance of a station stops serving for a time; what it has in service and in its queue is lost, and asked again",
+       {{"station", "where; it serves fcfs or ps"},
+        {"instance", "which one, counted from 0; a station of one instance need not say"},
+        {"at", "when, in simulated time from the start of the run"},
+        {"length", "mean time until the instance serves again"},
+        {"sigma", "of the lognormal length"},
+        {"every", "it fails again so long after the begin of the last time; default: never"},
+        {"to", "another instance, which serves its requests beside its own while it is away; default: they wait"},
+        {"takeover", "so long after the failure, default at once"},
+        {"timeout", "so long after it was lost a client asks a request again, or as soon as someone serves it if that is later, as if it had never "
+                    "been asked; default 0: clients wait for recovery"}}},
       {"background",
        "work of others: Poisson arrivals at a station that nobody here waits for",
        {{"station", "where"}, {"rate", "arrivals a second"}, {"share", "instead of a rate: of all its servers' time"}, {"demand", "a law or the name of a demand"}}},

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,20 @@ struct StallSpec {
   double length    = 0; ///< mean, seconds
   double sigma     = 0; ///< of the logarithm of the length
   std::array<bool, work_count> operations{};
+};
+
+/// An instance of a station stops serving, and loses what it has in service and in its queue.
+struct FailureSpec {
+  std::string name;
+  uint32_t station  = 0;
+  uint32_t instance = 0;
+  double at         = 0; ///< seconds of simulated time
+  double every      = 0; ///< from one to the next; 0: there is but one
+  double length     = 0; ///< mean, seconds until it serves again
+  double sigma      = 0; ///< of the logarithm of the length
+  std::optional<uint32_t> to; ///< the instance that serves its requests while it is away ...
+  double takeover = 0;        ///< ... from so many seconds after the failure on
+  double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
 };
 
 struct BackgroundSpec {
@@ -132,6 +147,7 @@ struct Platform {
   std::vector<LimitSpec> limits;
   std::vector<LockSpec> locks;
   std::vector<StallSpec> stalls;
+  std::vector<FailureSpec> failures;
   std::vector<BackgroundSpec> background;
   std::vector<BufferSpec> buffers;
   NetworkSpec network;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/failure.hpp"
 #include "models/job.hpp"
 #include "models/platform.hpp"
 
@@ -36,6 +37,13 @@ public:
     return job;
   }
   bool empty() const { return jobs_.empty(); }
+  /// All are lost.
+  void clear()
+  {
+    jobs_.clear();
+    virtual_now_ = 0;
+    scheduled    = -1;
+  }
   double scheduled = -1; ///< time of the one calendar event that counts; others are stale
 
 private:
@@ -67,7 +75,7 @@ private:
 struct StationInstance {
   uint32_t busy = 0;
   LongQueue waiting;
-  std::vector<JobId> running; ///< timeslice only: who holds a server
+  std::vector<JobId> running; ///< who holds a server; only where slices take it away, or failures
   uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
 
   /// True when a server was free.
@@ -95,6 +103,7 @@ struct Station {
   StationSpec spec;
   std::vector<StationInstance> instances;
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
+  Outages outages;                   ///< empty: none of them fails
   std::vector<double> speeds;        ///< speed of each of n busy servers, n = 0 ... servers; empty: always 1
   bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
   uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations

@@ -52,6 +52,12 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     stalls_.emplace_back(platform.stalls[i], options.seed, i);
     stalls_at_[platform.stalls[i].station].push_back(i);
   }
+  for (uint32_t i = 0; i < platform.failures.size(); ++i) {
+    const auto& failure = platform.failures[i];
+    failures_.emplace_back(failure, options.seed, i);
+    stations_[failure.station].outages.resize(platform.stations[failure.station].count);
+    exposed_.resize(placement.ranks);
+  }
   for (const auto& work : platform.background) {
     Step step;
     step.kind   = Step::Kind::visit;
@@ -63,6 +69,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     most_background_ += size_t{spec.servers} * spec.count;
     for (const auto& stall : platform.stalls)
       most_background_ += static_cast<size_t>(10 * work.rate * stall.length);
+    for (const auto& failure : platform.failures)
+      most_background_ += static_cast<size_t>(10 * work.rate * (failure.length + failure.timeout));
   }
   make_buffers();
   if (platform.speed_sigma > 0)
@@ -122,6 +130,8 @@ void System::start()
 {
   for (uint32_t which = 0; which < platform_.background.size(); ++which)
     schedule_background(which);
+  for (uint32_t which = 0; which < failures_.size(); ++which)
+    push(failures_[which].next(), EventKind::failure, which);
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
     start_op(rank);
 }
@@ -167,7 +177,8 @@ void System::handle(const Calendar::Event& event)
       advance(event.who);
       break;
     case EventKind::served:
-      served(event.who);
+      if (!is_stale(event))
+        served(event.who);
       break;
     case EventKind::slice_over:
       if (jobs_[event.who].in_timeslice)
@@ -177,6 +188,8 @@ void System::handle(const Calendar::Event& event)
       shared_departure(event.who);
       break;
     case EventKind::stall_over: {
+      if (is_stale(event))
+        break;
       const JobId id = event.who;
       sums_of(id).stall += now_ - jobs_[id].since;
       jobs_[id].since = now_;
@@ -191,6 +204,12 @@ void System::handle(const Calendar::Event& event)
       break;
     case EventKind::lingered:
       lingered(event.who);
+      break;
+    case EventKind::failure: // numbers beyond the failures are jobs
+      if (event.who < failures_.size())
+        fail(event.who);
+      else
+        ask_again(event.who - static_cast<uint32_t>(failures_.size()));
       break;
   }
 }
@@ -355,7 +374,7 @@ void System::advance(JobId id)
         }
         break;
       case Step::Kind::transfer:
-        if (!is_flow(id)) {
+        if (!is_flow(id) && !stations_[step.target].outages.any()) {
           ahead += transfer_seconds(id);
           ++job.at;
           continue;
@@ -397,11 +416,8 @@ void System::advance(JobId id)
         ++job.at;
         break;
       case Step::Kind::transfer:
-        ++job.at;
-        new_transfers_.push_back({id, jobs_[id].owner, step.target, instance_for(id, platform_.stations[step.target]),
-                                  static_cast<double>(op_of(id).bytes()), step.to_server});
-        if (jobs_[id].piece)
-          send_from_buffer(id, new_transfers_.back());
+        if (begin_transfer(id, step))
+          ++job.at;
         return;
       case Step::Kind::enter:
         if (!enter_buffer(id, step))
@@ -483,10 +499,12 @@ void System::reach_barrier()
   waiting_at_barrier_ = 0;
   if (phase_ >= 0)
     end_phase();
-  if (ended_ == placement_.ranks)
+  if (ended_ == placement_.ranks) {
     finished_ = true;
-  else
+    check_nothing_is_held();
+  } else {
     begin_phase();
+  }
 }
 
 void System::begin_phase()
@@ -683,6 +701,8 @@ JobId System::new_job()
     links_.push_back(nobody);
     if (!slices_.empty())
       slices_.emplace_back();
+    if (!exposed_.empty())
+      exposed_.emplace_back();
   }
   const JobId id = free_jobs_.back();
   free_jobs_.pop_back();
@@ -695,16 +715,31 @@ void System::arrive(JobId id, const Step& step, double work)
 {
   Station& station = stations_[step.target];
   Job& job         = jobs_[id];
+  job.work         = work;
+  job.asked        = now_;
+  job.since        = now_;
+  if (station.outages.any()) [[unlikely]] {
+    exposed_[id].home = job.instance;
+    exposed_[id].work = work;
+    if (!find_server(id, step))
+      return;
+  }
+  enter(id, step);
+}
+
+/// The job stands before the instance that will serve it.
+void System::enter(JobId id, const Step& step)
+{
+  Station& station = stations_[step.target];
+  Job& job         = jobs_[id];
   if (station.spec.crowding > 0)
-    work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
-  job.work   = work;
-  job.demand = work;
-  job.asked  = now_;
+    job.work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
+  job.demand = job.work;
   job.since  = now_;
   switch (station.spec.discipline) {
     case Discipline::timeslice:
       if (const double end = end_of_stall(job, step.target); end > now_)
-        push(end, EventKind::stall_over, id);
+        await(end, EventKind::stall_over, id);
       else
         enter_timeslice(id);
       break;
@@ -734,9 +769,11 @@ void System::begin_service(JobId id)
   Job& job         = jobs_[id];
   sums_of(id).wait += now_ - job.since;
   job.since = now_;
+  if (stations_[step.target].outages.any()) [[unlikely]]
+    stations_[step.target].instances[job.instance].running.push_back(id);
   if (!stalls_at_[step.target].empty())
     if (const double end = end_of_stall(job, step.target); end > now_) {
-      push(end, EventKind::stall_over, id);
+      await(end, EventKind::stall_over, id);
       return;
     }
   take_lock(id);
@@ -763,7 +800,8 @@ void System::serve(JobId id)
   double stretch   = job.demand;
   if (job.locked) {
     sums_of(id).lock_wait += now_ - job.since;
-    stretch = job.work * step.lock_share;
+    job.since = now_;
+    stretch   = job.work * step.lock_share;
   }
   job.demand -= stretch;
   if (job.locked && platform_.locks[static_cast<size_t>(step.lock)].hand_over)
@@ -772,7 +810,7 @@ void System::serve(JobId id)
     station.shared[job.instance].add(id, stretch, now_, station.speeds);
     schedule_departure(station, job.instance);
   } else {
-    push(now_ + stretch, EventKind::served, id);
+    await(now_ + stretch, EventKind::served, id);
   }
 }
 
@@ -783,6 +821,7 @@ double System::hand_over(JobId id, const Step& step)
     return 0;
   const double seconds = draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
   sums_of(id).lock_wait += seconds;
+  jobs_[id].since += seconds;
   return seconds;
 }
 
@@ -809,6 +848,8 @@ void System::end_visit(JobId id)
   VisitSums& sums  = sums_of(id);
   ++sums.visits;
   sums.total += now_ - (job.beside ? start_in_phase(job) : job.asked);
+  if (station.outages.any()) [[unlikely]]
+    std::erase(station.instances[job.instance].running, id);
   if (station.spec.discipline == Discipline::fcfs) {
     auto& instance = station.instances[job.instance];
     if (const JobId next = instance.release(); next != nobody) {
@@ -827,6 +868,16 @@ void System::end_visit(JobId id)
   }
   ++jobs_[whole].at;
   advance(whole);
+}
+
+/// The visit goes on at that time, unless it is lost before.
+void System::await(double time, EventKind kind, JobId id)
+{
+  if (!exposed_.empty()) [[unlikely]] {
+    exposed_[id].due  = time;
+    exposed_[id].kind = static_cast<uint32_t>(kind);
+  }
+  push(time, kind, id);
 }
 
 void System::schedule_departure(Station& station, uint32_t instance)
@@ -999,6 +1050,23 @@ bool System::is_flow(JobId id) const
 double System::transfer_seconds(JobId id) const
 {
   return platform_.network.latency + static_cast<double>(op_of(id).bytes()) / slowest_link_;
+}
+
+bool System::begin_transfer(JobId id, const Step& step)
+{
+  uint32_t instance = instance_for(id, platform_.stations[step.target]);
+  if (stations_[step.target].outages.any()) [[unlikely]] {
+    if (!find_end(id, step, instance))
+      return false;
+    if (!is_flow(id)) {
+      push(now_ + transfer_seconds(id), EventKind::resume, id);
+      return true;
+    }
+  }
+  new_transfers_.push_back({id, jobs_[id].owner, step.target, instance, static_cast<double>(op_of(id).bytes()), step.to_server});
+  if (jobs_[id].piece)
+    send_from_buffer(id, new_transfers_.back());
+  return true;
 }
 
 void System::transfer_done(JobId job, double now)

@@ -2,6 +2,7 @@
 #pragma once
 #include "models/buffer.hpp"
 #include "models/calendar.hpp"
+#include "models/failure.hpp"
 #include "models/huge.hpp"
 #include "models/job.hpp"
 #include "models/limit.hpp"
@@ -42,6 +43,8 @@ struct VisitSums {
   double wait      = 0; ///< for a server (processor sharing and timeslice: all beyond the demand)
   double lock_wait = 0;
   double stall     = 0;
+  double lost      = 0; ///< in failures: spent in vain, and until it was asked again
+  uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
 };
 /// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
 using StationSums = std::vector<std::array<VisitSums, work_count>>;
@@ -98,8 +101,8 @@ public:
   uint64_t events() const { return events_; }
 
 private:
-  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background, lingered };
-  static_assert(static_cast<uint32_t>(EventKind::lingered) < Calendar::kinds);
+  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background, lingered, failure };
+  static_assert(static_cast<uint32_t>(EventKind::failure) < Calendar::kinds);
 
   struct alignas(64) Client {
     Cursor cursor;
@@ -188,6 +191,17 @@ private:
   void end_visit(JobId id);
   double end_of_stall(const Job& job, uint32_t station);
   void schedule_departure(Station& station, uint32_t instance);
+  void enter(JobId id, const Step& step);
+  void await(double time, EventKind kind, JobId id);
+  bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
+  // failures
+  void fail(uint32_t which);
+  bool find_server(JobId id, const Step& step);
+  void lose(JobId id, uint32_t lost_by);
+  void give_up_locks(const std::vector<JobId>& lost);
+  void ask_again(JobId id);
+  bool find_end(JobId id, const Step& step, uint32_t& instance);
+  void check_nothing_is_held() const;
   void shared_departure(uint32_t instance_number);
   // a visit to a timeslice station
   void enter_timeslice(JobId id);
@@ -216,6 +230,7 @@ private:
 
   bool is_flow(JobId id) const;
   double transfer_seconds(JobId id) const;
+  bool begin_transfer(JobId id, const Step& step);
   void schedule_background(uint32_t which);
   void background_arrival(uint32_t which);
 
@@ -258,6 +273,8 @@ private:
   std::vector<uint16_t> drain_steps_; ///< by buffer: the first of its steps
   std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
+  std::vector<FailureClock> failures_;
+  std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
   std::vector<JobId> free_jobs_;
   std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time

@@ -30,6 +30,8 @@ public:
   /// @throws InputError for a platform of which not every route is one visit to one station of `c` servers alike
   Stations(const Platform& platform, uint64_t seed) : seed_(seed)
   {
+    if (!platform.failures.empty())
+      throw InputError(fmt::format("The platform '{}' can't be a real file system: its servers don't fail as its failures say.", platform.file));
     for (const auto& spec : platform.stations) {
       free_at_.emplace_back(spec.servers, 0.0);
       rating_.push_back(spec.rating);

@@ -26,17 +26,21 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
     auto operations  = nlohmann::ordered_json::object();
     for (size_t k = 0; k < work_count; ++k) {
       const auto& sums = phase.stations[i][k];
-      if (sums.visits == 0)
+      if (sums.visits == 0 && sums.replays == 0)
         continue;
-      const auto n = static_cast<double>(sums.visits);
+      const auto n = static_cast<double>(std::max<uint64_t>(sums.visits, 1)); // none: transfers that a failure held up
       visits += sums.visits;
-      busy += sums.total - sums.wait;
-      operations[k == 0 ? "others" : k == static_cast<size_t>(draining) ? "drain" : std::string(op_names[k])] = {
-          {"visits", sums.visits},
-          {"wait", sums.wait / n},
-          {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall) / n},
-          {"lock_wait", sums.lock_wait / n},
-          {"stall", sums.stall / n}};
+      busy += sums.total - sums.wait - sums.lost;
+      auto& said = operations[k == 0 ? "others" : k == static_cast<size_t>(draining) ? "drain" : std::string(op_names[k])];
+      said       = {{"visits", sums.visits},
+                    {"wait", sums.wait / n},
+                    {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall - sums.lost) / n},
+                    {"lock_wait", sums.lock_wait / n},
+                    {"stall", sums.stall / n}};
+      if (std::any_of(platform.failures.begin(), platform.failures.end(), [&](const auto& failure) { return failure.station == i; })) {
+        said["lost"]    = sums.lost / n;
+        said["replays"] = sums.replays;
+      }
     }
     const double servers  = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
     const double duration = phase.end - phase.start;
@@ -103,6 +107,12 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     double longest_period = 0;
     for (const auto& stall : request.platform.stalls)
       longest_period = std::max(longest_period, stall.every);
+    for (const auto& failure : request.platform.failures) {
+      if (failure.every == 0)
+        throw InputError(fmt::format("The failure '{}' of '{}' happens once, so that nothing settles that --until could know well; give it an 'every', or simulate the whole workload.",
+                                     failure.name, request.platform.file));
+      longest_period = std::max(longest_period, failure.every);
+    }
     precision.emplace(request.until, request.placement.ranks, longest_period);
   }
 

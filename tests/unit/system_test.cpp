@@ -2,63 +2,27 @@
 //
 // Small closed systems whose course can be computed by hand.
 #include "input/error.hpp"
-#include "models/system.hpp"
-#include "workload/workload.hpp"
+#include "small_system.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace iocast {
 namespace {
 
-struct Outcome {
-  double seconds = 0;
-  std::array<Histogram, op_count> latency;
-  StationSums stations;
-};
-
-/// Runs read-only md-workbench (stat, read, stat, read, ...) of `ranks` ranks on one node; `body` follows schema_version.
-Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations, const std::string& setting = "waiting_factor=0")
-{
-  const auto file = std::filesystem::temp_directory_path() / ("iocast-unit-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << "schema_version: 1\n" << body;
-  const auto platform = open_platform(file.string());
-  std::filesystem::remove(file);
-  const auto count    = std::to_string(iterations);
-  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=" + count, "iterations=" + count, "read_only=true",
-                                                       "phases=benchmark", setting});
-  const Placement placement{ranks, ranks};
-  const auto pattern = workload.make(placement);
-  Outcome outcome;
-  System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
-    outcome.seconds  = phase.end - phase.start;
-    outcome.stations = phase.stations;
-    for (const auto kind : {OpKind::stat, OpKind::read})
-      outcome.latency[static_cast<size_t>(kind)] = phase.recorder.of_kind(kind).whole;
-  });
-  system.start();
-  system.run();
-  EXPECT_TRUE(system.finished());
-  return outcome;
-}
-
-constexpr const char* routes = "operations:\n"
-                               "  stat: [{station: s, demand: 1ms}]\n"
-                               "  read: {open: [{station: s, demand: 1ms}], read: [], close: []}\n";
+using small::stat_then_read;
+using small::run;
 
 TEST(System, OneRankSeesItsDemandsOnly)
 {
-  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + routes, 1, 100);
+  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + stat_then_read, 1, 100);
   EXPECT_NEAR(outcome.seconds, 0.2, 1e-9);
   EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(), 1'000'000);
 }
 
 TEST(System, AsManyServersAsRanksMakeNobodyWait)
 {
-  const auto outcome = run(std::string("stations: {s: {servers: 4}}\n") + routes, 4, 100);
+  const auto outcome = run(std::string("stations: {s: {servers: 4}}\n") + stat_then_read, 4, 100);
   EXPECT_NEAR(outcome.seconds, 0.2, 1e-9);
   for (const auto& sums : outcome.stations[0])
     EXPECT_EQ(sums.wait, 0);
@@ -66,26 +30,26 @@ TEST(System, AsManyServersAsRanksMakeNobodyWait)
 
 TEST(System, OneServerTakesOneAfterTheOther)
 {
-  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + routes, 4, 100);
+  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + stat_then_read, 4, 100);
   EXPECT_NEAR(outcome.seconds, 0.8, 1e-9);
   EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::read)].max_ns(), 4'000'000);
 }
 
 TEST(System, SpeedDividesService)
 {
-  EXPECT_NEAR(run(std::string("stations: {s: {servers: 1, speed: 2}}\n") + routes, 4, 100).seconds, 0.4, 1e-9);
+  EXPECT_NEAR(run(std::string("stations: {s: {servers: 1, speed: 2}}\n") + stat_then_read, 4, 100).seconds, 0.4, 1e-9);
 }
 
 TEST(System, ContentionSlowsAllBusyServers)
 {
   // Two busy servers each run at 1 / (1 + 0.5).
-  EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + routes, 2, 100).seconds, 0.3, 1e-9);
+  EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + stat_then_read, 2, 100).seconds, 0.3, 1e-9);
 }
 
 TEST(System, MemoryOnOtherSocketsMakesServicesLonger)
 {
   const auto run_on = [](int servers) {
-    return run(fmt::format("stations: {{s: {{servers: {}, sockets: {{servers: 2, remote: 1.5}}}}}}\n{}", servers, routes), 1, 100).seconds;
+    return run(fmt::format("stations: {{s: {{servers: {}, sockets: {{servers: 2, remote: 1.5}}}}}}\n{}", servers, stat_then_read), 1, 100).seconds;
   };
   EXPECT_NEAR(run_on(2), 0.2, 1e-9);
   EXPECT_NEAR(run_on(3), 0.2 * (1 + 1.5 / 2), 1e-9); // half of the memory is on the other one of two sockets
@@ -94,7 +58,7 @@ TEST(System, MemoryOnOtherSocketsMakesServicesLonger)
 
 TEST(System, ProcessorSharingSharesEqually)
 {
-  const auto outcome = run(std::string("stations: {s: {servers: 1, discipline: ps}}\n") + routes, 3, 100);
+  const auto outcome = run(std::string("stations: {s: {servers: 1, discipline: ps}}\n") + stat_then_read, 3, 100);
   EXPECT_NEAR(outcome.seconds, 0.6, 1e-9);
   EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(), 3'000'000);
 }
@@ -118,7 +82,7 @@ TEST(System, ALimitHoldsBackTheRest)
 TEST(System, TimeSlicesAlternateAtTheQuantum)
 {
   // Two ranks on one core with operations far shorter than the quantum: the one that waits sees exactly one quantum, now and then.
-  const auto outcome = run(std::string("stations: {s: {per: node, servers: 1, discipline: timeslice, quantum: 10500us}}\n") + routes, 2, 100);
+  const auto outcome = run(std::string("stations: {s: {per: node, servers: 1, discipline: timeslice, quantum: 10500us}}\n") + stat_then_read, 2, 100);
   EXPECT_NEAR(outcome.seconds, 0.4, 1e-9);
   const auto& stat = outcome.latency[static_cast<size_t>(OpKind::stat)];
   EXPECT_NEAR(stat.quantile_ns(0.5), 1e6, 1e3);
@@ -127,14 +91,14 @@ TEST(System, TimeSlicesAlternateAtTheQuantum)
 
 TEST(System, WaitingFactorIsTheIdentity)
 {
-  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + routes, 1, 100, "waiting_factor=3");
+  const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + stat_then_read, 1, 100, "waiting_factor=3");
   // 200 operations of 1 ms with 199 thoughts of 3 ms between them.
   EXPECT_NEAR(outcome.seconds, 0.2 + 199 * 0.003, 1e-9);
 }
 
 TEST(System, AStallHitsOnlyItsOperations)
 {
-  const std::string stalled = std::string("stations: {s: {servers: 2}}\nstalls: {c: {station: s, every: 100ms, length: 20ms, operations: [read]}}\n") + routes;
+  const std::string stalled = std::string("stations: {s: {servers: 2}}\nstalls: {c: {station: s, every: 100ms, length: 20ms, operations: [read]}}\n") + stat_then_read;
   const auto outcome = run(stalled, 2, 500);
   EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(), 1'000'000);
   EXPECT_GT(outcome.latency[static_cast<size_t>(OpKind::read)].max_ns(), 10'000'000);

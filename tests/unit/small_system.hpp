@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small closed systems for tests that compute their course by hand.
+#pragma once
+#include "models/system.hpp"
+#include "workload/workload.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace iocast::small {
+
+struct Outcome {
+  double seconds = 0;
+  std::array<Histogram, op_count> latency;
+  StationSums stations;
+};
+
+/// Runs read-only md-workbench (stat, read, stat, read, ...) of `ranks` ranks on one node; `body` follows schema_version.
+inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations, const std::string& setting = "waiting_factor=0")
+{
+  const auto file = std::filesystem::temp_directory_path() / ("iocast-unit-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(file) << "schema_version: 1\n" << body;
+  const auto platform = open_platform(file.string());
+  std::filesystem::remove(file);
+  const auto count    = std::to_string(iterations);
+  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=" + count, "iterations=" + count, "read_only=true",
+                                                       "phases=benchmark", setting});
+  const Placement placement{ranks, ranks};
+  const auto pattern = workload.make(placement);
+  Outcome outcome;
+  System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
+    outcome.seconds  = phase.end - phase.start;
+    outcome.stations = phase.stations;
+    for (const auto kind : {OpKind::stat, OpKind::read})
+      outcome.latency[static_cast<size_t>(kind)] = phase.recorder.of_kind(kind).whole;
+  });
+  system.start();
+  system.run();
+  EXPECT_TRUE(system.finished());
+  return outcome;
+}
+
+inline constexpr const char* stat_then_read = "operations:\n"
+                                              "  stat: [{station: s, demand: 1ms}]\n"
+                                              "  read: {open: [{station: s, demand: 1ms}], read: [], close: []}\n";
+
+} // namespace iocast::small
