@@ -327,12 +327,12 @@ def _stations(phase: dict[str, Any]) -> dict[str, Any]:
     operations = phase["operations"]
     result = {}
     for name, station in phase["stations"].items():
-        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall")}
+        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
         for op, visit in station["operations"].items():
             if op == "others":
                 continue
             for key in sums:
-                sums[key] += visit["visits"] * visit[key] / operations
+                sums[key] += visit["visits"] * visit.get(key, 0.0) / operations
         result[name] = {"utilisation": station["utilisation"], **sums}
     return result
 

@@ -36,7 +36,7 @@ public:
 
   void push(double time, uint32_t kind, uint32_t who)
   {
-    const Entry entry = from_time(time) | static_cast<uint64_t>(pushed_++) << 32 | kind << 29 | who;
+    const Entry entry = from_time(time) | static_cast<uint64_t>(pushed_++) << 32 | kind << 28 | who;
     if (!later_.empty() && entry >= later_.back().from) {
       put_later(entry);
       return;
@@ -61,7 +61,7 @@ public:
 
 private:
   /// One number to compare: the time's bits, which order as the times do because none is negative, then 32 bits that count
-  /// the events pushed, then 3 bits of kind and 29 of who. The count starts again after 2^32 events; only events at one time
+  /// the events pushed, then 4 bits of kind and 28 of who. The count starts again after 2^32 events; only events at one time
   /// that were pushed before and after that moment then change places.
   __extension__ using Entry = unsigned __int128;
 
@@ -70,7 +70,7 @@ private:
   static Event event_of(Entry entry)
   {
     const auto low = static_cast<uint32_t>(entry);
-    return {time_of(entry), low >> 29, low & (owners - 1)};
+    return {time_of(entry), low >> 28, low & (owners - 1)};
   }
 
   static constexpr size_t most_in_heap = 8192;

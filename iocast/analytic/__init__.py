@@ -69,6 +69,11 @@ def solve(
         raise InputError(f"The waiting factor is {waiting_factor}; it must be zero or more.")
     if not think_time >= 0:
         raise InputError(f"The think time is {think_time} s; it must be zero or more.")
+    if platform.get("failures"):
+        raise InputError(
+            f"The platform {platform.get('name', '')} has failures ({', '.join(platform['failures'])}), which happen at times of their own; the "
+            "analytic solver knows only what settles; use the simulator."
+        )
     thinks = waiting_factor > 0 or think_time > 0
     slowdown = float(platform["clients"].get("wake_slowdown", 1)) if thinks else 1.0
     routes = read_routes(platform, mix, size, slowdown)

@@ -55,7 +55,7 @@ def why(told: dict[str, Any] | None) -> str | None:
         return f"{told['station']} is in use {100 * told['share']:.0f} %"
     if told["station"] == OUTSIDE:
         return f"{OUTSIDE}, {100 * told['share']:.0f} % of the time"
-    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall"}[told["part"]]
+    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[told["part"]]
     return f"{part} at {told['station']}, {100 * told['share']:.0f} % of the time"
 
 

@@ -25,7 +25,7 @@ STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
 WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
 OUTSIDE = "client limits and network"
 """Where the time goes that no station has."""
-_SPENT = ("wait", "service", "lock_wait", "stall")
+_SPENT = ("wait", "service", "lock_wait", "stall", "lost")
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +75,8 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
 def _resolve(request: dict[str, Any], file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    return {key: resolved[key] for key in ("clients", "stations", "limits", "locks", "stalls", "background", "buffers", "network", "operations") if key in resolved}
+    parts = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "buffers", "network", "operations")
+    return {key: resolved[key] for key in parts if key in resolved}
 
 
 def _profile(request: dict[str, Any], file: Path) -> Result:
@@ -102,7 +103,7 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     for name, station in stations.items():
         spent = phase["stations"][name]["operations"]
         for part in _SPENT:
-            station[part] = sum(v["visits"] * v[part] for op, v in spent.items() if op != "others") / phase["operations"]
+            station[part] = sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
         quantities[f"{name}.utilisation"] = station["utilisation"]
     return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)}
 
@@ -113,9 +114,9 @@ def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) ->
     for name, station in stations.items():
         visit = station["operations"].get(operation)
         if visit:
-            result[name] = {part: visit["visits"] * visit[part] / latency["count"] for part in _SPENT}
+            result[name] = {part: visit["visits"] * visit.get(part, 0.0) / latency["count"] for part in _SPENT}
     rest = latency["mean"] - sum(sum(parts.values()) for parts in result.values())
-    result[OUTSIDE] = {"wait": max(rest, 0.0), "service": 0.0, "lock_wait": 0.0, "stall": 0.0}
+    result[OUTSIDE] = dict.fromkeys(_SPENT, 0.0) | {"wait": max(rest, 0.0)}
     return result
 
 

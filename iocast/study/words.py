@@ -20,7 +20,7 @@ SHORT_STALL = 0.02
 """Share of the time below which a stall is nothing to rates and medians."""
 SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
-_PARTS = {"wait": "waiting for a server", "service": "being served", "lock_wait": "waiting for a lock", "stall": "standing still in stalls"}
+_PARTS = {"wait": "waiting for a server", "service": "being served", "lock_wait": "waiting for a lock", "stall": "standing still in stalls", "lost": "being lost in failures"}
 
 
 def amount(quantity: str, value: float | None) -> str:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits of platform documents by path."""
+"""Edits of platform documents by path, and what runs tell of platforms."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,3 +25,17 @@ def test_a_list_has_only_the_entries_that_are_there(path: str) -> None:
     with pytest.raises(InputError, match=r"leads into a list"):
         set_path(document, path, 1)
     assert document == {"operations": [{"delay": "rtt"}, "rtt"]}
+
+
+def test_a_run_tells_what_its_failures_cost(simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    """A rank whose only server is away for a second loses that second, less what it had not asked for yet."""
+    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\nfailures: {f: {station: server, at: 1s, length: 1s}}\n")
+    settings = ("--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=2000", "--set", "iterations=2000")
+    run, usual = (simulate(p, *settings, "--ppn", 4) for p in (tmp_path / "p.yaml", "queue"))
+    failed, whole = run["phases"][0], usual["phases"][0]
+    visits = failed["stations"]["server"]["operations"].values()
+    assert sum(v["replays"] for v in visits) == 4
+    assert sum(v["visits"] * v["lost"] for v in visits) == pytest.approx(4, rel=0.01)
+    assert failed["seconds"] == pytest.approx(whole["seconds"] + 1, rel=0.02)
+    assert failed["operations"] == whole["operations"]
+    assert not any("lost" in v for v in whole["stations"]["server"]["operations"].values())

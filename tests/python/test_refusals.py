@@ -202,6 +202,20 @@ def test_a_platform_with_buffers_is_taken(simulator: Path, tmp_path: Path) -> No
     subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
 
 
+FAILING = "schema_version: 1\nextends: lustre\nfailures:\n  oss3: {station: oss, instance: 3, at: 1s, length: 10s}\n"
+
+
+def test_failures_are_simulated_only_and_whole(simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(FAILING)
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "failures (oss3)", "use the simulator")
+    command = [str(simulator), "--platform", str(tmp_path / "p.yaml")]
+    done = subprocess.run([*command, "--until", "rate:5%"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "'oss3'" in done.stderr and "happens once" in done.stderr, done.stderr
+    (tmp_path / "p.yaml").write_text(FAILING.replace("instance: 3", "instance: 16"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "p.yaml:4" in done.stderr and "0 to 15, not 16" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time goes: wait, service, locks and stalls at each station of the model."""
+"""Where the time goes: wait, service, locks, stalls and failures at each station of the model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ PARTS = [
     style.Mark("waiting for a server", style.BLUE, kind="bar"),
     style.Mark("waiting for a lock", style.ORANGE, kind="bar"),
     style.Mark("stalled", style.BLACK, kind="bar"),
+    style.Mark("lost in failures", style.VERMILLION, kind="bar"),
 ]
-KEYS = {"service": "service", "waiting for a server": "wait", "waiting for a lock": "lock_wait", "stalled": "stall"}
+KEYS = {"service": "service", "waiting for a server": "wait", "waiting for a lock": "lock_wait", "stalled": "stall", "lost in failures": "lost"}
 MOST = 8  # panels
 
 
@@ -63,7 +64,7 @@ def _of_run(run: Run, suffix: str) -> list[Row]:
             sums = at["operations"].get(operation)
             if sums and latency[operation].get("count"):
                 visits = sums["visits"] / latency[operation]["count"]
-                rows += [_row(operation + suffix, station, part, visits * sums[key]) for part, key in KEYS.items()]
+                rows += [_row(operation + suffix, station, part, visits * sums.get(key, 0)) for part, key in KEYS.items()]
     return rows
 
 
@@ -111,7 +112,7 @@ FIGURE = Figure(
     title="Where the time goes",
     caption=(
         "What an operation spends at each station of the model. Long pale bars are work: only faster parts help. Long dark blue "
-        "bars are queues: more servers at that station help. Orange is time behind a lock and black is time in a stall, and neither "
+        "bars are queues: more servers at that station help. Orange is time behind a lock, black is time in a stall and red is time until a failed server's requests were asked again; none of them "
         "gets better with more servers. All panels have the same scale."
     ),
     needs="a forecast with stations, a simulated run, or a study",
