@@ -22,6 +22,7 @@ constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
 constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
+constexpr uint32_t most_parts    = 255; // of a request at the same time
 
 std::vector<std::string> platform_names()
 {
@@ -455,9 +456,16 @@ private:
         step.target    = find_in(platform_.stations, item["station"], "station");
         if (platform_.stations[step.target].per == Per::node)
           item["station"].fail("a transfer goes to a station of the system, not of a client node");
+        nlohmann::ordered_json moved{{"transfer", transfer->text()}, {"station", item["station"].text()}};
+        if (const auto stripes = item.find("stripes")) {
+          if (stripes->text() != "spanned")
+            stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'", stripes->text()));
+          read_spanned(*stripes, step);
+          moved["stripes"] = "spanned";
+        }
         check_drain_step(item, step);
         out.push_back(step);
-        json.push_back({{"transfer", transfer->text()}, {"station", item["station"].text()}});
+        json.push_back(moved);
       } else if (const auto buffer = item.find("buffer")) {
         step.kind   = Step::Kind::enter;
         step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
@@ -510,12 +518,18 @@ private:
         visit["bandwidth"] = step.bandwidth;
         if (const auto stripes = item.find("stripes")) {
           const auto& spec = platform_.stations[step.target];
-          step.stripes     = static_cast<uint32_t>(stripes->quantity(Unit::count, 1, 255));
+          if (stripes->text() == "spanned")
+            read_spanned(*stripes, step);
+          else
+            step.stripes = static_cast<uint32_t>(stripes->quantity(Unit::count, 1, most_parts));
           if (spec.per != Per::system || spec.discipline == Discipline::timeslice || step.lock >= 0)
             stripes->fail("stripes go to a station of the system that serves fcfs or ps, and take no lock");
           if (step.stripes > spec.count)
             stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes, spec.name, spec.count));
-          visit["stripes"] = step.stripes;
+          if (step.stripes == Step::spanned)
+            visit["stripes"] = "spanned";
+          else
+            visit["stripes"] = step.stripes;
         }
         if (const auto per = item.find("per")) {
           static const std::vector<std::string> known{times_names.begin(), times_names.end()};
@@ -524,6 +538,8 @@ private:
             per->fail(fmt::format("a demand can't be per '{}'. {}", per->text(), allowed_sentence(per->text(), known)));
           step.times   = static_cast<Times>(found - known.begin());
           visit["per"] = per->text();
+          if (step.times == Times::entry && step.stripes == Step::spanned)
+            per->fail("a listing lies in no stripes");
         }
         check_drain_step(item, step);
         out.push_back(step);
@@ -532,6 +548,17 @@ private:
       item.finish();
     }
     return json;
+  }
+
+  /// Parts where an access has bytes, whatever it is.
+  void read_spanned(const YamlNode& yaml, Step& step) const
+  {
+    const auto& spec = platform_.stations[step.target];
+    if (spec.spread != Spread::stripe)
+      yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}", spec.name, spread_names[static_cast<size_t>(spec.spread)]));
+    if (spec.stripe_count > most_parts)
+      yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts, spec.name, spec.stripe_count));
+    step.stripes = Step::spanned;
   }
 
   void read_operations()
@@ -750,7 +777,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"lock_share", "... this share of the demand, default 1"},
         {"lock_mode", "exclusive (default) or shared: for reading, of a lock with hand_over"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
-                    "time; the visit ends with the last (fork-join)"}}},
+                    "time; the visit ends with the last (fork-join). spanned: one part for each instance that the access has bytes at"}}},
       {"limit",
        "how many requests may be on their way at once, and a step that holds one of its slots while it goes through `steps`",
        {{"slots", "so many"}, {"per", "node (default) or system: who has them"}}},
@@ -800,7 +827,9 @@ const std::vector<PrimitiveEntry>& primitives()
       {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",
-       {{"transfer", "write (to the server) or read (from it)"}, {"station", "whose instance is the other end"}}},
+       {{"transfer", "write (to the server) or read (from it)"},
+        {"station", "whose instance is the other end"},
+        {"stripes", "spanned: one part for each instance that the bytes lie at, at the same time; default: all with the instance of the first byte"}}},
       {"clients",
        "the nodes that ask",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},

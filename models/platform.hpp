@@ -104,7 +104,9 @@ struct Step {
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
   double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
-  uint32_t stripes  = 1; ///< parts of a visit, each at an instance of its own at the same time; it ends with the last of them
+  /// Parts of a visit or transfer, each at an instance of its own at the same time; it ends with the last of them.
+  uint32_t stripes = 1;
+  static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
   bool to_server    = true;
   Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
   Flush flush       = Flush::all;

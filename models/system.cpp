@@ -174,7 +174,10 @@ void System::handle(const Calendar::Event& event)
       wake(event.who);
       break;
     case EventKind::resume:
-      advance(event.who);
+      if (has_op(event.who))
+        advance(event.who);
+      else
+        resume_part(event.who);
       break;
     case EventKind::served:
       if (!is_stale(event))
@@ -375,7 +378,7 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
         if (!is_flow(id) && !stations_[step.target].outages.any()) {
-          ahead += transfer_seconds(id);
+          ahead += step.stripes == Step::spanned ? spanned_transfer_seconds(id, step) : transfer_seconds(id);
           ++job.at;
           continue;
         }
@@ -416,7 +419,9 @@ void System::advance(JobId id)
         ++job.at;
         break;
       case Step::Kind::transfer:
-        if (begin_transfer(id, step))
+        if (step.stripes == Step::spanned)
+          split_transfer(id, step);
+        else if (begin_transfer(id, step))
           ++job.at;
         return;
       case Step::Kind::enter:
@@ -665,31 +670,13 @@ double System::work_of(JobId id, const Step& step)
 
 void System::begin_visit(JobId id, const Step& step)
 {
-  if (step.stripes > 1) {
+  if (step.stripes != 1) {
     split_visit(id, step);
     return;
   }
   if (has_op(id))
     jobs_[id].instance = instance_for(id, stations_[step.target].spec);
   arrive(id, step, work_of(id, step));
-}
-
-/// Fork: the parts go to neighbouring instances. They join in end_visit().
-void System::split_visit(JobId id, const Step& step)
-{
-  const StationSpec& spec = stations_[step.target].spec;
-  const uint32_t first    = instance_for(id, spec);
-  jobs_[id].instance      = step.stripes;
-  for (uint32_t stripe = 0; stripe < step.stripes; ++stripe) {
-    const double work = work_of(id, step);
-    const JobId part  = new_job();
-    jobs_[part].kind     = jobs_[id].kind;
-    jobs_[part].at       = jobs_[id].at;
-    jobs_[part].beside   = jobs_[id].beside;
-    jobs_[part].owner    = id;
-    jobs_[part].instance = (first + stripe) % spec.count;
-    arrive(part, step, work);
-  }
 }
 
 /// A job that is nobody's client, for the time of one visit.
@@ -861,11 +848,12 @@ void System::end_visit(JobId id)
     sums.wait += std::max(0.0, now_ - job.since - job.work);
   }
   const JobId whole = has_op(id) ? id : job.owner;
-  if (whole != id) {
+  if (whole == nobody) {
     free_jobs_.push_back(id);
-    if (whole == nobody || --jobs_[whole].instance > 0)
-      return;
+    return;
   }
+  if (whole != id && !join_part(id))
+    return;
   ++jobs_[whole].at;
   advance(whole);
 }

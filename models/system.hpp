@@ -10,6 +10,7 @@
 #include "models/platform.hpp"
 #include "models/stall.hpp"
 #include "models/station.hpp"
+#include "models/stripes.hpp"
 #include "profile/op_trace.hpp"
 #include "profile/precision.hpp"
 #include "profile/recorder.hpp"
@@ -181,7 +182,6 @@ private:
   // a visit to a station
   double work_of(JobId id, const Step& step);
   void begin_visit(JobId id, const Step& step);
-  void split_visit(JobId id, const Step& step);
   JobId new_job();
   void arrive(JobId id, const Step& step, double work);
   void begin_service(JobId id);
@@ -194,6 +194,15 @@ private:
   void enter(JobId id, const Step& step);
   void await(double time, EventKind kind, JobId id);
   bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
+  // requests in parts
+  void split_visit(JobId id, const Step& step);
+  static uint32_t neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part, const StripePart& part);
+  JobId fork(JobId id, uint32_t instance);
+  bool join_part(JobId part);
+  double spanned_transfer_seconds(JobId id, const Step& step);
+  void split_transfer(JobId id, const Step& step);
+  void begin_part(JobId part);
+  void resume_part(JobId part);
   // failures
   void fail(uint32_t which);
   bool find_server(JobId id, const Step& step);
@@ -277,6 +286,8 @@ private:
   std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
   std::vector<JobId> free_jobs_;
+  StripeCutter stripes_;
+  size_t parts_ = 0; ///< of requests, under way
   std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;

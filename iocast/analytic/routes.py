@@ -118,6 +118,11 @@ def _read_steps(
 ) -> None:
     network = platform.get("network", {})
     for step in steps:
+        if step.get("stripes") == "spanned":
+            raise InputError(
+                f"The route of {route.operation} goes to all stripes that an access spans, which depends on where it lies; the analytic solver "
+                "can't know that; use the simulator."
+            )
         if "limit" in step:
             _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route, knows_entries)
         elif "buffer" in step or "flush" in step:

@@ -77,3 +77,20 @@ def test_think_time_is_a_delay(simulate: Simulate) -> None:
     phases = simulate(one_queue("exponential"), 6, 4000, SEEDS, think_time="2ms", think_law="exponential")
     truth = systems.repairman_throughput(6, np.full(6, 1 / SERVICE), 2e-3)
     contains([m + 2e-3 for m in mean_of(phases, "")], 6 / truth)
+
+
+@pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.parametrize("stripes", ["2", "spanned"])
+def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None:
+    """Requests with a part at each of two M/M/1 servers: (12 - rho)/8 S/(1-rho) (Flatto & Hahn 1984; Nelson & Tantawi 1988, eq. 6).
+
+    So many ranks that next to none of their requests finds its own rank busy; the run ends while all of them still ask. An object of
+    two stripes is read, or two parts are asked for whatever the object.
+    """
+    ranks = 4000
+    size = "8KiB" if stripes == "spanned" else "1B"
+    two = yaml({"s": station(1, count=2, stripe_size="4KiB") | {"spread": "stripe"}}, [{"station": "s", "demand": ("exponential", SERVICE), "stripes": 2}])
+    text = two.replace("  read: {}", f"  read: {{read: [{{station: s, demand: {{law: exponential, mean: 1ms}}, stripes: {stripes}}}]}}")
+    settings = {"phases": "benchmark", "object_size": size, "rate": f"{load / SERVICE / ranks:.17g}/s"}
+    phases = simulate(text, ranks, 1000, SEEDS, until="rate:0.5%", **settings)
+    contains(mean_of(phases, ".response"), (12 - load) / 8 * SERVICE / (1 - load))

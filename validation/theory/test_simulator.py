@@ -213,6 +213,15 @@ def test_fork_join_of_two(simulate: Simulate, ranks: int) -> None:
     contains(responses(phases), 1e-3 * (2 * ranks + 1) / 2)
 
 
+@pytest.mark.parametrize("ranks", [1, 5])
+def test_fork_join_of_the_stripes_that_an_access_spans(simulate: Simulate, ranks: int) -> None:
+    """The same rate with objects of two stripes: each read has a part at both servers."""
+    striped = yaml({"s": station(1, count=2, stripe_size="4KiB") | {"spread": "stripe"}}, [])
+    platform = striped.replace("  read: {}", "  read: {read: [{station: s, demand: {law: exponential, mean: 1ms}, stripes: spanned}]}")
+    phases = simulate(platform, ranks, 80_000 // ranks, SEEDS, object_size="8KiB")
+    contains([p["latency"]["read"]["mean"] for p in phases], 1e-3 * (2 * ranks + 1) / 2)
+
+
 @pytest.mark.parametrize("law", [("exponential", 1e-3), ("lognormal", 1e-3, 0.8)], ids=lambda law: law[0])
 def test_a_lone_rank_waits_for_the_last_stripe(simulate: Simulate, law: tuple) -> None:
     """The mean and the distribution of the longest of 8 parts: F^8."""
@@ -248,6 +257,17 @@ def test_flows_share_the_tightest_link(simulate: Simulate, ranks: int, servers: 
     assert phase["latency"]["read"]["min"] == pytest.approx(ranks * 1e8 / shared + LATENCY, rel=RESOLUTION)
     assert phase["latency"]["read"]["max"] == pytest.approx(ranks * 1e8 / shared + LATENCY, rel=RESOLUTION)
     assert phase["seconds"] == pytest.approx(20 * (ranks * 1e8 / shared + LATENCY), rel=1e-6)
+
+
+@pytest.mark.parametrize(("node", "server", "seconds"), [("16GB/s", "1GB/s", 25e-3), ("2GB/s", "1GB/s", 50e-3)], ids=["servers", "node"])
+def test_a_striped_flow_has_all_its_servers(simulate: Simulate, node: str, server: str, seconds: float) -> None:
+    """100 MB in stripes of 1 MB over four servers: a quarter over each link at the same time, or all over the node's."""
+    striped = yaml({"s": station(1, count=4, stripe_size="1MB") | {"spread": "stripe"}}, [])
+    platform = striped.replace("  read: {}", "  read: {read: [{transfer: read, station: s, stripes: spanned}]}")
+    platform += f"network: {{latency: 10us, node_bandwidth: {node}, server_bandwidth: {server}}}\n"
+    phase = simulate(platform, 1, 20, object_size="100MB")[0]
+    assert phase["latency"]["read"]["max"] == pytest.approx(seconds + LATENCY, rel=RESOLUTION)
+    assert phase["seconds"] == pytest.approx(20 * (seconds + LATENCY), rel=1e-6)
 
 
 # ---- stalls: a law that holds within a stated accuracy, not exactly

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/platform.hpp"
+#include "workload/op.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace iocast {
+
+/// What of an access lies at one instance of a station that objects are striped over.
+struct StripePart {
+  uint32_t turn   = 0; ///< the instance, counted from the object's first one
+  uint32_t blocks = 0; ///< of the access that have bytes there
+  uint64_t bytes  = 0;
+};
+
+/// Cuts accesses at the boundaries of stripes.
+class StripeCutter {
+public:
+  /// One part for each instance that the access has bytes at, in the order in which it comes to them; one where it has none. Stripes
+  /// of one instance lie together there, so that they are one part.
+  const std::vector<StripePart>& cut(const Op& op, const StationSpec& spec)
+  {
+    parts_.clear();
+    place_.assign(spec.stripe_count, nowhere);
+    const uint64_t size  = op.bytes() > 0 ? op.size : 0;
+    const bool one_piece = op.count <= 1 || op.stride == op.size;
+    if (size == 0)
+      part(turn_of(op.offset, spec));
+    else if (one_piece)
+      cut_piece(op.offset, size * op.count, spec);
+    else
+      for (uint32_t block = 0; block < op.count; ++block)
+        cut_piece(op.offset + block * op.stride, size, spec);
+    if (size > 0 && one_piece && op.count > 1)
+      for (auto& each : parts_)
+        each.blocks = static_cast<uint32_t>(std::clamp<uint64_t>((each.bytes + size - 1) / size, 1, op.count));
+    return parts_;
+  }
+
+private:
+  static constexpr uint32_t nowhere = UINT32_MAX;
+
+  static uint32_t turn_of(uint64_t offset, const StationSpec& spec)
+  {
+    return static_cast<uint32_t>(offset / spec.stripe_size % spec.stripe_count);
+  }
+
+  StripePart& part(uint32_t turn)
+  {
+    if (place_[turn] == nowhere) {
+      place_[turn] = static_cast<uint32_t>(parts_.size());
+      parts_.push_back({turn, 0, 0});
+    }
+    return parts_[place_[turn]];
+  }
+
+  /// Bytes that lie together.
+  void cut_piece(uint64_t begin, uint64_t size, const StationSpec& spec)
+  {
+    const uint64_t stripe = spec.stripe_size;
+    const uint64_t end    = begin + size;
+    const uint64_t first  = begin / stripe;
+    const uint64_t last   = (end - 1) / stripe;
+    // Each instance has one stripe in every round; the first and the last stripe may be short.
+    for (uint64_t number = first; number <= std::min(last, first + spec.stripe_count - 1); ++number) {
+      StripePart& here      = part(static_cast<uint32_t>(number % spec.stripe_count));
+      const uint64_t rounds = (last - number) / spec.stripe_count + 1;
+      here.bytes += rounds * stripe;
+      if (number == first)
+        here.bytes -= begin - first * stripe;
+      if (number + (rounds - 1) * spec.stripe_count == last)
+        here.bytes -= (last + 1) * stripe - end;
+      ++here.blocks;
+    }
+  }
+
+  std::vector<StripePart> parts_;
+  std::vector<uint32_t> place_; ///< by turn: of its part
+};
+
+} // namespace iocast
