@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 #include "models/system.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 

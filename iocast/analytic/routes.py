@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,9 @@ from iocast.analytic.laws import Law, constant, read_law
 from iocast.errors import InputError
 
 FALLBACKS = {"mkdir": "create", "rmdir": "unlink"}
+FROM_THE_START = ("create", "read")
+"""Operations on an object's bytes from the first one on."""
+ACCESSES = (*FROM_THE_START, "append", "pwrite", "pread")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +123,7 @@ def _read_steps(
     network = platform.get("network", {})
     for step in steps:
         if step.get("stripes") == "spanned":
-            raise InputError(
-                f"The route of {route.operation} goes to all stripes that an access spans, which depends on where it lies; the analytic solver "
-                "can't know that; use the simulator."
-            )
+            step = {**step, "stripes": _spanned(platform["stations"][step["station"]], step, size, route.operation)}
         if "limit" in step:
             _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route, knows_entries)
         elif "buffer" in step or "flush" in step:
@@ -163,3 +164,19 @@ def _read_steps(
                     "can't know who asks for it in turn; use the simulator."
                 )
             route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits, stripes))
+
+
+def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, operation: str) -> int:
+    """How many equal parts an access is cut into at the boundaries of stripes.
+
+    Raises InputError where that depends on more than its size, and for a transfer in several parts.
+    """
+    stripe = float(station["stripe_size"])
+    if size == 0 or operation not in ACCESSES:
+        return 1
+    parts = min(math.ceil(size / stripe), int(station["stripe_count"]))
+    if operation in FROM_THE_START and (parts == 1 or (size % (stripe * parts) == 0 and "transfer" not in step)):
+        return parts
+    raise InputError(
+        f"The route of {operation} goes to the stripes that an access of {size:g} bytes spans, which are not equal parts for the analytic solver; use the simulator."
+    )

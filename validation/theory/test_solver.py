@@ -297,6 +297,20 @@ def test_a_lone_fork_waits_for_its_last_part() -> None:
     assert response(platform, 1) == pytest.approx(1e-3 * sum(1 / k for k in range(1, 9)), rel=EXACT)
 
 
+def test_stripes_that_an_access_spans() -> None:
+    """An object of four stripes from its start is four parts; where an access lies is not known, nor what unequal parts take together."""
+    station_of = {"s": station(1, count=8) | {"spread": "stripe", "stripe_size": 1000, "stripe_count": 8}}
+    for operation, size, stripes in (("read", 4000, 4), ("read", 10, 1), ("create", 16000, 8), ("stat", 4000, 1)):
+        spanned, fixed = (
+            {**resolved(station_of, []), "operations": {operation: resolved(station_of, [{**VISIT, "stripes": n}])["operations"]["stat"]}} for n in ("spanned", stripes)
+        )
+        assert solve(spanned, {operation: 1}, 1, 3, 0.0, 1, size=size).rate == solve(fixed, {operation: 1}, 1, 3, 0.0, 1, size=size).rate
+    for operation, size in (("pread", 4000), ("append", 10), ("read", 4001)):
+        platform = {**resolved(station_of, []), "operations": {operation: resolved(station_of, [{**VISIT, "stripes": "spanned"}])["operations"]["stat"]}}
+        with pytest.raises(InputError, match=f"route of {operation} goes to the stripes"):
+            solve(platform, {operation: 1}, 1, 3, 0.0, 1, size=size)
+
+
 def test_same_question_same_answer() -> None:
     platform = resolved({"s": station(4)}, [{"delay": ("exponential", 1e-3)}, VISIT])
     first, second = (solve(platform, ONE, 2, 8, 1.0, 10**6) for _ in range(2))
