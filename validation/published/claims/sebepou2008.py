@@ -77,10 +77,6 @@ def size(block: int) -> str:
     return f"{block // MIB} MiB" if block >= MIB else f"{block // KIB} KiB"
 
 
-WHOLE_BLOCKS = (
-    "A client copies a block whole before it is sent, so that with few large blocks all clients copy at the same time and then wait for "
-    "the servers at the same time; real clients copy and send at the same time."
-)
 NO_FILL = (
     "A client's cache takes in the first 384 MiB of its 1 GB whatever the block, and the network has the rest; what made large blocks profit more "
     "from it, be it the client's copy or how the study timed the writes, is not in the platform."
@@ -144,7 +140,7 @@ CLAIMS = [
     *(
         Claim(
             f"12 clients read about 25 % less from PVFS2 in blocks of {size(block)} (PVFS2 to Lustre{fitted}).", "section 5, PIO", 0.7, 0.8,
-            partial(pvfs2_to_lustre, pio, "read", block), why_not=WHOLE_BLOCKS,
+            partial(pvfs2_to_lustre, pio, "read", block),
         )
         for block, fitted in ((4 * MIB, "; fitted: PVFS2's servers"), (32 * MIB, ""))
     ),
@@ -165,7 +161,7 @@ CLAIMS = [
     *(
         Claim(
             f"The bandwidth of {DOING[test]} levels from 4 MiB on with {platform} (32 to 4 MiB).", "Fig. 3", 0.87, 1.15,
-            partial(pio_growth, platform, test, 4 * MIB, 32 * MIB), why_not=WHOLE_BLOCKS,
+            partial(pio_growth, platform, test, 4 * MIB, 32 * MIB),
         )
         for platform, test in ((PVFS2, "read"), (PVFS2, "write"), (PVFS2, "read-then-write"), (LUSTRE, "read"))
     ),
