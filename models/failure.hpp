@@ -43,9 +43,13 @@ private:
 /// Which instances of a station are away, and who serves their requests meanwhile.
 class Outages {
 public:
-  void resize(uint32_t instances) { of_.resize(instances); }
+  void resize(uint32_t instances)
+  {
+    any_ = true;
+    of_.resize(instances);
+  }
   /// The station has instances that fail.
-  bool any() const { return !of_.empty(); }
+  bool any() const { return any_; }
 
   void begin(const FailureSpec& spec, double now, double length)
   {
@@ -81,6 +85,7 @@ private:
     uint32_t pair      = 0;
     double timeout     = 0;
   };
+  bool any_ = false;       ///< asked for at each visit
   std::vector<Outage> of_; ///< the latest of each instance
 };
 
