@@ -100,17 +100,29 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
   epochs_.back() += bytes;
   if (spec_->flushed_by_object)
     objects_->add(object_key(write), bytes, number_);
+  if (spec_->unit == 0) {
+    ready_.push_back(new_extent(write, now)).bytes.size = bytes;
+    write.offset += bytes;
+    write.size -= bytes;
+    return;
+  }
   while (bytes > 0) {
     Extent& extent      = open_extent(write, now);
     const uint64_t end  = extent.bytes.offset + extent.bytes.size;
-    const uint64_t more = spec_->unit > 0 ? std::min(bytes, spec_->unit - end % spec_->unit) : bytes;
+    const uint64_t more = std::min(bytes, spec_->unit - end % spec_->unit);
     extent.bytes.size += more;
     write.offset += more;
     write.size -= more;
     bytes -= more;
-    if (spec_->unit == 0 || (end + more) % spec_->unit == 0)
+    if ((end + more) % spec_->unit == 0)
       close(write);
   }
+}
+
+/// With no bytes yet.
+Extent Buffer::new_extent(const Op& write, double now)
+{
+  return {Op(OpKind::pwrite, write.dataset, write.object, 0, write.offset), now, serial_++, first_epoch_ + epochs_.size() - 1};
 }
 
 /// The one that the write's first byte goes to. What is appended follows what was written before.
@@ -124,12 +136,7 @@ Extent& Buffer::open_extent(const Op& write, double now)
     close_at(found->second);
   }
   open_of_[key] = first_open_ + open_.size();
-  Extent& extent = open_.push_back({});
-  extent.bytes   = Op(OpKind::pwrite, write.dataset, write.object, 0, write.offset);
-  extent.since   = now;
-  extent.serial  = serial_++;
-  extent.epoch   = first_epoch_ + epochs_.size() - 1;
-  return extent;
+  return open_.push_back(new_extent(write, now));
 }
 
 void Buffer::close(const Op& of)

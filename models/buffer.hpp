@@ -99,6 +99,7 @@ private:
 
   bool admit(Op& write, double now);
   void put(Op& write, uint64_t bytes, double now);
+  Extent new_extent(const Op& write, double now);
   Extent& open_extent(const Op& write, double now);
   void close_at(uint64_t place);
   void forget_closed();

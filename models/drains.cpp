@@ -29,6 +29,19 @@ void System::make_buffers()
     throw InputError(fmt::format("The drains of the buffers of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
 }
 
+/// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to stay small.
+bool System::at_buffer(JobId id, const Step& step)
+{
+  if (step.kind == Step::Kind::drained) {
+    piece_drained(id);
+    return false;
+  }
+  if (!(step.kind == Step::Kind::enter ? enter_buffer(id, step) : flush_buffer(id, step)))
+    return false;
+  ++jobs_[id].at;
+  return true;
+}
+
 /// False when the job waits for room.
 bool System::enter_buffer(JobId id, const Step& step)
 {

@@ -20,7 +20,7 @@ public:
   T& push_back(T value)
   {
     if (length_ == ring_.size()) {
-      std::vector<T> larger(std::max<size_t>(4, 2 * ring_.size()));
+      std::vector<T> larger(std::max<size_t>(1, 2 * ring_.size()));
       for (size_t place = 0; place < length_; ++place)
         larger[place] = std::move((*this)[place]);
       ring_.swap(larger);

@@ -425,18 +425,11 @@ void System::advance(JobId id)
           ++job.at;
         return;
       case Step::Kind::enter:
-        if (!enter_buffer(id, step))
-          return;
-        ++jobs_[id].at;
-        break;
       case Step::Kind::flush:
-        if (!flush_buffer(id, step))
-          return;
-        ++jobs_[id].at;
-        break;
       case Step::Kind::drained:
-        piece_drained(id);
-        return;
+        if (!at_buffer(id, step))
+          return;
+        break;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) {
           if (!awake(id))

@@ -225,6 +225,7 @@ private:
 
   // buffers, in drains.cpp
   void make_buffers();
+  [[gnu::noinline]] bool at_buffer(JobId id, const Step& step);
   bool enter_buffer(JobId id, const Step& step);
   bool flush_buffer(JobId id, const Step& step);
   void drain(Buffers& buffers, uint32_t instance);

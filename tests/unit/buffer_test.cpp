@@ -18,7 +18,7 @@ constexpr double mib       = 1 << 20;
 constexpr double copy_time = 1.0 / 1024; ///< seconds that a MiB takes into memory
 constexpr double out_time  = 1.0 / 100;  ///< and out of it
 
-struct Outcome {
+struct Drained {
   double seconds = 0; ///< of the phase
   BufferSums buffer;
   Histogram write, fsync;
@@ -26,7 +26,7 @@ struct Outcome {
 };
 
 /// Each rank writes `blocks` blocks to a file of its own. Memory takes a GiB a second; `buffers` and `stations` are of the platform.
-Outcome write(const std::string& buffers, int blocks, const Placement& placement, const std::vector<std::string>& settings = {},
+Drained write(const std::string& buffers, int blocks, const Placement& placement, const std::vector<std::string>& settings = {},
               const std::string& stations = "disk: {servers: 1}", const std::string& flush = "[{flush: b}]")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-buffer-" + std::to_string(getpid()) + ".yaml");
@@ -40,7 +40,7 @@ Outcome write(const std::string& buffers, int blocks, const Placement& placement
   if (blocks > 0)
     all.push_back(fmt::format("per_process={}MiB", blocks));
   const auto pattern = open_workload("application", all).make(placement);
-  Outcome outcome;
+  Drained outcome;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
     outcome.seconds  = phase.end - phase.start;
     outcome.buffer   = phase.buffers[0];
