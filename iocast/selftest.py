@@ -20,8 +20,9 @@ import numpy as np
 
 from iocast import binaries
 from iocast.calibrate import calibrate
+from iocast.calibrate.recipe import read_recipe
 from iocast.campaign import Campaign, read_plan
-from iocast.errors import RunError
+from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
 from iocast.fitted import Fitted
 from iocast.platform import dump
@@ -39,12 +40,16 @@ Report = Callable[[str, int, int], None]
 def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, report: Report) -> dict[str, Any]:
     """All that was measured, found and forecast lies in the new directory `out`.
 
+    @raises InputError for a truth, family or campaign that can't be used, before anything is made
     @raises RunError where no file system can be mounted, or a run fails"""
     binaries.find("iocast-queuefs")
+    resolved = binaries.resolve_platform(truth)
+    read_recipe(family)
+    plan = read_plan(campaign)
     out.mkdir(parents=True)
     log = out / "truth.csv"
     with mounted(truth, log, seed) as place:
-        work = Campaign(place, read_plan(campaign), out / "campaign", seed)
+        work = Campaign(place, plan, out / "campaign", seed)
         work.prepare()
         work.measure("fit", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
         fitted = out / "fitted.yaml"
@@ -57,7 +62,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     write_json(out / "validation.json", validation)
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "selftest", "truth": truth, "family": family, "forecasts_sha256": digests}
     answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
-    answer["services"] = _services(log, binaries.resolve_platform(truth))
+    answer["services"] = _services(log, resolved)
     answer["errors"] = {kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed} for kind, allowed in ALLOWED.items()}
     answer["coverage"] = validation["summary"]["coverage"]
     answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
@@ -71,6 +76,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
 def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
     """A directory with the file system on it, until the end; then `log` says what every request found.
 
+    @raises InputError for a truth that it can't be
     @raises RunError where FUSE is not to be had"""
     with tempfile.TemporaryDirectory(prefix="iocast-selftest-") as place:
         command = [binaries.find("iocast-queuefs"), "--platform", truth, "--log", str(log.resolve()), "--seed", str(seed), place]
@@ -81,7 +87,7 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
                 if process.poll() is not None or time.monotonic() > ends:
                     process.terminate()
                     said = process.communicate()[1].strip().rpartition("\n")[2]
-                    raise RunError(said.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
+                    raise (InputError if process.returncode == 2 else RunError)(said.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
                 time.sleep(0.02)
             yield Path(place)
         finally:

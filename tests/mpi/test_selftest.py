@@ -14,7 +14,7 @@ import pytest
 from bench_runs import Run
 
 from iocast import binaries
-from iocast.errors import InputError, RunError
+from iocast.errors import InputError
 from iocast.selftest import mounted, selftest
 
 TRUTH = """\
@@ -99,9 +99,13 @@ def test_what_it_cannot_be_is_refused(tmp_path: Path) -> None:
 def test_a_place_that_is_none_is_told(truth: str, tmp_path: Path) -> None:
     done = subprocess.run([binaries.find("iocast-queuefs"), "--platform", truth, str(tmp_path / "none")], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "can't be a mount point" in done.stderr
-    with pytest.raises((InputError, RunError), match="no platform"):
-        with mounted("nothing-of-the-kind", tmp_path / "log.csv", 1):
-            pass
+
+
+@pytest.mark.parametrize(("truth", "family", "campaign"), [("nothing", "fuse", "selftest"), ("queuefs", "nothing", "selftest"), ("queuefs", "fuse", "nothing"), ("lustre", "fuse", "selftest")])
+def test_what_can_not_be_used_is_refused_before_anything_is_measured(tmp_path: Path, truth: str, family: str, campaign: str) -> None:
+    with pytest.raises(InputError):
+        selftest(tmp_path / "out", truth, family, campaign, 0, lambda *_: None)
+    assert not list(tmp_path.glob("out/*"))
 
 
 def test_the_whole_way(tmp_path: Path) -> None:
