@@ -156,7 +156,7 @@ def test_a_time_limit_ends_a_stream_of_accesses_and_what_was_written_is_read(run
     done = run(*STREAM, "--set", "most_seconds=50ms", *place("posix", root), "--json", ranks=2)
     assert done.code == 0, done.err
     phases = {phase["name"]: phase for phase in done.json["phases"]}
-    assert phases["write"]["cut_ranks"] == 2 and 0.05 <= phases["write"]["seconds"] < 1
+    assert phases["write"]["cut_ranks"] == 2 and 0.05 <= phases["write"]["seconds"] < 5
     written = phases["write"]["latency"]["pwrite"]["count"]
     assert 100 < written < 2 * 512 * 1024 and phases["read"]["latency"]["pread"]["count"] == written
     assert list(root.iterdir()) == []
