@@ -19,7 +19,7 @@ from scipy.optimize import least_squares
 from iocast import binaries
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.trace import Trace
-from iocast.errors import RunError
+from iocast.errors import InputError, RunError
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers
@@ -32,8 +32,10 @@ STEPS = 12
 """Of one structure's search from the best start; each also takes one simulation a parameter and point for its slope."""
 PILES_UP = "faster than it is served"
 """In iocast-sim's sentence about work of others that a station can't cope with."""
+NOTHING_LEFT = "a demand that is not always 0"
+"""In its sentence about work of others whose whole time the candidate has put elsewhere."""
 FAR = 5.0
-"""Logarithms that such a candidate is off."""
+"""Logarithms that such candidates are off."""
 Job = tuple[Path, str, dict[str, str], int, int, int]
 """Platform, workload, settings, nodes, ranks per node, seed."""
 SLOPE_STEP = 0.3
@@ -116,9 +118,13 @@ def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
 
 
 def _outcome(job: Job) -> Any:
-    """What iocast-sim printed, or the error that work of others piles up."""
+    """What iocast-sim printed, or the error that work of others piles up, or can't be."""
     try:
         return binaries.simulate(*job)
+    except InputError as error:
+        if NOTHING_LEFT in str(error):
+            return RunError(str(error))
+        raise
     except RunError as error:
         if PILES_UP in str(error):
             return error
@@ -166,7 +172,7 @@ class Simulations:
         return results
 
     def run_those_that_settle(self, jobs: list[Job]) -> list[Any]:
-        """The same, with None for those in which work of others piles up without end."""
+        """The same, with None for those in which work of others piles up without end, or can't be."""
         return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
 
     def _outcomes(self, jobs: list[Job]) -> list[Any]:
@@ -177,7 +183,7 @@ class Simulations:
         return [found[number] for number in range(len(jobs))]
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
-        """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end."""
+        """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end, or can't be."""
         platform = self.write(document)
         found = self.run_those_that_settle([(platform, *t.asked(), seed) for t in targets])
         platform.unlink()

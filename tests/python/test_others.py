@@ -45,6 +45,13 @@ def test_what_piles_up_ends_and_is_told_from_other_failures(tmp_path: Path) -> N
             simulations.run_those_that_settle([(crowd[0], "no-such-workload", *crowd[2:])])
 
 
+def test_a_candidate_that_leaves_nothing_of_others_work_is_no_failure_of_the_search(tmp_path: Path) -> None:
+    file = platform(tmp_path, "share: 0.25")
+    file.write_text(file.read_text().replace("getattr: 50us", "getattr: {law: constant, value: 50us, shift: -60us}"))
+    with Simulations() as simulations:
+        assert simulations.run_those_that_settle([(file, "md-workbench", SETTINGS, 2, 2, 1)]) == [None]
+
+
 def test_many_that_are_served_at_once_do_not_pile_up(tmp_path: Path) -> None:
     """20,000 servers in use by others all the time."""
     file = platform(tmp_path, "share: 0.5")

@@ -122,6 +122,9 @@ def outcomes(chosen: list[tuple[int, Truth]], keep: Path) -> list[dict[str, Any]
     with ProcessPoolExecutor(cores.qsize(), initializer=_pin, initargs=(cores,)) as pool:
         made = {pool.submit(outcome, truth, number): truth for number, truth in chosen if not file(truth).exists()}
         for done in as_completed(made):
+            if done.exception() is not None:  # the others go on, and a table without it tells of fewer truths
+                print(f"{made[done].name}: {done.exception()}", file=sys.stderr)
+                continue
             write_json(file(made[done]), done.result())
             print(f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in throughput", file=sys.stderr)
     return [json.loads(file(truth).read_text()) for _, truth in chosen if file(truth).exists()]
@@ -159,6 +162,8 @@ def main() -> None:
         missed += ["false alarms"] if np.mean([one["alarm"] for one in inside]) > FALSE_ALARM else []
     if outside and np.mean([one["alarm"] for one in outside]) < ALARM:
         missed.append("alarms")
+    if len(found) < len(chosen):
+        missed.append(f"{len(chosen) - len(found)} truths without a forecast")
     lines += ["", f"Missed of what was asked for, of truths in the grid and of alarms: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
