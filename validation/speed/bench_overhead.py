@@ -38,7 +38,7 @@ WORKLOADS = {
     "compile": "directories=100 files=2000 sources=300",
     "ior-easy": "transfer_size=2MiB per_process=256MiB",
     "ior-hard": "segments=4000",
-    "iozone": "file_size=64MiB",
+    "iozone": "file_size=512MiB",  # beyond what processors cache: with less, it hangs on which pages each process got
     "pio-simple-strided": "per_process=64MiB",
     "tile-io": "",
     "hpcs-04": "files=10000",
