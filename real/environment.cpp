@@ -87,10 +87,10 @@ std::string utc_of(int64_t ns)
 {
   timespec wall{};
   clock_gettime(CLOCK_REALTIME, &wall);
-  const int64_t ms      = wall.tv_sec * int64_t{1000} + (wall.tv_nsec - (now_ns() - ns)) / 1'000'000;
-  const std::time_t now = ms / 1000;
+  const int64_t ms          = wall.tv_sec * int64_t{1000} + (wall.tv_nsec - (now_ns() - ns)) / 1'000'000;
+  const std::time_t seconds = ms / 1000;
   std::tm parts{};
-  gmtime_r(&now, &parts);
+  gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
   return fmt::format("{}.{:03}Z", text.data(), ms % 1000);

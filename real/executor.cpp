@@ -246,9 +246,8 @@ int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& pha
   if (!plain)
     error = check(op, error);
   if (error != 0) [[unlikely]] {
-    const Asked failed = asked;
-    record_answered(start_ns, phase);
-    record_error(failed.op, error, plain ? 0 : wrong_at_, failed.watch.started_ns(), answered_ns, start_ns, phase);
+    record_answered(start_ns, phase); // a trace has them in order
+    record_error(op, error, plain ? 0 : wrong_at_, watch.started_ns(), answered_ns, start_ns, phase);
   } else if (++answered_ == asked_.size()) {
     record_answered(start_ns, phase);
   }

@@ -44,7 +44,7 @@ class Parameter:
 
 
 def _fastest(law: Document) -> float:
-    """Seconds in which all but the fastest twentieth by an `empirical` law is not done."""
+    """Seconds within which one in twenty is done by an `empirical` law."""
     values = [float(value.removesuffix("s")) for value in law["values"]]
     return float(np.interp(0.05, law["probabilities"], values))
 

@@ -197,7 +197,7 @@ def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pat
 def test_a_run_keeps_its_place_to_itself(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
     """Others are refused at any time, also between phases, and it ends as if it had been alone."""
     base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
-    process = start(*base, "--set", "repeats=50", "--set", "think_time=500us", "--out", str(tmp_path / "out"), ranks=2)
+    process = start(*base, "--set", "repeats=150", "--set", "think_time=500us", "--out", str(tmp_path / "out"), ranks=2)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     for number in range(3):
         refused = run(*base, *(["--set", "phases=benchmark"] if number % 2 else []), "--out", str(tmp_path / f"out-{number}"), ranks=2)
@@ -207,7 +207,7 @@ def test_a_run_keeps_its_place_to_itself(start: Callable[..., subprocess.Popen[s
     _, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
     result = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert result["status"] == "complete" and [p["operations"] for p in result["phases"]] == [44, *([160] * 50), 44]
+    assert result["status"] == "complete" and [p["operations"] for p in result["phases"]] == [44, *([160] * 150), 44]
     assert list(root.iterdir()) == []
 
 

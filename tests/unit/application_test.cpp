@@ -78,6 +78,21 @@ TEST(Application, StreamOfOneRankByHand)
   EXPECT_EQ(names, (std::vector<std::string>{"precreate-directories", "write", "read", "cleanup", "cleanup-directories"}));
 }
 
+TEST(Application, AccessesInARowAreAStretch)
+{
+  const auto ahead = [](const std::string& order) {
+    const auto pattern = open_workload("application", {"block_size=1KiB", "per_process=100KiB", "sharing=process", "run=write", order}).make({1, 1});
+    Cursor cursor;
+    for (Op op; pattern->next(cursor, op);)
+      if (op.kind == OpKind::pwrite)
+        return pattern->stretch(cursor, 63);
+    return Stretch{};
+  };
+  EXPECT_EQ(ahead("order=forward").count, 63u);
+  EXPECT_EQ(ahead("order=forward").step, 1024u);
+  EXPECT_EQ(ahead("order=random").count, 0u);
+}
+
 TEST(Application, ReadThenWriteAndItsPreparationByHand)
 {
   // Files of 7 bytes are filled by blocks of 4 first; then each block of 3 of its first 6 bytes is read and written back.
