@@ -209,14 +209,21 @@ def calibrate(
     scheduler: Scheduler = "",
     slurm: WorkersInSlurm = False,
     slurm_option: WorkerOptions = None,
+    look: Annotated[bool, typer.Option("--look", help="Say what the measurements show, and fit nothing.")] = False,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Fits a platform to measurements and forecasts its largest measured scale as a test. What was tried lies beside the platform
     (fitted.search.jsonl); after an interruption the same command goes on from there."""
-    from iocast.calibrate import calibrate as fit
+    from iocast.calibrate import calibrate as fit, findings
     from iocast.platform import dump
 
+    if look:
+        from iocast.text import findings_text
+
+        found = [one.document() for one in findings([point for point in _points(sources, phase) if point.role == "fit"])]
+        print(json.dumps(found) if json_ else findings_text(found))
+        return
     _refuse_existing(out)
     with Steps() as steps, _crew(workers, scheduler, slurm, slurm_option, out) as crew:
         document = fit(_points(sources, phase), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))

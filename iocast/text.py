@@ -43,7 +43,16 @@ def calibration_text(fitted: dict[str, Any]) -> str:
         ]
         lines += ["", f"Held out: {holdout['ranks']} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
+    shown = [one for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
+    lines += ["", findings_text(shown), ""] if shown else []
     return "\n".join([*lines, *fitted["notes"]]).lstrip()
+
+
+def findings_text(found: list[dict[str, Any]]) -> str:
+    """What measurements show by themselves, a finding a line."""
+    if not found:
+        return "The measurements show nothing that a forecast should know of."
+    return "\n".join(["The measurements show:", *(f"- {one['text']}" for one in found)])
 
 
 def selftest_text(answer: dict[str, Any]) -> str:

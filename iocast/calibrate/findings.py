@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the measurements themselves show, before any model: ageing, drift, uneven nodes, time that is nobody's, ramps, bands, others' work,
+coarse clocks. Each finding is a test with a stated false-alarm rate, or a share that is large enough to matter, or both."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.signal import find_peaks
+from scipy.stats import chi2, f_oneway, t, ttest_1samp
+
+from iocast.run_directory import NS, Latencies, Point, Run
+from iocast.text import quantity
+
+FALSE_ALARM = 0.01
+"""Of each test on data that hold nothing of what it looks for; those over several points share it (Bonferroni)."""
+MATTERS = 0.1
+"""Share of the throughput, or of the time, below which a finding is none."""
+UNREPEATED_PHASES = 0.05
+"""Standard deviation of the logarithm of two phases' ratio where no run was repeated."""
+BAND_SHARE, BAND_APART, BAND_VALLEY = 0.02, 2.5, 0.4
+"""A band of latencies holds at least this share, lies at least this factor from its neighbour, and the valley between is this much lower than the lesser."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    kind: str
+    text: str
+    """A finished sentence or two: what, where, and what it means for a forecast."""
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def findings(points: list[Point]) -> list[Finding]:
+    """Everything that these measurements show; `points` as they are calibrated."""
+    found = [ageing(points), drift(points), *nodes(points), outside(points), ramps(points), others(points), *bands(points), clock(points)]
+    return [one for one in found if one is not None]
+
+
+def ageing(points: list[Point]) -> Finding | None:
+    """Whether the system slows down, or speeds up, as it is used: the phase's last repeat within a run against its first. Student's t over
+    the runs of a point, with the variance between runs pooled over points."""
+    ratios = {p: [math.log(_rate(r.phases[-1]) / _rate(r.phases[0])) for r in p.runs if len(r.phases) > 1 and _rates_known(r)] for p in map(_Named, points)}
+    ratios = {p: logs for p, logs in ratios.items() if logs}
+    degrees = sum(len(logs) - 1 for logs in ratios.values())
+    pooled = sum(float(np.var(logs)) * len(logs) for logs in ratios.values()) / degrees if degrees else UNREPEATED_PHASES**2
+    critical = float(t.ppf(1 - FALSE_ALARM / 2 / max(1, len(ratios)), degrees or 1000))
+    shown = [
+        (mean, p) for p, logs in ratios.items() if abs(mean := float(np.mean(logs))) > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
+    ]
+    if not shown:
+        return None
+    change, worst = max(shown, key=lambda one: abs(one[0]))
+    slower = change < 0
+    return Finding(
+        "ageing",
+        f"Ageing: at {worst.point.name} the throughput {'falls' if slower else 'rises'} by {_share(change)} from the first to the last of a run's {len(worst.point.first.phases)} phases. "
+        f"The system gets {'slower' if slower else 'faster'} as it is used, which no model here follows: forecasts are for the age that was measured, and their intervals allow for as much again.",
+        {"point": worst.point.name, "ranks": worst.point.ranks, "log_ratio": change},
+    )
+
+
+def drift(points: list[Point]) -> Finding | None:
+    """Whether the system changed while the campaign went on: the last visit of each point against its first (t-test over points)."""
+    logs = []
+    for point in points:
+        visits = sorted((str(run.json.get("started")), run.rate) for run in point.runs if run.json.get("started") and not run.imported)
+        if len(visits) > 1:
+            logs.append(math.log(visits[-1][1] / visits[0][1]))
+    if len(logs) < 3 or abs(mean := float(np.mean(logs))) < -math.log(1 - MATTERS):
+        return None
+    if float(np.ptp(logs)) > 0 and ttest_1samp(logs, 0.0).pvalue > FALSE_ALARM:
+        return None
+    return Finding(
+        "drift",
+        f"Drift: over the campaign the throughput {'fell' if mean < 0 else 'rose'} by {_share(mean)} from the first visit of each point to the last. Something changed meanwhile (others' load, "
+        "a file system that fills); measure at another time as well before the forecast is believed.",
+        {"log_ratio": mean},
+    )
+
+
+def nodes(points: list[Point]) -> list[Finding]:
+    """Nodes that are slower or faster than the others, run by run: variance of the ranks' times between nodes against that within them."""
+    deviations: dict[str, list[float]] = defaultdict(list)
+    significant = tested = 0
+    for run in (run for point in points for run in point.runs):
+        times = _times_by_node(run)
+        if times is None:
+            continue
+        tested += 1
+        significant += f_oneway(*times).pvalue < FALSE_ALARM
+        hosts = _hosts(run, len(times))
+        middle = float(np.median([np.mean(one) for one in times]))
+        for host, one in zip(hosts, times, strict=True):
+            deviations[host].append(float(np.mean(one)) - middle)
+    # More runs than false alarms make up for, and a node that stands out in them by its mean.
+    if not tested or significant < 2 and tested > 1 or significant <= 3 * FALSE_ALARM * tested:
+        return []
+    told = {host: float(np.mean(logs)) for host, logs in deviations.items()}
+    host = max(told, key=lambda h: abs(told[h]))
+    if abs(told[host]) < MATTERS / 2:
+        return []
+    text = (
+        f"Nodes differ: ranks on {host} took {_share(-abs(told[host])) if told[host] < 0 else f'{100 * math.expm1(told[host]):.0f} %'} {'longer' if told[host] > 0 else 'less time'} than those of the node in the "
+        f"middle ({significant} of {tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for speed_sigma."
+    )
+    return [Finding("nodes", text, {"node": host, "log_ratio": told[host], "runs": significant, "tested": tested, "by_node": told})]
+
+
+def outside(points: list[Point]) -> Finding | None:
+    """Ranks' time that was neither in operations nor in thinking: where the identity Q = N / (1 + T) doesn't hold."""
+    shares = {p: float(np.mean(known)) for p in map(_Named, points) if (known := [s for run in p.point.runs if (s := _outside(run)) is not None])}
+    if not shares:
+        return None
+    worst = max(shares, key=lambda p: shares[p])
+    if shares[worst] < MATTERS:
+        return None
+    cpus = (worst.point.first.json.get("environment") or {}).get("cpus_per_node")
+    crowded = cpus and worst.point.first.placement[1] > cpus
+    return Finding(
+        "outside",
+        f"At {worst.point.name} ranks spent {100 * shares[worst]:.0f} % of their time neither in an operation nor thinking: the benchmark's own work"
+        + (f", and waiting for one of {cpus} processors" if crowded else "")
+        + ". So fewer requests were under way than N / (1 + T).",
+        {"point": worst.point.name, "share": shares[worst]},
+    )
+
+
+def ramps(points: list[Point]) -> Finding | None:
+    """How much of the throughput start-up and stragglers take: that of the whole phase against its steady part (MSER-5 to the first rank's end)."""
+    losses: dict[_Named, float] = {}
+    for named in map(_Named, points):
+        logs = [math.log(_rate(p) / p["steady_state"]["rate"]) for run in named.point.runs for p in run.phases if p.get("steady_state") and _rate(p) > 0]
+        if logs:
+            losses[named] = float(np.mean(logs))
+    if not losses:
+        return None
+    worst = min(losses, key=lambda p: losses[p])
+    if losses[worst] > math.log(1 - MATTERS):
+        return None
+    phases = [p for run in worst.point.runs for p in run.phases]
+    balance = [p["balance"] for p in phases if p.get("balance") is not None]
+    begin = [p["steady_state"]["begin"] / p["seconds"] for p in phases if p.get("steady_state")]
+    return Finding(
+        "ramps",
+        f"At {worst.point.name} the throughput of the whole phase is {_share(losses[worst])} below that of its steady part: it starts {100 * np.mean(begin):.0f} % into the phase, and the first rank is done after "
+        f"{100 * np.mean(balance or [1.0]):.0f} %. Throughput counts until the last answer, here and in a forecast; longer phases show more of the steady rate.",
+        {"point": worst.point.name, "log_ratio": losses[worst]},
+    )
+
+
+def others(points: list[Point]) -> Finding | None:
+    """Whether a lone rank's pace changes more from moment to moment than its own latencies explain: a chi-square test of the operations in each
+    interval of the time line, whose variance is that of a renewal process."""
+    for point in (p for p in points if p.ranks == 1 and p.waiting_factor == 0):
+        known = []
+        for run in point.runs:
+            for phase in run.phases:
+                lines = [line["count"] for line in (phase.get("timeline") or {}).values() if isinstance(line, dict)]
+                counts = np.array([sum(bins) for bins in zip_longest(*lines, fillvalue=0)])[1:-1]  # the first and the last are cut
+                together = max(1, math.ceil(50 / max(counts.mean(), 1e-9))) if len(counts) else 1  # bins, for 50 operations in each
+                counts = counts[: len(counts) // together * together].reshape(-1, together).sum(axis=1)
+                if len(counts) >= 20:
+                    known.append((counts, _variation(run)))
+        if not known:
+            continue
+        degrees = sum(len(counts) - 1 for counts, _ in known)
+        statistic = sum(float(((counts - counts.mean()) ** 2).sum()) / (counts.mean() * max(0.05, variation)) for counts, variation in known)
+        swing = float(np.median([counts.std() / counts.mean() for counts, _ in known]))
+        if swing > MATTERS and statistic > 2 * float(chi2.ppf(1 - FALSE_ALARM, degrees)):
+            return Finding(
+                "others",
+                f"A lone rank's pace swings by {100 * swing:.0f} % from moment to moment, {math.sqrt(statistic / degrees):.1f} times what its own latencies explain: somebody else works on this system, or it stalls. "
+                "The work of others that calibration finds is that of the time of the measurement.",
+                {"swing": swing, "dispersion": statistic / degrees},
+            )
+    return None
+
+
+def bands(points: list[Point]) -> list[Finding]:
+    """Operations whose latencies at the smallest scale fall into several bands: ways through the system that the average hides."""
+    lone = next((p for p in points if p.ranks == 1 and p.waiting_factor == 0), None)
+    found = []
+    for op in lone.first.operations if lone else []:
+        if op not in lone.first.tags():  # type: ignore[union-attr]
+            continue
+        parts = latency_bands(lone.first.latencies(op))  # type: ignore[union-attr]
+        if len(parts) > 1:
+            told = ", ".join(f"{quantity('', value)} ({100 * share:.0f} %)" for value, share in parts)
+            found.append(Finding("bands", f"Latencies of {op} at N=1 lie in bands: {told}.", {"operation": op, "bands": [list(one) for one in parts]}))
+    return found
+
+
+def clock(points: list[Point]) -> Finding | None:
+    """A clock too coarse for what it measures."""
+    for run in (run for point in points for run in point.runs):
+        resolution = (run.json.get("environment") or {}).get("clock_resolution_ns")
+        medians = {op: m for op in run.operations if (m := run.quantity(op, "q50")) is not None}
+        if resolution and medians and resolution * NS > MATTERS * min(medians.values()):
+            op = min(medians, key=lambda name: medians[name])
+            return Finding(
+                "clock",
+                f"The clock of the run '{run.path.name}' tells {resolution:.0f} ns apart, and half of its {op} took less than {quantity('', medians[op])}: quantiles of such operations are steps of the clock.",
+                {"resolution_ns": resolution, "operation": op},
+            )
+    return None
+
+
+def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
+    """(median, share) of each band of a distribution, by the valleys of its smoothed density over the logarithm."""
+    step, smooth = 0.02, 0.05  # decades
+    values, counts = [], []
+    for one in latencies.histogram.get_recorded_iterator():
+        values.append(max(one.value_iterated_to, 1))
+        counts.append(one.count_at_value_iterated_to)
+    logs = np.log10(values) if values else np.zeros(0)
+    if not values or float(np.ptp(logs)) < 2 * step:
+        return []
+    edges = np.arange(logs.min() - 10 * smooth, logs.max() + 10 * smooth, step)
+    density = gaussian_filter1d(np.histogram(logs, edges, weights=counts)[0].astype(float), smooth / step, mode="constant")
+    peaks = list(find_peaks(density)[0])
+    total = float(sum(counts))
+    weights = np.asarray(counts, dtype=float)
+
+    def split(kept: list[int]) -> list[tuple[float, float, float]]:
+        """Bands between the valleys of these peaks: edges and share."""
+        valleys = [a + int(np.argmin(density[a : b + 1])) for a, b in zip(kept, kept[1:], strict=False)]
+        borders = [-math.inf, *(float(edges[v]) + step / 2 for v in valleys), math.inf]
+        return [(low, high, float(weights[(logs > low) & (logs <= high)].sum()) / total) for low, high in zip(borders, borders[1:], strict=False)]
+
+    while len(peaks) > 1:  # the least band that is none joins its neighbour
+        parts = split(peaks)
+        bad = []
+        for n, (a, b) in enumerate(zip(peaks, peaks[1:], strict=False)):
+            lesser = n if density[a] < density[b] else n + 1
+            shallow = density[a : b + 1].min() > BAND_VALLEY * min(density[a], density[b])
+            if shallow or (b - a) * step < math.log10(BAND_APART) or parts[lesser][2] < BAND_SHARE or parts[lesser][2] * total < 100:
+                bad.append((float(density[peaks[lesser]]), lesser))
+        if not bad:
+            break
+        del peaks[min(bad)[1]]
+    if len(peaks) < 2:
+        return []
+    result = []
+    for low, high, share in split(peaks):
+        inside = (logs > low) & (logs <= high)
+        middle = np.searchsorted(np.cumsum(weights[inside]), weights[inside].sum() / 2)
+        result.append((float(10 ** logs[inside][middle] * NS), share))
+    return result
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A point as a key."""
+
+    point: Point
+
+    @property
+    def runs(self) -> list[Run]:
+        return self.point.runs
+
+    def __hash__(self) -> int:
+        return id(self.point)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Named) and other.point is self.point
+
+
+def _rate(phase: dict[str, Any]) -> float:
+    return float(phase["rate"] or 0)
+
+
+def _rates_known(run: Run) -> bool:
+    return all(_rate(phase) > 0 for phase in run.phases)
+
+
+def _share(log_ratio: float) -> str:
+    return f"{100 * abs(math.expm1(log_ratio)):.0f} %"
+
+
+def _times_by_node(run: Run) -> list[Any] | None:
+    """Logarithms of the ranks' times by node; None without several nodes of several ranks each."""
+    count, per_node = run.json["placement"].get("nodes") or 1, run.json["placement"].get("ranks_per_node") or 1
+    seconds = [phase.get("rank_seconds") for phase in run.phases]
+    if count < 2 or per_node < 2 or any(not s or len(s) != count * per_node or min(s) <= 0 for s in seconds):
+        return None
+    mean = np.log(np.asarray(seconds, dtype=float)).mean(axis=0).reshape(count, per_node)
+    return list(mean) if float(np.ptp(mean)) > 1e-9 else None
+
+
+def _hosts(run: Run, count: int) -> list[str]:
+    named = [str(host) for host in (run.json.get("environment") or {}).get("hosts") or []]
+    return named if len(named) == count else [f"node {n}" for n in range(count)]
+
+
+def _outside(run: Run) -> float | None:
+    """Share of the ranks' time that was neither in an operation nor in a think time."""
+    total = spent = 0.0
+    for phase in run.phases:
+        seconds = phase.get("rank_seconds")
+        if not seconds or phase.get("responding_seconds") is None:
+            return None
+        total += float(np.sum(seconds))
+        spent += float(phase["responding_seconds"]) + float(phase.get("think_actual_seconds") or 0)
+    return max(0.0, 1 - spent / total) if total > 0 else None
+
+
+def _variation(run: Run) -> float:
+    """Squared coefficient of variation of all operations' latencies."""
+    known = [run.latencies(op) for op in run.operations if op in run.tags()]
+    count = sum(one.count for one in known)
+    if not count:
+        return 1.0
+    means = [(one.count, one.histogram.get_mean_value(), one.histogram.get_stddev()) for one in known]
+    mean = sum(n * m for n, m, _ in means) / count
+    square = sum(n * (s**2 + m**2) for n, m, s in means) / count
+    return float(square / mean**2 - 1)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measurements show before any model: found where it was put in, and seldom where it was not."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from iocast.calibrate import findings, fit
+from iocast.calibrate.findings import FALSE_ALARM, ageing, bands, clock, drift, latency_bands, nodes, others, outside, ramps
+from iocast.importers.record import Phase, Record, write_record
+from iocast.run_directory import Point, Run, group
+
+SECONDS, MEAN = 2.0, 1e-3
+Generator = np.random.Generator
+
+
+def measured(
+    out: Path, ranks: int, generator: Generator, *, factors: tuple[float, ...] = (1.0,), swing: float = 0.0, second_band: float = 0.0,
+    started: str = "2026-01-01T00:00:00.000Z", per_node: int = 0, node_factors: tuple[float, ...] = (), idle: float = 0.0,
+) -> Run:  # fmt: skip
+    """Phases of 2 s a rank of creates of about 1 ms. `factors` multiply the latencies of each phase, `swing` those of every second quarter of a
+    second, `node_factors` those of each node; `second_band` of them take 20 ms; `idle` is the share of time between operations."""
+    phases = []
+    for repeat, factor in enumerate(factors):
+        starts, seconds, of_rank, ends = [], [], [], []
+        for rank in range(ranks):
+            now = 0.0
+            own = factor * (node_factors[rank // per_node] if node_factors else 1.0)
+            for _ in range(round(SECONDS / MEAN / (1 + 19 * second_band))):
+                took = own * generator.lognormal(math.log(MEAN) - 0.02, 0.2) * (20 if generator.random() < second_band else 1)
+                took *= 1 + swing * (int(now / 0.25) % 2)
+                starts.append(now)
+                seconds.append(took)
+                of_rank.append(rank)
+                now += took / (1 - idle)
+            ends.append(now)
+        phase = Phase("benchmark", repeat, 0.0, max(ends), len(starts), 0, len(starts) / max(ends))
+        phase.add_trace({"create": (np.array(starts), np.array(seconds))}, {"create": np.array(of_rank)})
+        phases.append(phase)
+    record = Record(out.name, "made up", phases, pattern="md-workbench", ranks=ranks, nodes=ranks // per_node if per_node else 1)
+    record.parameters = {"waiting_factor": 0}
+    write_record(record, out)
+    run = Run(out)
+    run.json |= {"source": "bench", "started": started, "environment": {"clock_resolution_ns": 1.0, "hosts": [f"n{k}" for k in range(record.nodes or 1)]}}
+    for phase_json in run.phases:
+        phase_json["rank_seconds"] = ends
+        phase_json["responding_seconds"] = float(np.sum(seconds))
+        phase_json["think_actual_seconds"] = 0.0
+    return run
+
+
+def points(*runs: Run) -> list[Point]:
+    return group(list(runs))
+
+
+def test_quiet_data_show_nothing(tmp_path: Path) -> None:
+    """Ten campaigns of three points with two runs each. Six tests of 1 % each could raise an alarm; more than three among ten has a probability below 0.4 %."""
+    generator = np.random.default_rng(7)
+    alarms = 0
+    for n in range(10):
+        runs = [
+            measured(tmp_path / f"{n}-{ranks}-{repeat}", ranks, generator, factors=(1.0, 1.0), per_node=2 if ranks > 1 else 0, started=f"2026-01-01T00:00:0{repeat}.000Z")
+            for ranks in (1, 4, 8)
+            for repeat in (0, 1)
+        ]
+        alarms += len(findings(points(*runs)))
+    assert binom.sf(3, 10, 6 * FALSE_ALARM) < 0.004 and alarms <= 3
+
+
+@pytest.mark.parametrize(("factors", "word"), [((1.0, 1.2, 1.5), "falls by 3"), ((1.5, 1.2, 1.0), "rises by 5")])
+def test_a_system_that_ages_is_told(tmp_path: Path, factors: tuple[float, ...], word: str) -> None:
+    generator = np.random.default_rng(1)
+    runs = [measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=factors if ranks == 4 else (1.0,) * 3) for ranks in (1, 4) for r in (0, 1)]
+    found = ageing(points(*runs))
+    assert found is not None and found.text.startswith("Ageing: at N=4 T=0 the throughput " + word)
+    assert abs(found.numbers["log_ratio"]) == pytest.approx(math.log(1.5), rel=0.05)
+
+
+def test_a_system_that_changes_during_the_campaign_is_told(tmp_path: Path) -> None:
+    generator = np.random.default_rng(2)
+    runs = [
+        measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=(1.3**r,), started=f"2026-01-01T0{r}:00:00.000Z") for ranks in (1, 2, 4, 8) for r in (0, 1)
+    ]
+    found = drift(points(*runs))
+    assert found is not None and found.numbers["log_ratio"] == pytest.approx(-math.log(1.3), rel=0.05)
+
+
+def test_a_slow_node_is_named(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    runs = [measured(tmp_path / str(r), 12, generator, per_node=4, node_factors=(1.0, 1.25, 1.0)) for r in (0, 1)]
+    (found,) = nodes(points(*runs))
+    assert "ranks on n1 took 25 % longer" in found.text, found.text
+    assert found.numbers["runs"] == found.numbers["tested"] == 2
+
+
+def test_time_between_operations_is_told(tmp_path: Path) -> None:
+    run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.3)
+    run.json["environment"]["cpus_per_node"] = 1
+    found = outside(points(run))
+    assert found is not None and "30 %" in found.text and "waiting for one of 1 processors" in found.text
+
+
+def test_ramps_are_told(tmp_path: Path) -> None:
+    run = measured(tmp_path / "1", 2, np.random.default_rng(5))
+    for phase in run.phases:
+        phase["balance"] = 0.5
+        phase["steady_state"] = {"begin": 0.2 * phase["seconds"], "end": 0.5 * phase["seconds"], "rate": 1.5 * phase["rate"]}
+    found = ramps(points(run))
+    assert found is not None and "33 % below that of its steady part: it starts 20 % into the phase, and the first rank is done after 50 %" in found.text
+
+
+def test_others_at_work_are_seen_by_a_lone_rank(tmp_path: Path) -> None:
+    found = others(points(measured(tmp_path / "1", 1, np.random.default_rng(6), swing=1.0)))
+    assert found is not None and found.numbers["swing"] > 0.2
+
+
+def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> None:
+    run = measured(tmp_path / "1", 1, np.random.default_rng(8), factors=(1.0,) * 4, second_band=0.3)
+    parts = latency_bands(run.latencies("create"))
+    assert [value for value, _ in parts] == pytest.approx([MEAN, 20 * MEAN], rel=0.1)
+    assert parts[1][1] == pytest.approx(0.3, abs=0.05)
+    (told,) = bands(points(run))
+    assert told.text.startswith("Latencies of create at N=1 lie in bands: ")
+
+
+def test_a_coarse_clock_is_told(tmp_path: Path) -> None:
+    run = measured(tmp_path / "1", 1, np.random.default_rng(9))
+    run.json["environment"]["clock_resolution_ns"] = 1e6
+    found = clock(points(run))
+    assert found is not None and "create" in found.text
+
+
+def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]) -> None:
+    generator = np.random.default_rng(10)
+    run = measured(tmp_path / "lone", 1, generator, factors=(1.0,) * 4, second_band=0.3)
+    done = iocast("calibrate", run.path, "--look", "--out", tmp_path / "none.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "The measurements show:" in done.stdout and "bands" in done.stdout and not (tmp_path / "none.yaml").exists()
+    assert {one["kind"] for one in json.loads(iocast("calibrate", run.path, "--look", "--json").stdout)} >= {"bands"}
+
+
+def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
+    rows = [{"quantity": "rate", "error": 0.0, "spread": 0.0}, {"quantity": "create.q50", "error": 0.1, "spread": 0.0}]
+    noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
+    young = fit._discrepancy({"rows": rows}, noise, fit.DISCREPANCY_FLOOR, 0.0)
+    aged = fit._discrepancy({"rows": rows}, noise, fit.DISCREPANCY_FLOOR, 0.4)
+    assert young["rate"] == fit.DISCREPANCY_FLOOR["rate"] and young["q50"] == pytest.approx(math.log(1.1))
+    assert all(aged[kind] == pytest.approx(math.hypot(young[kind], 0.4)) for kind in young)
+    misfit = fit._discrepancy({"rows": rows}, noise, fit.MISFIT_FLOOR, 0.0)
+    assert misfit["rate"] == fit.MISFIT_FLOOR["rate"] and misfit["q50"] == young["q50"]
