@@ -25,6 +25,9 @@ void System::fail(uint32_t which)
   instance.busy = 0;
   if (station.varies())
     station.shared[spec.instance].clear();
+  for (auto& caches : caches_)
+    if (caches.spec->station == static_cast<int32_t>(spec.station))
+      caches.instances[spec.instance].clear();
   give_up_locks(lost);
   for (const JobId id : lost)
     lose(id, spec.instance);

@@ -23,6 +23,7 @@ constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", 
 constexpr double longest_seconds = 1e6;
 constexpr double most            = 4e9; // instances, servers, slots
 constexpr uint32_t most_parts    = 255; // of a request at the same time
+constexpr size_t most_steps      = 10000; // of a hit and a miss
 
 std::vector<std::string> platform_names()
 {
@@ -72,7 +73,7 @@ public:
   void read()
   {
     yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
-                      "background", "buffers", "demands", "network", "operations", "calibration", "fitted"});
+                      "background", "caches", "buffers", "demands", "network", "operations", "calibration", "fitted"});
     platform_.description = yaml_.text_or("description", "");
     platform_.source      = yaml_.text_or("source", "");
     if (const auto clients = yaml_.find("clients")) {
@@ -90,6 +91,7 @@ public:
     read_failures();
     read_background();
     read_network();
+    read_caches();
     read_buffers();
     read_operations();
   }
@@ -295,6 +297,47 @@ private:
     }
   }
 
+  /// Each instance of a station, or a node (the default) or the system, has one of these.
+  template <class Spec> void read_place(const YamlNode& yaml, Spec& spec, const char* what) const
+  {
+    spec.per = read_per(yaml, Per::node, {"system", "node"});
+    if (const auto station = yaml.find("station")) {
+      if (yaml.find("per"))
+        station->fail(fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", what));
+      spec.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+      if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
+        station->fail("a station of the client nodes has one instance each; write per: node instead");
+    }
+  }
+
+  void read_caches()
+  {
+    const auto caches = yaml_.find("caches");
+    if (!caches)
+      return;
+    for (const auto& [name, yaml] : caches->entries()) {
+      CacheSpec cache;
+      cache.name = name;
+      read_place(yaml, cache, "cache");
+      const auto capacity = yaml.find("capacity");
+      const auto objects  = yaml.find("objects");
+      if (capacity.has_value() == objects.has_value())
+        (capacity ? *objects : yaml).fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or so many objects (objects): give one of the two", name));
+      if (objects) {
+        if (const auto page = yaml.find("page"))
+          page->fail("what is counted in objects has no pages; give a capacity in bytes instead of objects");
+        cache.capacity = static_cast<uint64_t>(objects->quantity(Unit::count, 1, 1e15));
+      } else {
+        cache.capacity = static_cast<uint64_t>(capacity->quantity(Unit::bytes, 1, 1e18));
+        cache.page     = static_cast<uint64_t>(yaml["page"].quantity(Unit::bytes, 1, 1 << 30));
+        if (cache.page > cache.capacity)
+          yaml["page"].fail(fmt::format("the cache '{}' has no room for a page of {}; its capacity is {}", name, yaml["page"].text(), capacity->text()));
+      }
+      yaml.finish();
+      platform_.caches.push_back(cache);
+    }
+  }
+
   void read_buffers()
   {
     const auto buffers = yaml_.find("buffers");
@@ -303,14 +346,7 @@ private:
     for (const auto& [name, yaml] : buffers->entries()) {
       BufferSpec buffer;
       buffer.name = name;
-      buffer.per  = read_per(yaml, Per::node, {"system", "node"});
-      if (const auto station = yaml.find("station")) {
-        if (yaml.find("per"))
-          station->fail("a buffer is of a node or the system (per) or of each instance of a station, not both");
-        buffer.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
-        if (platform_.stations[static_cast<size_t>(buffer.station)].per == Per::node)
-          station->fail("a station of the client nodes has one instance each; write per: node instead");
-      }
+      read_place(yaml, buffer, "buffer");
       buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
       buffer.unit     = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
       if (buffer.unit > buffer.capacity)
@@ -359,6 +395,8 @@ private:
         item["lock"].fail(nodeless + "take a lock that nodes have or keep");
     if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
       item["buffer"].fail(nodeless + "go to one of a node");
+    if (step.kind == Step::Kind::look && platform_.caches[step.target].of_nodes())
+      item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
   }
 
   /// Who waits for a buffer must not hold what the buffer needs to drain.
@@ -492,6 +530,16 @@ private:
         spec.flushed_by_object = spec.flushed_by_object || step.flush != Flush::all;
         out.push_back(step);
         json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
+      } else if (const auto cache = item.find("cache")) {
+        json.push_back(read_look(item, *cache, out, held));
+      } else if (const auto forgotten = item.find("forget")) {
+        step.kind    = Step::Kind::look;
+        step.forgets = true;
+        step.target  = find_in(platform_.caches, *forgotten, "cache");
+        check_has_object(*forgotten);
+        check_drain_step(item, step);
+        out.push_back(step);
+        json.push_back({{"forget", forgotten->text()}});
       } else {
         step.kind       = Step::Kind::visit;
         step.target     = find_in(platform_.stations, item["station"], "station");
@@ -548,6 +596,54 @@ private:
       item.finish();
     }
     return json;
+  }
+
+  /// A look at a cache, the steps of a hit, a jump over the others, and the steps of a miss.
+  nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held)
+  {
+    Step look;
+    look.kind   = Step::Kind::look;
+    look.target = find_in(platform_.caches, cache, "cache");
+    check_has_object(cache);
+    if (platform_.caches[look.target].page > 0 && drained_ == nullptr && !moves_bytes(op_))
+      cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, read, append, pwrite, pread", name_of(op_), cache.text()));
+    check_drain_step(item, look);
+    nlohmann::ordered_json json{{"cache", cache.text()}};
+    std::vector<Step> hit;
+    std::vector<Step> miss;
+    if (const auto steps = item.find("hit"))
+      json["hit"] = read_steps(*steps, hit, held);
+    if (const auto steps = item.find("miss"))
+      json["miss"] = read_steps(*steps, miss, held);
+    if (hit.size() + miss.size() > most_steps)
+      cache.fail(fmt::format("a hit and a miss may have {} steps together", most_steps));
+    if (!miss.empty()) {
+      look.jump = static_cast<uint16_t>(hit.size() + 2);
+      Step jump;
+      jump.kind = Step::Kind::jump;
+      jump.jump = static_cast<uint16_t>(miss.size() + 1);
+      hit.push_back(jump);
+    } else {
+      look.jump = static_cast<uint16_t>(hit.size() + 1);
+    }
+    out.push_back(look);
+    out.insert(out.end(), hit.begin(), hit.end());
+    out.insert(out.end(), miss.begin(), miss.end());
+    return json;
+  }
+
+  static bool moves_bytes(OpKind kind)
+  {
+    Op op;
+    op.kind = kind;
+    op.size = 1;
+    return op.bytes() > 0;
+  }
+
+  void check_has_object(const YamlNode& cache) const
+  {
+    if (drained_ == nullptr && op_ == OpKind::phase)
+      cache.fail("waking up is of no object that a cache could have");
   }
 
   /// Parts where an access has bytes, whatever it is.
@@ -616,9 +712,13 @@ private:
     if (route.served || !model.served)
       return;
     route.served = true;
+    const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look; });
     for (const auto& step : model.steps)
-      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::end_part)
+      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::end_part &&
+          !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
         route.steps.push_back(step);
+      else if (jumps) // to the next step, so that others lead where they did
+        add_marker(route, Step::Kind::jump);
   }
 
   const YamlNode& yaml_;
@@ -716,6 +816,16 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   for (const auto& work : background)
     json["background"][work.name] = {
         {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
+  for (const auto& cache : caches) {
+    auto& told = json["caches"][cache.name];
+    if (cache.station >= 0)
+      told["station"] = stations[static_cast<size_t>(cache.station)].name;
+    else
+      told["per"] = name_of(cache.per);
+    told[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
+    if (cache.page > 0)
+      told["page"] = cache.page;
+  }
   json["buffers"] = nlohmann::ordered_json::object();
   for (const auto& buffer : buffers) {
     auto& told = json["buffers"][buffer.name];
@@ -819,6 +929,19 @@ const std::vector<PrimitiveEntry>& primitives()
         {"resume", "once writes had to wait they go on when no more than this share of the capacity is held, default 1: as soon as there is room"},
         {"at_once", "pieces that one drains at a time, default 1"},
         {"drain", "the steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
+      {"cache",
+       "memory that keeps what was used last (LRU), and a step that looks there for what the operation needs: all of it (a hit) or not (a miss), and goes "
+       "through the steps of the one or the other; all of it is there afterwards",
+       {{"per", "node (default) or system: who has one"},
+        {"station", "instead of per: each instance of that station has one, which it loses when it fails"},
+        {"capacity", "bytes of one, which holds pages of objects"},
+        {"page", "bytes that come and go together"},
+        {"objects", "instead of a capacity and pages: so many objects (and datasets), whatever their size"},
+        {"hit", "the steps of a hit, default none"},
+        {"miss", "the steps of a miss, default none"}}},
+      {"forget",
+       "a step that takes out of a cache what it has of the operation's object; of pages those from the first on that are there without a gap",
+       {{"forget", "which cache; of it the node's, or the server's, own"}}},
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "which buffer; of it the node's, or the server's, own"},

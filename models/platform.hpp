@@ -97,9 +97,10 @@ struct NetworkSpec {
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
 struct Step {
-  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, end_part, end, drained };
+  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, look, jump, end_part, end, drained };
   Kind kind         = Kind::end;
-  uint32_t target   = 0; ///< number of the station, limit or buffer
+  uint32_t target   = 0; ///< number of the station, limit, buffer or cache
+  uint16_t jump     = 1; ///< to the step so many further on: of a jump, and of a look at a cache that misses; after a hit comes the next step
   int32_t lock      = -1;
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
@@ -108,6 +109,7 @@ struct Step {
   uint32_t stripes = 1;
   static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
   bool to_server    = true;
+  bool forgets      = false; ///< a look that takes out what the cache has of the object
   Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
   Flush flush       = Flush::all;
   LawPointer law;
@@ -136,6 +138,17 @@ struct BufferSpec {
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
+/// Memory that keeps what was used last, and so tells what is a hit.
+struct CacheSpec {
+  std::string name;
+  Per per           = Per::node;
+  int32_t station   = -1; ///< not negative: one for each instance of this station
+  uint64_t capacity = 0;  ///< of an instance: bytes, or objects
+  uint64_t page     = 0;  ///< bytes that come and go together; 0: objects do
+
+  bool of_nodes() const { return station < 0 && per == Per::node; }
+};
+
 /// A storage system as a queueing network; docs/platforms.md describes the file it is read from.
 struct Platform {
   std::string name;
@@ -151,6 +164,7 @@ struct Platform {
   std::vector<StallSpec> stalls;
   std::vector<FailureSpec> failures;
   std::vector<BackgroundSpec> background;
+  std::vector<CacheSpec> caches;
   std::vector<BufferSpec> buffers;
   NetworkSpec network;
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs

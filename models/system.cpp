@@ -73,6 +73,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
       most_background_ += static_cast<size_t>(10 * work.rate * (failure.length + failure.timeout));
   }
   make_buffers();
+  make_caches();
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
       node_speed_.push_back(static_cast<float>(
@@ -383,6 +384,9 @@ void System::advance(JobId id)
           continue;
         }
         break;
+      case Step::Kind::jump:
+        job.at = static_cast<uint16_t>(job.at + step.jump);
+        continue;
       case Step::Kind::end_part: {
         Client& client   = clients_[id];
         int64_t part_ns  = to_ns(now_ + ahead - client.op_start);
@@ -429,6 +433,9 @@ void System::advance(JobId id)
       case Step::Kind::drained:
         if (!at_buffer(id, step))
           return;
+        break;
+      case Step::Kind::look:
+        look_up(id, step);
         break;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) {
@@ -555,7 +562,8 @@ void System::end_phase()
   }
   recorder_->trim_slow();
   check_buffers();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_});
+  check_caches();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_});
 }
 
 // ---- what ranks do together, and time limits --------------------------------------------------------------------------
@@ -1118,6 +1126,12 @@ double System::draw(JobId id, const Step& step)
 
 double System::draw(JobId id, const Law& law)
 {
+  return law.at(uniform(id));
+}
+
+/// The next number of the job, in (0, 1).
+double System::uniform(JobId id)
+{
   Job& job        = jobs_[id];
   const auto word = job.draws++ % 4U;
   // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
@@ -1128,7 +1142,7 @@ double System::draw(JobId id, const Law& law)
     else if (job.piece)
       job.words = words_of_piece(id);
   }
-  return law.at(to_uniform(job.words[word]));
+  return to_uniform(job.words[word]);
 }
 
 uint32_t System::instance_for(JobId id, const StationSpec& spec) const
@@ -1140,10 +1154,16 @@ uint32_t System::instance_for(JobId id, const StationSpec& spec) const
   if (jobs_[id].piece && is_own_station(id, spec))
     return pieces_[id - placement_.ranks].instance;
   const Op& op = op_of(id);
+  return instance_of(op, spec, op.offset);
+}
+
+/// Where that byte of the operation's object lies, at a station of the system.
+uint32_t System::instance_of(const Op& op, const StationSpec& spec, uint64_t offset)
+{
   if (spec.spread == Spread::round_robin)
     return static_cast<uint32_t>((mix(op.dataset) % spec.count + op.object % spec.count) % spec.count);
   const uint64_t first = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
-  const uint64_t next  = spec.spread == Spread::stripe ? op.offset / spec.stripe_size % spec.stripe_count : 0;
+  const uint64_t next  = spec.spread == Spread::stripe ? offset / spec.stripe_size % spec.stripe_count : 0;
   return static_cast<uint32_t>((first % spec.count + next) % spec.count);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/buffer.hpp"
+#include "models/cache.hpp"
 #include "models/calendar.hpp"
 #include "models/failure.hpp"
 #include "models/huge.hpp"
@@ -62,6 +63,7 @@ struct FinishedPhase {
   const PhaseRecorder& recorder;
   const StationSums& stations;
   const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
+  const std::vector<CacheSums>& caches;   ///< likewise
 };
 
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
@@ -238,6 +240,13 @@ private:
   void send_from_buffer(JobId id, Transfer& transfer) const;
   double start_in_phase(const Job& job) const;
 
+  // caches, in caches.cpp
+  void make_caches();
+  [[gnu::noinline]] void look_up(JobId id, const Step& step);
+  void forget(JobId id, Caches& caches);
+  Cache& cache_for(JobId id, Caches& caches, uint64_t offset);
+  void check_caches();
+
   bool is_flow(JobId id) const;
   double transfer_seconds(JobId id) const;
   bool begin_transfer(JobId id, const Step& step);
@@ -253,8 +262,10 @@ private:
   Limit& limit_for(JobId id, const Step& step);
   double draw(JobId id, const Step& step);
   double draw(JobId id, const Law& law);
+  double uniform(JobId id);
   double hand_over(JobId id, const Step& step);
   uint32_t instance_for(JobId id, const StationSpec& spec) const;
+  static uint32_t instance_of(const Op& op, const StationSpec& spec, uint64_t offset);
   uint64_t lock_key(JobId id, int32_t lock) const;
   VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
   void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
@@ -283,6 +294,7 @@ private:
   std::vector<uint16_t> drain_steps_; ///< by buffer: the first of its steps
   std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
+  std::vector<Caches> caches_;
   std::vector<FailureClock> failures_;
   std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
@@ -316,6 +328,7 @@ private:
   std::unique_ptr<PhaseRecorder> recorder_;
   StationSums sums_;
   std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
+  std::vector<CacheSums> cache_sums_;   ///< likewise
   std::vector<uint64_t> background_count_;
 };
 

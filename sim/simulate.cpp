@@ -65,6 +65,16 @@ nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<
   return json;
 }
 
+/// Of the phase; what is held at its end.
+nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<CacheSums>& before, const std::vector<CacheSums>& after)
+{
+  auto json = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < after.size(); ++i)
+    json[platform.caches[i].name] = {{"lookups", after[i].lookups - before[i].lookups}, {"hits", after[i].hits - before[i].hits},
+                                     {"held", after[i].held}, {"known", after[i].rate}};
+  return json;
+}
+
 nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
 {
   auto estimates = nlohmann::ordered_json::object();
@@ -119,6 +129,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   // Checks the routes before anything is made on disk.
   RunDirectory* open = nullptr;
   std::vector<BufferSums> buffers(request.platform.buffers.size());
+  std::vector<CacheSums> caches(request.platform.caches.size());
   SimulationProgress progress(*pattern);
   auto on_phase = [&](const FinishedPhase& phase) {
     PhaseResult result;
@@ -135,6 +146,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     if (!buffers.empty())
       more["buffers"] = buffers_json(request.platform, buffers, phase.buffers);
     buffers = phase.buffers;
+    if (!caches.empty())
+      more["caches"] = caches_json(request.platform, caches, phase.caches);
+    caches = phase.caches;
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
     open->add_phase(result, phase.recorder, more);

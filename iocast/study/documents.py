@@ -18,7 +18,7 @@ PROSE = ("schema_version", "extends", "description", "source", "calibration", "f
 """Keys of a platform file that say nothing about how it behaves."""
 COUNTS = ("servers", "count", "slots")
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
-_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "buffers", "network")
+_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "network")
 
 
 class Down(Exception):

@@ -202,6 +202,68 @@ def test_a_platform_with_buffers_is_taken(simulator: Path, tmp_path: Path) -> No
     subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
 
 
+CACHED = """schema_version: 1
+stations:
+  mds: {servers: 1}
+  cpu: {per: node, servers: 4}
+caches:
+  inodes: {station: mds, objects: 100}
+  pages: {capacity: 1GiB, page: 1MiB}
+buffers:
+  b: {per: system, capacity: 1GiB, drain: [{station: mds, demand: 1ms}, {cache: inodes}]}
+operations:
+  stat: [{cache: inodes, hit: [{station: mds, demand: 1ms}]}]
+  pread: [{cache: pages, miss: [{station: mds, demand: 1ms}]}]
+  unlink: [{forget: pages}]
+  wake: [{station: cpu, demand: 1ms}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("objects: 100", "objects: 0", ("p.yaml:6", "0")),
+        (", objects: 100", "", ("p.yaml:6", "'inodes'", "one of the two")),
+        ("objects: 100", "objects: 100, capacity: 1GiB", ("p.yaml:6", "one of the two")),
+        ("objects: 100", "objects: 100, page: 1MiB", ("p.yaml:6", "no pages")),
+        ("objects: 100", "objets: 100", ("p.yaml:6", "one of the two")),
+        ("station: mds, objects", "station: mdt, objects", ("p.yaml:6", "Did you mean 'mds'")),
+        ("station: mds, objects", "station: cpu, objects", ("p.yaml:6", "per: node")),
+        ("station: mds, objects", "station: mds, per: node, objects", ("p.yaml:6", "a cache is", "not both")),
+        ("station: mds, objects", "per: dataset, objects", ("p.yaml:6", "system, node")),
+        (", page: 1MiB", "", ("p.yaml:7", "page")),
+        ("page: 1MiB", "page: 2GB", ("p.yaml:7", "2GB")),
+        ("capacity: 1GiB, page", "capacity: 1KiB, page", ("p.yaml:7", "no room for a page of 1MiB", "1KiB")),
+        ("capacity: 1GiB, page", "capacity: 0B, page", ("p.yaml:7", "0B")),
+        ("{cache: inodes}", "{cache: pages}", ("p.yaml:9", "is no node's", "the cache of one")),
+        ("{cache: inodes}", "{forget: pages}", ("p.yaml:9", "is no node's", "the cache of one")),
+        ("stat: [{cache: inodes", "stat: [{cache: inode", ("p.yaml:11", "there is no cache 'inode'", "Did you mean 'inodes'")),
+        ("stat: [{cache: inodes", "stat: [{cache: pages", ("p.yaml:11", "stat moves no bytes", "Allowed: create, read")),
+        ("hit: [{station: mds", "hit: [{station: msd", ("p.yaml:11", "Did you mean 'mds'")),
+        ("hit: [", "hits: [", ("p.yaml:11", "Did you mean 'hit'")),
+        ("{forget: pages}", "{forget: page}", ("p.yaml:13", "there is no cache 'page'")),
+        ("{forget: pages}", "{forget: pages, hit: []}", ("p.yaml:13", "hit")),
+        ("wake: [{station: cpu, demand: 1ms}]", "wake: [{cache: inodes}]", ("p.yaml:14", "of no object")),
+    ],
+)
+def test_caches_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    assert old in CACHED
+    (tmp_path / "p.yaml").write_text(CACHED)
+    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
+    (tmp_path / "p.yaml").write_text(CACHED.replace(old, new))
+    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+
+
+def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\ncaches: {c: {objects: 9}}\noperations: {stat: [{cache: c, miss: [{delay: 1ms}]}]}\n")
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "cache 'c'", "use the simulator")
+
+
 FAILING = "schema_version: 1\nextends: lustre\nfailures:\n  oss3: {station: oss, instance: 3, at: 1s, length: 10s}\n"
 
 

@@ -16,8 +16,9 @@ LOCKED = style.Mark("station, with a lock", style.ORANGE, kind="bar")
 DELAY = style.Mark("delay", "#d0d0d0", kind="bar")
 TRANSFER = style.Mark("transfer over the network", style.GREEN, kind="bar")
 BUFFER = style.Mark("buffer, entered or flushed", style.PURPLE, kind="bar")
+CACHE = style.Mark("look into a cache", style.YELLOW, kind="bar")
 LIMIT = style.Mark("a slot of a limit is held", style.BLACK, kind="line")
-MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER]
+MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, CACHE]
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -45,10 +46,10 @@ def _platforms(sources: Sources) -> list[tuple[str, dict[str, Any], set[str]]]:
 def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
     rows: list[Row] = []
 
-    def walk(steps: list[dict[str, Any]], part: str, held: str) -> None:
+    def walk(steps: list[dict[str, Any]], part: str, held: str, case: str = "") -> None:
         for step in steps:
             if "limit" in step:
-                walk(step["steps"], part, f"{held}, {step['limit']}".lstrip(", "))
+                walk(step["steps"], part, f"{held}, {step['limit']}".lstrip(", "), case)
                 continue
             if "delay" in step:
                 kind, name, law = DELAY.label, step["delay"].get("name") or "delay", step["delay"]
@@ -58,9 +59,15 @@ def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
                 kind, name, law = BUFFER.label, step["buffer"], {}
             elif "flush" in step:
                 kind, name, law = BUFFER.label, f"flush {step['flush']}", {}
+            elif "cache" in step:
+                kind, name, law = CACHE.label, step["cache"], {}
+            elif "forget" in step:
+                kind, name, law = CACHE.label, f"forget {step['forget']}", {}
             else:
                 kind, name, law = (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label, step["station"], step["demand"]
-            rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None})
+            rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None, "case": case or None})
+            for branch in ("hit", "miss"):
+                walk(step.get(branch, []), part, held, f"{case}, {branch} of {step.get('cache')}".lstrip(", "))
 
     for part in parts:
         walk(part["steps"], part.get("part", ""), "")
@@ -82,7 +89,7 @@ def _chart(rows: list[Row]) -> style.Drawn:
     y = alt.Y("operation:N", scale=alt.Scale(domain=operations, paddingInner=0.35), axis=alt.Axis(title=None, ticks=False, domain=False))
     tooltip = [
         alt.Tooltip("operation:N"), alt.Tooltip("part:N"), alt.Tooltip("name:N", title="where"), alt.Tooltip("demand:N", title="law"), alt.Tooltip("value_text:N", title="mean"),
-        alt.Tooltip("lock:N", title="with the lock"), alt.Tooltip("held:N", title="while holding a slot of"),
+        alt.Tooltip("lock:N", title="with the lock"), alt.Tooltip("held:N", title="while holding a slot of"), alt.Tooltip("case:N", title="after a"),
     ]  # fmt: skip
     x = alt.X("left:Q", scale=scale, axis=None)
     return style.finish(
@@ -102,7 +109,7 @@ FIGURE = Figure(
     title="The model, drawn",
     caption=(
         "The way of each operation through the model, from left to right: blue boxes are stations where it is served and may queue, grey ones delays that "
-        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain. A black line below says that a slot of a client's or the system's limit is "
+        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it. A black line below says that a slot of a client's or the system's limit is "
         "held meanwhile. Hover for the mean time of each step."
     ),
     needs="a simulated run or a study",

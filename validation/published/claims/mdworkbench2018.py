@@ -119,7 +119,10 @@ DAEMON = (
     "The simulated daemon takes a node's requests in their order. The real one seems to delay lookups and changes of a directory, as the "
     "kernel's lock of the directory would, and not reads; here a lock can't span the steps of a request."
 )
-NO_MEMORY = "Servers have no memory that a working set could exceed: operations cost the same whatever its size."
+NO_MEMORY = (
+    "The platform has no cache that a working set could exceed, as the size of the real one and what a miss costs are not published. A miss of one "
+    "access of an SSD (0.1 ms) would not be seen either: the journal sets the rate, and the metadata server is busy for less than half of the time."
+)
 TAILS = (
     "Measured iterations last twice as long as the sum of quartiles, so rare long operations make the rate; here everybody waits evenly at "
     "one metadata server."

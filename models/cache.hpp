@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/platform.hpp"
+#include "workload/op.hpp"
+#include "workload/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace iocast {
+
+/// What caches did, over all of a name.
+struct CacheSums {
+  uint64_t lookups = 0;
+  uint64_t hits    = 0;
+  uint64_t held    = 0; ///< bytes or objects at this moment; an estimate once `rate` is below 1
+  double rate      = 1; ///< smallest share of the keys that an instance keeps track of
+};
+
+/// A share of the accesses of one kind that hit, of the last ones.
+struct RecentHits {
+  double share   = 0;
+  uint32_t count = 0;
+
+  void add(bool hit)
+  {
+    count = std::min(count + 1, 1024U);
+    share += ((hit ? 1.0 : 0.0) - share) / count;
+  }
+};
+
+/// Memory that keeps what was used last: exact LRU by key, each entry of a weight of its own. When it has `most_entries` it goes on with every
+/// second key only, in half of the capacity, and so on: the keys that it knows then see the same distances between two uses, in half as
+/// many other keys (spatial sampling: Waldspurger, Park, Garthwaite & Ahmad, FAST 2015). Accesses of keys that it does not know hit as
+/// often as those of their kind that it knows did lately.
+class Cache {
+public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  Cache(uint64_t capacity, uint32_t most_entries) : capacity_(capacity), most_entries_(std::max(most_entries, 2U)) {}
+
+  /// True for a key that is kept track of.
+  bool knows(uint64_t key) const { return key >> 40 < threshold_; }
+
+  /// Uses the key: it is in afterwards, as the last one used. True when it was in already. Only for keys that are known.
+  bool touch(uint64_t key, uint32_t weight)
+  {
+    uint32_t entry  = find(key);
+    const bool held = entry != none;
+    if (held) {
+      unlink(entry);
+    } else {
+      entry = insert(key);
+      if (entry == none)
+        return false; // it has just become unknown
+    }
+    Entry& used = entries_[entry];
+    if (weight > used.weight) {
+      entered_ += weight - used.weight;
+      held_ += weight - used.weight;
+      used.weight = weight;
+    }
+    push_front(entry);
+    while (static_cast<double>(held_) > static_cast<double>(capacity_) * rate())
+      remove(last_);
+    return held;
+  }
+
+  /// False when it wasn't in.
+  bool forget(uint64_t key)
+  {
+    const uint32_t entry = knows(key) ? find(key) : none;
+    if (entry != none)
+      remove(entry);
+    return entry != none;
+  }
+
+  void clear()
+  {
+    left_ += held_;
+    held_ = 0;
+    size_ = 0;
+    first_ = last_ = free_ = none;
+    entries_.clear();
+    std::fill(index_.begin(), index_.end(), none);
+  }
+
+  double rate() const { return static_cast<double>(threshold_) * 0x1p-24; }
+  /// Bytes or objects that are in; an estimate when only some keys are known.
+  uint64_t held() const { return static_cast<uint64_t>(static_cast<double>(held_) / rate()); }
+  uint32_t entries() const { return size_; }
+  /// What is in, counted in the other two ways: entry by entry, and what came in and did not leave.
+  bool adds_up() const
+  {
+    uint64_t sum = 0;
+    uint32_t n   = 0;
+    for (uint32_t entry = first_; entry != none; entry = entries_[entry].next, ++n)
+      sum += entries_[entry].weight;
+    return sum == held_ && n == size_ && entered_ - left_ == held_ && static_cast<double>(held_) <= static_cast<double>(capacity_) * rate();
+  }
+
+  /// By kind of operation; only where some keys are unknown.
+  RecentHits& recent(OpKind kind)
+  {
+    if (recent_.empty())
+      recent_.resize(work_count);
+    return recent_[static_cast<size_t>(kind)];
+  }
+
+private:
+  struct Entry {
+    uint64_t key    = 0;
+    uint32_t weight = 0;
+    uint32_t newer  = none;
+    uint32_t next   = none; ///< used before this one; of a free entry the next free one
+  };
+
+  size_t home(uint64_t key) const { return key & (index_.size() - 1); }
+  size_t place_of(uint64_t key) const
+  {
+    size_t at = home(key);
+    while (index_[at] != none && entries_[index_[at]].key != key)
+      at = (at + 1) & (index_.size() - 1);
+    return at;
+  }
+  uint32_t find(uint64_t key) const { return index_.empty() ? none : index_[place_of(key)]; }
+
+  /// A new entry, not in the order yet; none when the key is not known any more.
+  uint32_t insert(uint64_t key)
+  {
+    while (size_ >= most_entries_ && threshold_ > 1)
+      thin();
+    if (!knows(key))
+      return none;
+    if (2 * (size_t{size_} + 1) > index_.size())
+      grow();
+    uint32_t entry = free_;
+    if (entry == none) {
+      entry = static_cast<uint32_t>(entries_.size());
+      entries_.emplace_back();
+    } else {
+      free_ = entries_[entry].next;
+    }
+    entries_[entry]       = {key, 0, none, none};
+    index_[place_of(key)] = entry;
+    ++size_;
+    return entry;
+  }
+
+  void grow()
+  {
+    index_.assign(std::max<size_t>(8, 2 * index_.size()), none);
+    for (uint32_t entry = first_; entry != none; entry = entries_[entry].next)
+      index_[place_of(entries_[entry].key)] = entry;
+  }
+
+  /// Half of the keys are known no longer.
+  void thin()
+  {
+    threshold_ /= 2;
+    for (uint32_t entry = first_; entry != none;) {
+      const uint32_t next = entries_[entry].next;
+      if (!knows(entries_[entry].key))
+        remove(entry);
+      entry = next;
+    }
+    while (static_cast<double>(held_) > static_cast<double>(capacity_) * rate())
+      remove(last_);
+  }
+
+  void push_front(uint32_t entry)
+  {
+    entries_[entry].newer = none;
+    entries_[entry].next  = first_;
+    (first_ == none ? last_ : entries_[first_].newer) = entry;
+    first_ = entry;
+  }
+  void unlink(uint32_t entry)
+  {
+    const auto [newer, next] = std::pair{entries_[entry].newer, entries_[entry].next};
+    (newer == none ? first_ : entries_[newer].next) = next;
+    (next == none ? last_ : entries_[next].newer)   = newer;
+  }
+
+  void remove(uint32_t entry)
+  {
+    unlink(entry);
+    // Entries behind it move up, so that there are no tombstones.
+    const size_t mask = index_.size() - 1;
+    size_t hole       = place_of(entries_[entry].key);
+    for (size_t at = (hole + 1) & mask; index_[at] != none; at = (at + 1) & mask)
+      if (((at - home(entries_[index_[at]].key)) & mask) >= ((at - hole) & mask)) {
+        index_[hole] = index_[at];
+        hole         = at;
+      }
+    index_[hole] = none;
+    held_ -= entries_[entry].weight;
+    left_ += entries_[entry].weight;
+    entries_[entry].next = free_;
+    free_                = entry;
+    --size_;
+  }
+
+  uint64_t capacity_;
+  uint32_t most_entries_;
+  uint32_t threshold_ = 1 << 24; ///< keys whose first 24 bits are below it are known
+  uint32_t size_      = 0;
+  uint32_t first_     = none; ///< used last
+  uint32_t last_      = none;
+  uint32_t free_      = none;
+  uint64_t held_      = 0; ///< of known keys
+  uint64_t entered_   = 0;
+  uint64_t left_      = 0;
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> index_; ///< of entries, by key; its size is a power of two, or zero
+  std::vector<RecentHits> recent_;
+};
+static_assert(sizeof(Cache) <= 144); // one a node, perhaps
+
+/// All instances of a cache of the platform.
+struct Caches {
+  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB.
+  static constexpr uint32_t most_entries = 1 << 20;
+
+  const CacheSpec* spec;
+  std::vector<Cache> instances;
+  CacheSums sums;
+
+  Caches(const CacheSpec& cache, uint32_t count) : spec(&cache)
+  {
+    instances.assign(count, Cache(cache.capacity, std::max(most_entries / count, 64U)));
+  }
+  /// With what is held at this moment. @throws RunError when it does not add up
+  const CacheSums& checked();
+};
+
+} // namespace iocast
