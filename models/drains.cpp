@@ -18,15 +18,21 @@ void System::make_buffers()
     const uint32_t count = spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count;
     buffers_.emplace_back(spec, count, first);
     first += count;
-    drain_steps_.push_back(static_cast<uint16_t>(beside_steps_.size()));
-    beside_steps_.insert(beside_steps_.end(), spec.drain.begin(), spec.drain.end());
-    size_t jobs = 1; // of a piece
-    for (const auto& step : spec.drain)
-      jobs = std::max(jobs, size_t{step.stripes} + 1);
-    most_background_ += jobs * spec.at_once * count;
+    add_beside_steps(spec.drain, size_t{spec.at_once} * count);
   }
+}
+
+/// What so many pieces at most go through at a time.
+void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
+{
+  drain_steps_.push_back(static_cast<uint16_t>(beside_steps_.size()));
+  beside_steps_.insert(beside_steps_.end(), steps.begin(), steps.end());
+  size_t jobs = 1; // of a piece
+  for (const auto& step : steps)
+    jobs = std::max(jobs, size_t{step.stripes} + 1);
+  most_background_ += jobs * pieces;
   if (beside_steps_.size() > UINT16_MAX)
-    throw InputError(fmt::format("The drains of the buffers of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
+    throw InputError(fmt::format("The drains of the buffers and the refills of the pools of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
 }
 
 /// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to stay small.
@@ -36,7 +42,7 @@ bool System::at_buffer(JobId id, const Step& step)
     piece_drained(id);
     return false;
   }
-  if (!(step.kind == Step::Kind::enter ? enter_buffer(id, step) : flush_buffer(id, step)))
+  if (!(step.kind == Step::Kind::enter ? enter_buffer(id, step) : step.kind == Step::Kind::take ? take_from_pool(id, step) : flush_buffer(id, step)))
     return false;
   ++jobs_[id].at;
   return true;
@@ -78,22 +84,26 @@ void System::drain(Buffers& buffers, uint32_t instance)
 {
   Buffer& buffer    = buffers.instances[instance];
   const auto number = static_cast<uint32_t>(buffers.spec - platform_.buffers.data());
-  while (const auto extent = buffer.next(now_)) {
-    const JobId id = new_job();
-    Job& job       = jobs_[id];
-    job.kind   = draining;
-    job.at     = drain_steps_[number];
-    job.beside = true;
-    job.piece  = true;
-    job.owner  = buffers.spec->of_nodes() ? instance : nobody;
-    pieces_.resize(std::max<size_t>(pieces_.size(), id - placement_.ranks + size_t{1}));
-    pieces_[id - placement_.ranks] = {*extent, number, instance, buffers.pieces++};
-    push(now_, EventKind::resume, id);
-  }
+  while (const auto extent = buffer.next(now_))
+    begin_piece({*extent, number, instance, buffers.pieces++}, buffers.spec->of_nodes() ? instance : nobody);
   if (buffers.spec->linger > 0 && buffer.due() > now_ && buffer.due() < buffer.scheduled) {
     buffer.scheduled = buffer.due();
     push(buffer.scheduled, EventKind::lingered, buffers.first_instance + instance);
   }
+}
+
+void System::begin_piece(const Piece& piece, uint32_t owner)
+{
+  const JobId id = new_job();
+  Job& job       = jobs_[id];
+  job.kind   = draining;
+  job.at     = drain_steps_[piece.buffer];
+  job.beside = true;
+  job.piece  = true;
+  job.owner  = owner;
+  pieces_.resize(std::max<size_t>(pieces_.size(), id - placement_.ranks + size_t{1}));
+  pieces_[id - placement_.ranks] = piece;
+  push(now_, EventKind::resume, id);
 }
 
 void System::lingered(uint32_t number)
@@ -110,14 +120,23 @@ void System::piece_drained(JobId id)
 {
   const Piece piece = pieces_[id - placement_.ranks];
   free_jobs_.push_back(id);
+  if (piece.buffer >= buffers_.size()) {
+    batch_made(piece);
+    return;
+  }
   Buffers& buffers = buffers_[piece.buffer];
   buffers.instances[piece.instance].drained(piece.extent, now_, freed_);
+  resume_freed();
+  drain(buffers, piece.instance);
+}
+
+void System::resume_freed()
+{
   for (const JobId freed : freed_) {
     ++jobs_[freed].at;
     push(now_, EventKind::resume, freed);
   }
   freed_.clear();
-  drain(buffers, piece.instance);
 }
 
 uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
@@ -127,10 +146,11 @@ uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
   return buffers.spec->station < 0 ? 0 : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
 }
 
-/// Pieces of a server's buffer stay with that server.
+/// Pieces of a server's buffer stay with that server, and so does what fills its pool.
 bool System::is_own_station(JobId id, const StationSpec& spec) const
 {
-  const int32_t own = platform_.buffers[pieces_[id - placement_.ranks].buffer].station;
+  const uint32_t buffer = pieces_[id - placement_.ranks].buffer;
+  const int32_t own     = buffer < buffers_.size() ? platform_.buffers[buffer].station : platform_.pools[buffer - buffers_.size()].station;
   return own >= 0 && platform_.stations[static_cast<size_t>(own)].name == spec.name;
 }
 

@@ -103,6 +103,9 @@ void System::check_nothing_is_held() const
 {
   if (std::any_of(buffers_.begin(), buffers_.end(), [](const Buffers& buffers) { return buffers.sums.held > 0; }))
     return; // what still drains may hold them
+  for (const auto& pools : pools_)
+    if (std::any_of(pools.instances.begin(), pools.instances.end(), [](const Pool& pool) { return pool.is_making(); }))
+      return; // and so may what is being made
   size_t slots = 0;
   for (const auto& limits : limits_)
     for (const auto& limit : limits)

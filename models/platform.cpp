@@ -73,7 +73,7 @@ public:
   void read()
   {
     yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
-                      "background", "caches", "buffers", "demands", "network", "operations", "calibration", "fitted"});
+                      "background", "caches", "buffers", "pools", "demands", "network", "operations", "calibration", "fitted"});
     platform_.description = yaml_.text_or("description", "");
     platform_.source      = yaml_.text_or("source", "");
     if (const auto clients = yaml_.find("clients")) {
@@ -93,6 +93,7 @@ public:
     read_network();
     read_caches();
     read_buffers();
+    read_pools();
     read_operations();
   }
 
@@ -371,6 +372,7 @@ private:
   /// Pieces of a buffer that is no node's have no node, and none is an operation.
   void check_drain_step(const YamlNode& item, const Step& step) const
   {
+    check_refill_step(item, step);
     if (drained_ == nullptr)
       return;
     const std::string nodeless = fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name);
@@ -399,13 +401,80 @@ private:
       item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
   }
 
-  /// Who waits for a buffer must not hold what the buffer needs to drain.
+  /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a pool needs to fill.
+  void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const
+  {
+    for (const auto& step : steps)
+      if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
+        reference.fail(fmt::format("the {}, which is held here; a request would wait for itself", fmt::format(fmt::runtime(needs), platform_.limits[step.target].name)));
+  }
   void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const
   {
-    for (const auto& step : buffer.drain)
-      if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
-        reference.fail(fmt::format("the buffer '{}' needs the limit '{}' to drain, which is held here; a request would wait for itself", buffer.name,
-                                   platform_.limits[step.target].name));
+    check_not_held(reference, buffer.drain, fmt::format("buffer '{}' needs the limit '{{}}' to drain", buffer.name), held);
+  }
+
+  void read_pools()
+  {
+    const auto pools = yaml_.find("pools");
+    if (!pools)
+      return;
+    for (const auto& [name, yaml] : pools->entries()) {
+      PoolSpec pool;
+      pool.name = name;
+      read_place(yaml, pool, "pool");
+      pool.size  = static_cast<uint32_t>(yaml["size"].quantity(Unit::count, 1, 1e9));
+      pool.batch = static_cast<uint32_t>(yaml["batch"].quantity(Unit::count, 1, 1e9));
+      if (pool.batch > pool.size)
+        yaml["batch"].fail(fmt::format("the pool '{}' has no room for a batch of {}; its size is {}", name, yaml["batch"].text(), yaml["size"].text()));
+      pool.low = static_cast<uint32_t>(yaml.quantity_or("low", Unit::count, pool.size - pool.batch, 0, 1e9));
+      if (pool.low > pool.size - pool.batch)
+        yaml["low"].fail(fmt::format("when {} are left a batch of {} has no room in the pool '{}', whose size is {}; the most is {}", yaml["low"].text(),
+                                     yaml["batch"].text(), name, yaml["size"].text(), pool.size - pool.batch));
+      pool.at_once     = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+      const auto steps = yaml["refill"];
+      filled_          = &pool;
+      pool.refill_json = read_steps(steps, pool.refill, {});
+      filled_          = nullptr;
+      if (pool.refill.empty())
+        steps.fail("a pool that is filled through no step is never empty; give it at least one");
+      pool.refill.emplace_back().kind = Step::Kind::drained;
+      yaml.finish();
+      platform_.pools.push_back(std::move(pool));
+    }
+  }
+
+  /// A batch has no bytes and is of no object; of a pool that is no node's it has no node either.
+  void check_refill_step(const YamlNode& item, const Step& step) const
+  {
+    if (filled_ == nullptr)
+      return;
+    switch (step.kind) {
+      case Step::Kind::visit:
+        if (step.times != Times::once)
+          item["per"].fail("what fills a pool has no entries and no blocks; its demand is per operation, which is per batch");
+        if (step.stripes == Step::spanned)
+          item["stripes"].fail("what fills a pool has no bytes that could span stripes; give a number of them");
+        if (step.bandwidth > 0)
+          item["bandwidth"].fail("what fills a pool has no bytes; give the time of a batch as its demand");
+        if (step.lock >= 0)
+          if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per != Per::system || lock.hand_over)
+            item["lock"].fail("what fills a pool is of no dataset and of no object; it can take locks that are per: system and have no hand_over");
+        break;
+      case Step::Kind::delay:
+      case Step::Kind::seize:
+        break;
+      default:
+        for (const char* key : {"transfer", "buffer", "flush", "take", "cache", "forget"})
+          if (item.has(key))
+            item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
+    }
+    if (filled_->of_nodes())
+      return;
+    const std::string nodeless = fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name);
+    if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+      item["station"].fail(nodeless + "visit a station of the client nodes");
+    if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+      item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
   }
 
   void read_network()
@@ -507,7 +576,7 @@ private:
       } else if (const auto buffer = item.find("buffer")) {
         step.kind   = Step::Kind::enter;
         step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
-        if (drained_ == nullptr && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
+        if (filled_ == nullptr && drained_ == nullptr && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
           buffer->fail(fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
         check_not_held(*buffer, platform_.buffers[step.target], held);
         check_drain_step(item, step);
@@ -518,6 +587,7 @@ private:
           flushed->fail("what a buffer drains waits for no other buffer to drain");
         step.kind   = Step::Kind::flush;
         step.target = find_in(platform_.buffers, *flushed, "buffer");
+        check_refill_step(item, step);
         auto& spec  = platform_.buffers[step.target];
         check_not_held(*flushed, spec, held);
         if (const auto of = item.find("of")) {
@@ -530,6 +600,18 @@ private:
         spec.flushed_by_object = spec.flushed_by_object || step.flush != Flush::all;
         out.push_back(step);
         json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
+      } else if (const auto taken = item.find("take")) {
+        step.kind   = Step::Kind::take;
+        step.target = find_in(platform_.pools, *taken, "pool");
+        if (drained_ != nullptr)
+          taken->fail("what a buffer drains takes nothing from a pool; an operation does");
+        check_refill_step(item, step);
+        if (op_ == OpKind::phase)
+          taken->fail("waking up makes nothing that a pool could have");
+        const auto& pool = platform_.pools[step.target];
+        check_not_held(*taken, pool.refill, fmt::format("pool '{}' needs the limit '{{}}' to fill", pool.name), held);
+        out.push_back(step);
+        json.push_back({{"take", taken->text()}});
       } else if (const auto cache = item.find("cache")) {
         json.push_back(read_look(item, *cache, out, held));
       } else if (const auto forgotten = item.find("forget")) {
@@ -605,7 +687,7 @@ private:
     look.kind   = Step::Kind::look;
     look.target = find_in(platform_.caches, cache, "cache");
     check_has_object(cache);
-    if (platform_.caches[look.target].page > 0 && drained_ == nullptr && !moves_bytes(op_))
+    if (platform_.caches[look.target].page > 0 && drained_ == nullptr && filled_ == nullptr && !moves_bytes(op_))
       cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, read, append, pwrite, pread", name_of(op_), cache.text()));
     check_drain_step(item, look);
     nlohmann::ordered_json json{{"cache", cache.text()}};
@@ -642,7 +724,7 @@ private:
 
   void check_has_object(const YamlNode& cache) const
   {
-    if (drained_ == nullptr && op_ == OpKind::phase)
+    if (drained_ == nullptr && filled_ == nullptr && op_ == OpKind::phase)
       cache.fail("waking up is of no object that a cache could have");
   }
 
@@ -714,7 +796,7 @@ private:
     route.served = true;
     const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look; });
     for (const auto& step : model.steps)
-      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::end_part &&
+      if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
           !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
         route.steps.push_back(step);
       else if (jumps) // to the next step, so that others lead where they did
@@ -726,6 +808,7 @@ private:
   std::map<std::string, LawPointer> demands_;
   OpKind op_                 = OpKind::phase; ///< whose route is read
   const BufferSpec* drained_ = nullptr;       ///< whose drain is read
+  const PoolSpec* filled_    = nullptr;       ///< whose refill is read
 };
 
 const char* name_of(Per per)
@@ -836,6 +919,14 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     told.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
                  {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)}, {"at_once", buffer.at_once}, {"drain", buffer.drain_json}});
   }
+  for (const auto& pool : pools) {
+    auto& told = json["pools"][pool.name];
+    if (pool.station >= 0)
+      told["station"] = stations[static_cast<size_t>(pool.station)].name;
+    else
+      told["per"] = name_of(pool.per);
+    told.update({{"size", pool.size}, {"low", pool.low}, {"batch", pool.batch}, {"at_once", pool.at_once}, {"refill", pool.refill_json}});
+  }
   json["network"]    = {{"latency", network.latency},
                         {"node_bandwidth", network.node_bandwidth},
                         {"server_bandwidth", network.server_bandwidth},
@@ -853,6 +944,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     };
     strip(strip, json["operations"]);
     strip(strip, json["buffers"]);
+    if (!pools.empty())
+      strip(strip, json["pools"]);
   }
   return json;
 }
@@ -942,6 +1035,17 @@ const std::vector<PrimitiveEntry>& primitives()
       {"forget",
        "a step that takes out of a cache what it has of the operation's object; of pages those from the first on that are there without a gap",
        {{"forget", "which cache; of it the node's, or the server's, own"}}},
+      {"pool",
+       "objects made in advance, which one fewer is left of after each step that takes one; one that finds none waits, first come, first served. Batches are made "
+       "in the background. It is full at first",
+       {{"per", "node (default) or system: who has one"},
+        {"station", "instead of per: each instance of that station has one"},
+        {"size", "objects of one, at first and at most"},
+        {"batch", "how many are made together"},
+        {"low", "when no more are left, batches are made until no further one fits; default size - batch: as soon as one fits"},
+        {"at_once", "batches that are made at a time, default 1"},
+        {"refill", "the steps of a batch: delays, visits and limits"},
+        {"take", "of the step: which pool; of it the node's, or the server's, own"}}},
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "which buffer; of it the node's, or the server's, own"},

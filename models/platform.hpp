@@ -97,10 +97,10 @@ struct NetworkSpec {
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
 struct Step {
-  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, look, jump, end_part, end, drained };
+  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, take, look, jump, end_part, end, drained };
   Kind kind         = Kind::end;
-  uint32_t target   = 0; ///< number of the station, limit, buffer or cache
   uint16_t jump     = 1; ///< to the step so many further on: of a jump, and of a look at a cache that misses; after a hit comes the next step
+  uint32_t target   = 0; ///< number of the station, limit, buffer, pool or cache
   int32_t lock      = -1;
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
@@ -138,6 +138,21 @@ struct BufferSpec {
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
+/// Objects made in advance, in batches that go through steps of their own.
+struct PoolSpec {
+  std::string name;
+  Per per          = Per::node;
+  int32_t station  = -1; ///< not negative: one for each instance of this station
+  uint32_t size    = 0;  ///< objects of an instance, at first and at most
+  uint32_t low     = 0;  ///< when no more are left, batches are made until no further one fits
+  uint32_t batch   = 0;  ///< objects
+  uint32_t at_once = 1;  ///< batches
+  std::vector<Step> refill;           ///< ends with Kind::drained
+  nlohmann::ordered_json refill_json; ///< as read, with laws resolved
+
+  bool of_nodes() const { return station < 0 && per == Per::node; }
+};
+
 /// Memory that keeps what was used last, and so tells what is a hit.
 struct CacheSpec {
   std::string name;
@@ -166,11 +181,12 @@ struct Platform {
   std::vector<BackgroundSpec> background;
   std::vector<CacheSpec> caches;
   std::vector<BufferSpec> buffers;
+  std::vector<PoolSpec> pools;
   NetworkSpec network;
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
 
-  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes and drains.
+  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains and refills.
   template <class DoIt> void for_each_step(DoIt do_it) const
   {
     for (const auto& route : routes)
@@ -179,6 +195,9 @@ struct Platform {
     for (const auto& buffer : buffers)
       for (const auto& step : buffer.drain)
         do_it(step, &buffer);
+    for (const auto& pool : pools)
+      for (const auto& step : pool.refill)
+        do_it(step, static_cast<const BufferSpec*>(nullptr));
   }
 
   /// The resolved platform of docs/platforms.md.

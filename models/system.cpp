@@ -73,6 +73,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
       most_background_ += static_cast<size_t>(10 * work.rate * (failure.length + failure.timeout));
   }
   make_buffers();
+  make_pools();
   make_caches();
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
@@ -94,6 +95,9 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     for (const auto& buffer : platform.buffers)
       if (std::any_of(buffer.drain.begin(), buffer.drain.end(), [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == i; }))
         most_at_once += buffer.at_once;
+    for (const auto& pool : platform.pools)
+      if (std::any_of(pool.refill.begin(), pool.refill.end(), [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == i; }))
+        most_at_once += pool.at_once;
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= most_at_once && stalls_at_[i].empty();
   }
@@ -430,6 +434,7 @@ void System::advance(JobId id)
         return;
       case Step::Kind::enter:
       case Step::Kind::flush:
+      case Step::Kind::take:
       case Step::Kind::drained:
         if (!at_buffer(id, step))
           return;
@@ -563,7 +568,8 @@ void System::end_phase()
   recorder_->trim_slow();
   check_buffers();
   check_caches();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_});
+  check_pools();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_, pool_sums_});
 }
 
 // ---- what ranks do together, and time limits --------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "models/limit.hpp"
 #include "models/lock.hpp"
 #include "models/platform.hpp"
+#include "models/pool.hpp"
 #include "models/stall.hpp"
 #include "models/station.hpp"
 #include "models/stripes.hpp"
@@ -64,6 +65,7 @@ struct FinishedPhase {
   const StationSums& stations;
   const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
   const std::vector<CacheSums>& caches;   ///< likewise
+  const std::vector<PoolSums>& pools;     ///< likewise
 };
 
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
@@ -148,10 +150,10 @@ private:
     Cursor before; ///< as it was before the operation
   };
 
-  /// What a job that drains a buffer has besides.
+  /// What a job that drains a buffer, or fills a pool, has besides.
   struct Piece {
     Extent extent;
-    uint32_t buffer   = 0;
+    uint32_t buffer   = 0; ///< those of pools come after those of buffers
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
   };
@@ -232,6 +234,9 @@ private:
   bool flush_buffer(JobId id, const Step& step);
   void drain(Buffers& buffers, uint32_t instance);
   void piece_drained(JobId id);
+  void begin_piece(const Piece& piece, uint32_t owner);
+  void resume_freed();
+  void add_beside_steps(const std::vector<Step>& steps, size_t pieces);
   void lingered(uint32_t number);
   std::array<uint32_t, 4> words_of_piece(JobId id) const;
   void check_buffers();
@@ -239,6 +244,13 @@ private:
   bool is_own_station(JobId id, const StationSpec& spec) const;
   void send_from_buffer(JobId id, Transfer& transfer) const;
   double start_in_phase(const Job& job) const;
+
+  // pools, in pools.cpp
+  void make_pools();
+  bool take_from_pool(JobId id, const Step& step);
+  void refill(Pools& pools, uint32_t instance);
+  void batch_made(const Piece& piece);
+  void check_pools();
 
   // caches, in caches.cpp
   void make_caches();
@@ -291,8 +303,9 @@ private:
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> beside_steps_; ///< of others' work, one each; then of what drains buffers
   std::deque<Buffers> buffers_;
-  std::vector<uint16_t> drain_steps_; ///< by buffer: the first of its steps
-  std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers
+  std::deque<Pools> pools_;
+  std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool: the first of its steps
+  std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers and pools
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
   std::vector<FailureClock> failures_;
@@ -329,6 +342,7 @@ private:
   StationSums sums_;
   std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
   std::vector<CacheSums> cache_sums_;   ///< likewise
+  std::vector<PoolSums> pool_sums_;     ///< likewise
   std::vector<uint64_t> background_count_;
 };
 

@@ -75,6 +75,17 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
   return json;
 }
 
+/// Likewise; `lowest` is since the start.
+nlohmann::ordered_json pools_json(const Platform& platform, const std::vector<PoolSums>& before, const std::vector<PoolSums>& after)
+{
+  auto json = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < after.size(); ++i)
+    json[platform.pools[i].name] = {{"taken", after[i].taken - before[i].taken},    {"made", after[i].made - before[i].made},
+                                    {"left", after[i].left},                        {"lowest", std::min<uint64_t>(after[i].lowest, platform.pools[i].size)},
+                                    {"waited", after[i].waited - before[i].waited}, {"wait", after[i].wait - before[i].wait}};
+  return json;
+}
+
 nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
 {
   auto estimates = nlohmann::ordered_json::object();
@@ -130,6 +141,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   RunDirectory* open = nullptr;
   std::vector<BufferSums> buffers(request.platform.buffers.size());
   std::vector<CacheSums> caches(request.platform.caches.size());
+  std::vector<PoolSums> pools(request.platform.pools.size());
   SimulationProgress progress(*pattern);
   auto on_phase = [&](const FinishedPhase& phase) {
     PhaseResult result;
@@ -149,6 +161,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     if (!caches.empty())
       more["caches"] = caches_json(request.platform, caches, phase.caches);
     caches = phase.caches;
+    if (!pools.empty())
+      more["pools"] = pools_json(request.platform, pools, phase.pools);
+    pools = phase.pools;
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
     open->add_phase(result, phase.recorder, more);

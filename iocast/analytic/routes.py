@@ -79,7 +79,7 @@ def read_routes(
     `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can it
     say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
 
-    Raises InputError for an operation without a route or with demands by entry, buffers or caches, and for a mix with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -133,6 +133,13 @@ def _read_steps(
             raise InputError(
                 f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the analytic solver can't know; "
                 "use the simulator."
+            )
+        elif "take" in step:
+            if not transfers:
+                continue
+            raise InputError(
+                f"The route of {route.operation} takes from the pool '{step['take']}', which fills in the background as it is emptied; the analytic solver "
+                "can't know when it is empty; use the simulator."
             )
         elif "cache" in step or "forget" in step:
             if "cache" in step and "hit" not in step and "miss" not in step or "forget" in step:

@@ -16,9 +16,9 @@ from iocast.platform import Document, chain, find_platform, merge, set_path
 
 PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
 """Keys of a platform file that say nothing about how it behaves."""
-COUNTS = ("servers", "count", "slots")
+COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
-_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "network")
+_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
 
 
 class Down(Exception):

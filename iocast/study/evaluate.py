@@ -75,7 +75,7 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
 def _resolve(request: dict[str, Any], file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    parts = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "network", "operations")
+    parts = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network", "operations")
     return {key: resolved[key] for key in parts if key in resolved}
 
 

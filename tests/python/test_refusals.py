@@ -264,6 +264,72 @@ def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "cache 'c'", "use the simulator")
 
 
+POOLED = """schema_version: 1
+stations:
+  oss: {count: 2, spread: stripe, stripe_count: 2}
+  cpu: {per: node, servers: 4}
+limits:
+  threads: {slots: 8, per: system}
+  rpcs: {slots: 8}
+locks:
+  directory: {per: dataset}
+caches:
+  c: {per: system, objects: 10}
+pools:
+  p: {station: oss, size: 64, batch: 32, low: 16, refill: [{station: oss, demand: 1ms}, {limit: threads, steps: []}]}
+operations:
+  create: {open: [{limit: rpcs, steps: [{take: p}]}]}
+  wake: [{station: cpu, demand: 1ms}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("size: 64", "size: 0", ("p.yaml:13", "0")),
+        ("size: 64", "size: 16", ("p.yaml:13", "no room for a batch of 32", "16")),
+        ("batch: 32, ", "", ("p.yaml:13", "batch")),
+        ("batch: 32", "batch: 0", ("p.yaml:13", "0")),
+        ("low: 16", "low: 33", ("p.yaml:13", "when 33 are left", "the most is 32")),
+        ("low: 16", "lo: 16", ("p.yaml:13", "Did you mean 'low'")),
+        ("low: 16", "at_once: 0", ("p.yaml:13", "0")),
+        ("{station: oss, size", "{station: ost, size", ("p.yaml:13", "Did you mean 'oss'")),
+        ("{station: oss, size", "{station: cpu, size", ("p.yaml:13", "per: node")),
+        ("{station: oss, size", "{per: object, size", ("p.yaml:13", "system, node")),
+        ("refill: [{station: oss, demand: 1ms}, {limit: threads, steps: []}]", "refill: []", ("p.yaml:13", "no step")),
+        ("refill: [", "refill: [{transfer: write, station: oss}, ", ("p.yaml:13", "filled by delays")),
+        ("refill: [", "refill: [{cache: c}, ", ("p.yaml:13", "filled by delays")),
+        ("refill: [", "refill: [{take: p}, ", ("p.yaml:13", "no pool 'p'")),
+        ("refill: [", "refill: [{station: cpu, demand: 1ms}, ", ("p.yaml:13", "is no node's")),
+        ("refill: [", "refill: [{limit: rpcs, steps: []}, ", ("p.yaml:13", "is no node's")),
+        ("demand: 1ms}, {limit", "demand: 1ms, per: block}, {limit", ("p.yaml:13", "no blocks")),
+        ("demand: 1ms}, {limit", "demand: 1ms, bandwidth: 1GB/s}, {limit", ("p.yaml:13", "no bytes")),
+        ("demand: 1ms}, {limit", "demand: 1ms, stripes: spanned}, {limit", ("p.yaml:13", "no bytes")),
+        ("demand: 1ms}, {limit", "demand: 1ms, lock: directory}, {limit", ("p.yaml:13", "of no dataset")),
+        ("{take: p}", "{take: q}", ("p.yaml:15", "there is no pool 'q'")),
+        ("{take: p}", "{take: p, count: 2}", ("p.yaml:15", "count")),
+        ("limit: rpcs, steps: [{take", "limit: threads, steps: [{take", ("p.yaml:15", "'p' needs the limit 'threads' to fill", "wait for itself")),
+        ("wake: [{station: cpu, demand: 1ms}]", "wake: [{take: p}]", ("p.yaml:16", "waking up")),
+    ],
+)
+def test_pools_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    assert old in POOLED
+    (tmp_path / "p.yaml").write_text(POOLED)
+    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
+    (tmp_path / "p.yaml").write_text(POOLED.replace(old, new, 1))
+    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+
+
+def test_pools_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat: [{take: c}]}\n")
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "pool 'c'", "use the simulator")
+
+
 FAILING = "schema_version: 1\nextends: lustre\nfailures:\n  oss3: {station: oss, instance: 3, at: 1s, length: 10s}\n"
 
 

@@ -16,9 +16,10 @@ LOCKED = style.Mark("station, with a lock", style.ORANGE, kind="bar")
 DELAY = style.Mark("delay", "#d0d0d0", kind="bar")
 TRANSFER = style.Mark("transfer over the network", style.GREEN, kind="bar")
 BUFFER = style.Mark("buffer, entered or flushed", style.PURPLE, kind="bar")
+POOL = style.Mark("pool, one is taken", style.BLUE, kind="bar")
 CACHE = style.Mark("look into a cache", style.YELLOW, kind="bar")
 LIMIT = style.Mark("a slot of a limit is held", style.BLACK, kind="line")
-MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, CACHE]
+MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, POOL, CACHE]
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -59,6 +60,8 @@ def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
                 kind, name, law = BUFFER.label, step["buffer"], {}
             elif "flush" in step:
                 kind, name, law = BUFFER.label, f"flush {step['flush']}", {}
+            elif "take" in step:
+                kind, name, law = POOL.label, step["take"], {}
             elif "cache" in step:
                 kind, name, law = CACHE.label, step["cache"], {}
             elif "forget" in step:
@@ -109,7 +112,7 @@ FIGURE = Figure(
     title="The model, drawn",
     caption=(
         "The way of each operation through the model, from left to right: blue boxes are stations where it is served and may queue, grey ones delays that "
-        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it. A black line below says that a slot of a client's or the system's limit is "
+        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, dark blue ones objects made in advance of which one is taken, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it. A black line below says that a slot of a client's or the system's limit is "
         "held meanwhile. Hover for the mean time of each step."
     ),
     needs="a simulated run or a study",
