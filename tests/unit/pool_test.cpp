@@ -91,6 +91,24 @@ TEST(Pool, EachServerHasItsOwn)
   EXPECT_NEAR(made.stations[1][static_cast<size_t>(draining)].wait, 0, 1e-9);
 }
 
+TEST(Pool, ABatchThatIsLostInAFailureIsMadeAgain)
+{
+  // The making of the first batch begins at 10 ms and is lost at 20 ms; it begins anew at 120 ms, all the others follow it without a pause.
+  const auto file = std::string("mds: {servers: 100}, oss: {}}\nfailures: {f: {station: oss, at: 20ms, length: 100ms}");
+  const auto made = make("station: oss, size: 20, batch: 10, refill: [{station: oss, demand: 50ms}]", 1000, {1, 1}, file);
+  EXPECT_NEAR(made.seconds, 0.120 + 98 * 0.050 + 9 * 0.001, 1e-9);
+}
+
+TEST(Pool, WhoWaitsKeepsItsThreads)
+{
+  // A server with two threads, which are held by those that wait for objects.
+  const auto made = make("per: system, size: 4, batch: 2, refill: [{delay: 10ms}]", 1, {10, 10}, "mds: {servers: 100}}\nlimits: {threads: {slots: 2, per: system}",
+                         "{limit: threads, steps: [{station: mds, demand: 1ms}, {take: p}]}");
+  // Pairs take theirs at 1 ms and 2 ms; the first batch, begun at 1 ms, is for the third pair, and so on: at 11, 21 and 31 ms.
+  EXPECT_NEAR(made.seconds, 0.031, 1e-9);
+  EXPECT_EQ(made.pool.waited, 6U);
+}
+
 TEST(Pool, ARefillCompetesWithRequests)
 {
   // The only server is taken by the creates for 1 ms each and by batches for 10 ms: ten creates cost 20 ms.
