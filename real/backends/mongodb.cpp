@@ -67,7 +67,8 @@ public:
     bson_error_t error{};
     const std::unique_ptr<mongoc_uri_t, Freed<mongoc_uri_destroy>> parsed(mongoc_uri_new_with_error(uri.c_str(), &error));
     if (!parsed)
-      throw InputError("The connection string for MongoDB can't be understood; it has the form mongodb://HOST:PORT/?OPTION=VALUE.");
+      throw InputError("The connection string for MongoDB can't be understood; it has the form mongodb://USER:PASSWORD@HOST:PORT/?OPTION=VALUE, "
+                       "with special characters of user and password as %XX.");
     hosts_ = mongoc_uri_get_hosts(parsed.get()) ? mongoc_uri_get_hosts(parsed.get())->host_and_port : "";
     mongoc_uri_set_option_as_utf8(parsed.get(), MONGOC_URI_APPNAME, "iocast");
     client_.reset(mongoc_client_new_from_uri(parsed.get()));
@@ -77,11 +78,18 @@ public:
 
   void connect() override
   {
-    const Document ping(BCON_NEW("ping", BCON_INT32(1)));
+    // A question that a user without rights gets no answer to, as a ping does.
+    const Document ask(BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true)));
     bson_t reply;
-    if (!client_ || !mongoc_client_command_simple(client_.get(), "admin", ping.get(), nullptr, &reply, &error_))
+    const bool good = client_ && mongoc_client_command_simple(client_.get(), database_name_.c_str(), ask.get(), nullptr, &reply, &error_);
+    if (client_)
+      bson_destroy(&reply);
+    if (!good && (error_.code == MONGOC_ERROR_CLIENT_AUTHENTICATE || failed() == EACCES))
+      throw InputError(fmt::format("The MongoDB server at {} does not let this user work in the database '{}': {}. User and password are those of the connection "
+                                   "string in MONGODB_URI or --mongodb.uri_file, as mongodb://USER:PASSWORD@HOST:PORT.",
+                                   hosts_, database_name_, said()));
+    if (!good)
       throw InputError(fmt::format("The MongoDB server at {} can't be used: {}.", hosts_, said()));
-    bson_destroy(&reply);
     database_.reset(mongoc_client_get_database(client_.get(), database_name_.c_str()));
   }
 

@@ -50,6 +50,12 @@ class Client:
         self.files.write(opened, content.encode(), 0)
         self.files.close(opened)
 
+    def get(self, file: str) -> str:
+        opened = self.files.open(file, "r")
+        content: str = self.files.read(opened, 0, 1 << 20).decode()
+        self.files.close(opened)
+        return content
+
     def remove(self, file: str) -> None:
         self.files.unlink(file)
 

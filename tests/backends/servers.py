@@ -21,8 +21,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import psutil
+from bench_runs import MANIFEST
 from programs import find_program
 
 HERE = Path(__file__).resolve().parent
@@ -90,6 +92,10 @@ class Place(ABC):
     def remove(self, name: str) -> None: ...
 
     @abstractmethod
+    def manifest(self) -> str:
+        """What it says; of a place that has one."""
+
+    @abstractmethod
     def is_empty(self) -> bool:
         """Whether nothing at all is left: no object, no dataset, no manifest."""
 
@@ -151,6 +157,9 @@ class Directory(Place):
     def remove(self, name: str) -> None:
         (self.directory / name).unlink()
 
+    def manifest(self) -> str:
+        return (self.directory / MANIFEST).read_text()
+
     def is_empty(self) -> bool:
         return not any(self.directory.iterdir())
 
@@ -209,6 +218,10 @@ class Buckets(Served):
 
     def remove(self, name: str) -> None:
         self._change("deletefile", name)
+
+    def manifest(self) -> str:
+        (found,) = self.store.rglob(MANIFEST)
+        return found.read_text()
 
     def is_empty(self) -> bool:
         given = self.store / "given"
@@ -284,6 +297,9 @@ class Tables(Served):
         dataset, _, item = name.partition("/")
         self._ask(f"DELETE FROM iocast.\"{dataset}\" WHERE name = '{item}'")
 
+    def manifest(self) -> str:
+        return " ".join(self._ask(f'SELECT content FROM iocast."{MANIFEST}"'))
+
     def is_empty(self) -> bool:
         return self._ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'iocast'") == ["0"]
 
@@ -297,7 +313,11 @@ class Collections(Served):
 
     def __init__(self) -> None:
         super().__init__()
-        self.options = ["--backend", "mongodb", "--mongodb.uri", f"mongodb://127.0.0.1:{self.port}"]
+        self.user: dict[str, str] = {}  # in the server's environment
+        self.options = ["--backend", "mongodb", "--mongodb.uri", self.uri()]
+
+    def uri(self) -> str:
+        return f"mongodb://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         import pymongo
@@ -312,8 +332,9 @@ class Collections(Served):
             except OSError:  # another process of the tests was faster
                 shutil.rmtree(fresh)
         java = program("java", "the Debian package default-jdk-headless")
-        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port))
-        self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient("127.0.0.1", self.port)
+        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port),
+                 env=os.environ | self.user)  # fmt: skip
+        self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient(self.uri())
 
     def stop(self) -> None:
         if self.process is not None and hasattr(self, "client"):
@@ -332,8 +353,34 @@ class Collections(Served):
         dataset, _, item = name.partition("/")
         assert self.client["iocast"][dataset].delete_one({"_id": item}).deleted_count == 1
 
+    def manifest(self) -> str:
+        return str(self.client["iocast"][MANIFEST].find_one())
+
     def is_empty(self) -> bool:
         return not self.client["iocast"].list_collection_names()
+
+
+class CollectionsOfOneUser(Collections):
+    """With a password, which is full of characters that a connection string can't hold as they are."""
+
+    def __init__(self) -> None:
+        self.password = f"{secrets.token_hex(10)}/@:%,={secrets.token_hex(10)}"
+        super().__init__()
+        self.secrets = (self.password, quote(self.password, safe=""))
+        self.user = {"MONGODB_USER": "tester", "MONGODB_PASSWORD": self.password}
+        self.environment = {"MONGODB_URI": self.uri()}
+        self.options = ["--backend", "mongodb"]
+
+    def uri(self, password: str = "", port: int = 0) -> str:
+        return f"mongodb://tester:{quote(password or self.password, safe='')}@127.0.0.1:{port or self.port}"
+
+    def options_to(self, port: int) -> list[str]:
+        other = self.directory / "elsewhere"
+        other.write_text(self.uri(port=port))
+        return [*self.options, "--mongodb.uri_file", str(other)]
+
+    def wrong_credentials(self) -> dict[str, str]:
+        return {"MONGODB_URI": self.uri(password=secrets.token_hex(20))}
 
 
 class CephFiles(Served):
@@ -474,11 +521,14 @@ admin socket = {self.directory}/mds.socket
     def remove(self, name: str) -> None:
         self.ask("remove", f"{self.root}/{name}")
 
+    def manifest(self) -> str:
+        return self.ask("get", f"{self.root}/{MANIFEST}")
+
     def is_empty(self) -> bool:
         return self.ask("entries", self.root) == []
 
 
 PLACES: dict[str, type[Place]] = {
-    "posix": Directory, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections,
+    "posix": Directory, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
     "cephfs": CephFiles,
 }  # fmt: skip

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from bench_runs import Done, Run, expect_refusal, total_counts, wait_for
 from pages import commands_of
-from servers import CephFiles, Place, Served, available, free_port
+from servers import Buckets, CephFiles, CollectionsOfOneUser, Place, Served, Tables, available, free_port
 
 SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
 SLOW = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
@@ -30,7 +30,7 @@ def command(bench: Path, mpirun: Callable[[int], list[str]], place: Place) -> Ca
 @pytest.fixture
 def run(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> Iterator[Run]:
     def run_it(*arguments: str, environment: dict[str, str] | None = None, **how: Any) -> Done:
-        given = mpi_environment | (environment or place.environment)
+        given = mpi_environment | (place.environment if environment is None else environment)
         done = subprocess.run(command(*arguments, **how), capture_output=True, text=True, env=given, timeout=60)
         assert not any(secret in done.stdout + done.stderr for secret in place.secrets)
         return Done(done.returncode, done.stdout, done.stderr)
@@ -125,6 +125,8 @@ def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], m
     place.forget_the_killed()
     assert place.backend in shown and not any(secret in shown + said for secret in place.secrets)
     assert not place.is_empty()
+    left = place.manifest()
+    assert "md-workbench" in left and not any(secret in left for secret in place.secrets)
     assert run(*settings, "--set", "phases=cleanup").code == 0
     assert place.is_empty()
 
@@ -149,6 +151,43 @@ def test_clients_that_are_threads(run: Run, place: Place) -> None:
     assert place.is_empty()
 
 
+def credentials_in_files(place: Served, directory: Path) -> tuple[list[str], dict[str, str]]:
+    """What the place's environment says, as options and variables that only name a file."""
+    file = directory / "credentials"
+    file.touch(mode=0o600)
+    if place.backend == "postgresql":
+        file.write_text(f"127.0.0.1:{place.port}:*:tester:{place.secrets[0]}\n")
+        return [], {"PGPASSFILE": str(file)}
+    if place.backend == "mongodb":
+        file.write_text(place.environment["MONGODB_URI"] + "\n")
+        return ["--mongodb.uri_file", str(file)], {}
+    file.write_text(f"[default]\naws_access_key_id = {place.secrets[0]}\naws_secret_access_key = {place.secrets[1]}\n")
+    return ["--s3.credentials", str(file)], {}
+
+
+@pytest.mark.places(lambda kind: kind in (Buckets, Tables, CollectionsOfOneUser))
+def test_credentials_from_files(run: Run, place: Served, tmp_path: Path) -> None:
+    options, environment = credentials_in_files(place, tmp_path)
+    done = run(*SMALL, *options, "--out", str(tmp_path / "run"), environment=environment)
+    assert done.code == 0, done.err
+    assert not any(secret in (tmp_path / "run" / "run.json").read_text() for secret in place.secrets)
+
+
+@pytest.mark.places(lambda kind: kind in (Tables, CollectionsOfOneUser))
+def test_a_server_that_wants_a_password_and_gets_none(run: Run, place: Served) -> None:
+    nothing = {"PGPASSWORD": "", "PGPASSFILE": "/dev/null", "MONGODB_URI": f"mongodb://127.0.0.1:{place.port}"}
+    done = run(*SMALL, environment=nothing)
+    assert done.code == 2 and "password" in done.err, done.err
+
+
+@pytest.mark.places(lambda kind: kind is CollectionsOfOneUser)
+def test_connection_strings_with_passwords_are_no_options(run: Run, place: Served) -> None:
+    expect_refusal(run(*SMALL, to=[*place.options, "--mongodb.uri", "mongodb://tester:hush@127.0.0.1"]), "--mongodb.uri_file")
+    broken = run(*SMALL, environment={"MONGODB_URI": f"mongodb://tester:{place.secrets[0]}@127.0.0.1"})
+    expect_refusal(broken, "%XX")
+
+
+@pytest.mark.places(lambda kind: kind is not CollectionsOfOneUser)
 def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
     shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
     assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb", "cephfs")]
