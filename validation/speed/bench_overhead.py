@@ -6,6 +6,9 @@ Both run one rank on a memory file system, in turns, so that whatever else the m
 each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what else runs on the machine only
 ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels in it). On a busy machine bare-loop differs from
 itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions.
+fs_mark (Debian's fsmark) does, too, beside workloads with a phase in which files are created in one directory: as many files of the same size, each
+opened, written in one call and closed, none synchronised. Both are asked for the time of their loop, without start and end, and for the part of it that
+is in these calls; in the rest fs_mark also asks for its directory again before each file (mkdir), which iocast-bench does not.
 bare-loop is an MPI program, too; with --without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
 
 With --time-stamps bare-loop also runs with two readings of the time stamp counter around each operation, in the same turns.
@@ -14,6 +17,7 @@ With --time-stamps bare-loop also runs with two readings of the time stamp count
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -60,6 +64,9 @@ def find_programs() -> Path:
     return max(builds, key=lambda directory: (directory / "bare-loop").stat().st_mtime)
 
 
+FS_MARK = {"mdtest-hard": ("file-create", 3901), "hpcs-04": ("create", 32768)}
+"""The phase that does what fs_mark does, and the size of its files."""
+
 Phases = list[float]
 
 
@@ -70,12 +77,12 @@ def run_bare(program: list[str | Path], root: str, workload: str, settings: list
     return [phase["seconds"] for phase in json.loads(done.stdout)]
 
 
-def run_bench(program: list[str | Path], root: str, workload: str, settings: list[str]) -> Phases:
+def run_bench(program: list[str | Path], root: str, workload: str, settings: list[str]) -> list[dict]:
     chosen = [argument for setting in settings for argument in ("--set", setting)]
     done = subprocess.run([*program, "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
-    return [phase["seconds"] for phase in json.loads(done.stdout)["phases"]]
+    return json.loads(done.stdout)["phases"]
 
 
 def run_postmark(root: str) -> float:
@@ -84,23 +91,57 @@ def run_postmark(root: str) -> float:
     return time.monotonic() - begin
 
 
+@dataclasses.dataclass
+class Creation:
+    """Of files: what the loop took, and the calls in it."""
+
+    files: int
+    seconds: float
+    calls: float
+
+
+def creation_in(phase: dict) -> Creation:
+    """Of iocast-bench."""
+    create = phase["latency"]["create"]
+    return Creation(create["count"], phase["seconds"], create["count"] * create["mean"])
+
+
+def run_fs_mark(root: str, files: int, size: int) -> Creation:
+    command = ["fs_mark", "-k", "-S", "0", "-d", "fs_mark", "-n", str(files), "-s", str(size), "-w", str(size), "-l", "fs_mark.log"]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    shutil.rmtree(Path(root) / "fs_mark")
+    (Path(root) / "fs_mark.log").unlink()
+    _, count, _, rate, overhead = done.stdout.splitlines()[-1].split()  # FSUse% Count Size Files/sec App-Overhead, in microseconds
+    seconds = int(count) / float(rate)
+    return Creation(int(count), seconds, seconds - int(overhead) * 1e-6)
+
+
 def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool) -> dict:
     settings = WORKLOADS[workload].split()
     bare: list[Phases] = []
     bench: list[Phases] = []
     stamped: list[Phases] = []
     postmark: list[float] = []
+    created: list[Creation] = []
+    fs_mark: list[Creation] = []
     for pair in range(-1, pairs):  # the first pair warms up
         # Which goes first alternates: the second of a pair may profit from the first.
         runs = [(run_bare, floor, bare), (run_bench, [benchmark], bench)]
         for run, program, results in runs if pair % 2 else reversed(runs):
             phases = run(program, root, workload, settings)
-            if pair >= 0:
-                results.append(phases)
+            if pair < 0:
+                continue
+            if results is bench:
+                if workload in FS_MARK:
+                    created += [creation_in(phase) for phase in phases if phase["name"] == FS_MARK[workload][0]]
+                phases = [phase["seconds"] for phase in phases]
+            results.append(phases)
         if stamps and pair >= 0:
             stamped.append(run_bare([*floor, "--time-stamps"], root, workload, settings))
         if workload == "postmark" and shutil.which("postmark"):
             postmark.append(run_postmark(root))
+        if pair >= 0 and created and shutil.which("fs_mark"):
+            fs_mark.append(run_fs_mark(root, created[-1].files, FS_MARK[workload][1]))
     slowest = max(range(len(bare[0])), key=lambda phase: bare[0][phase])
 
     def ratios(of) -> dict:
@@ -120,6 +161,9 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
     result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
     if stamped:
         result["stamps"] = statistics.median(sum(with_stamps) / sum(without) for with_stamps, without in zip(stamped, bare))
+    if fs_mark:
+        for name, runs in ("bench", created), ("fs_mark", fs_mark):
+            result[f"creation_by_{name}"] = {"files": runs[-1].files, "seconds": min(run.seconds for run in runs), "calls": min(run.calls for run in runs)}
     return result | ({"postmark_seconds": min(postmark)} if postmark else {})
 
 
@@ -149,6 +193,9 @@ def main() -> None:
             if not given.json:
                 more = f"   time stamps alone {result['stamps']:.3f}" if "stamps" in result else ""
                 more += f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
+                if "creation_by_fs_mark" in result:
+                    ours, theirs = result["creation_by_bench"], result["creation_by_fs_mark"]
+                    more += f"   creation {ours['seconds']:.3f} s, fs_mark {theirs['seconds']:.3f} s; calls {ours['calls']:.3f} s, {theirs['calls']:.3f} s"
                 print(
                     f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
                     f"{'' if whole['interval'][0] is None else '{:.3f} .. {:.3f}'.format(*whole['interval']):>16}"
