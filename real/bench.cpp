@@ -80,6 +80,7 @@ private:
 
   void open_input();
   void make_backends();
+  void check_threads() const;
   void make_executors(Alarm& alarm);
   int dry_run() const;
   Json placement() const;
@@ -139,9 +140,7 @@ void Bench::make_backends()
     }
     const Backend& backend = *members_.front().backend;
     if (clients > 1 && backend.acts_together())
-      throw InputError(fmt::format("The backend '{}' has calls that ranks make together, and so one client a rank; leave out --threads-per-rank, or start as "
-                                   "many ranks more.",
-                                   entry_->name));
+      check_threads();
     if (options_.verify && !backend.keeps_data())
       throw InputError(fmt::format("The backend '{}' keeps no data that --verify could check; choose another one.", entry_->name));
     for (const auto& [kind, count] : pattern_->footprint().operations)
@@ -150,6 +149,20 @@ void Bench::make_backends()
                                      entry_->name, name_of(kind)));
   });
   backend_ = members_.front().backend.get();
+}
+
+/// Whether clients that are threads can call MPI for themselves.
+void Bench::check_threads() const
+{
+  constexpr auto instead = "leave out --threads-per-rank, or start as many ranks more";
+  int given              = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&given);
+  if (given < MPI_THREAD_MULTIPLE)
+    throw InputError(fmt::format("The backend '{}' with --threads-per-rank calls MPI from several threads at a time, for which this MPI library is not made "
+                                 "(it has no MPI_THREAD_MULTIPLE); {}.",
+                                 entry_->name, instead));
+  if (pattern_->footprint().collective)
+    throw InputError(fmt::format("The workload has collective accesses, which the backend '{}' makes by ranks and not by threads of them; {}.", entry_->name, instead));
 }
 
 Json Bench::placement() const

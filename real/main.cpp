@@ -29,7 +29,8 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
 {
   Ticks::begin();
   int threads = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads); // the watchdog's thread makes no MPI call
+  // The watchdog's thread makes no MPI call; clients that are threads do, where the storage is MPI-IO's.
+  MPI_Init_thread(nullptr, nullptr, options.threads_per_rank > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &threads);
   int code = 0;
   {
     const Cluster cluster;

@@ -82,3 +82,8 @@ def ranks_in(directory: Path) -> list[int]:
         if command[0].endswith(b"iocast-bench") and os.fsencode(directory) in command:
             found.append(int(process.name))
     return found
+
+
+def injected(library: Path, call: str, after: int = 1, number: int = 0) -> dict[str, str]:
+    """For the environment: what tests/mpi/inject.c is to do."""
+    return {"LD_PRELOAD": str(library), "INJECT_CALL": call, "INJECT_AFTER": str(after), "INJECT_ERRNO": str(number)}

@@ -55,6 +55,7 @@ struct Footprint {
   uint64_t peak_objects  = 0;
   uint64_t peak_bytes    = 0;
   uint64_t largest_size  = 0; ///< at most so many bytes in one operation, all its blocks together
+  bool collective        = false; ///< whether ranks make accesses together
 };
 
 /// A workload as a pure generator: the operations of every rank, pulled one by one. It knows no MPI, no simulator, no clock,

@@ -47,6 +47,7 @@ public:
       : PosixRoot(given.text("root"), "--mpiio.root", client.rank), group_(client.group), memory_(client)
   {
     MPI_Comm_size(group_, &group_size_);
+    MPI_Comm_dup(MPI_COMM_SELF, &alone_);
     memory_.reserve(chunk);
     read_hints(given.text("hints"));
   }
@@ -55,6 +56,7 @@ public:
   {
     if (info_ != MPI_INFO_NULL)
       MPI_Info_free(&info_);
+    MPI_Comm_free(&alone_);
   }
 
   void connect() override
@@ -86,7 +88,7 @@ public:
     file          = {};
     file.mode     = (flags & for_writing ? MPI_MODE_RDWR : MPI_MODE_RDONLY) | (flags & make_it ? MPI_MODE_CREATE : 0);
     file.together = flags & shared && group_size_ > 1;
-    const int error = errno_of(MPI_File_open(file.together ? group_ : MPI_COMM_SELF, path_of(name), file.mode, info_, &file.handle));
+    const int error = errno_of(MPI_File_open(file.together ? group_ : alone_, path_of(name), file.mode, info_, &file.handle));
     return file.together ? error : failed(error); // nobody may leave before all know, see opened_together()
   }
 
@@ -111,7 +113,7 @@ public:
     // need not, does it through a handle of its own when views are in play.
     if (file.together && !(op.flags & collective) && (op.stride > 0 || file.has_view)) {
       if (file.own == MPI_FILE_NULL &&
-          MPI_File_open(MPI_COMM_SELF, file.path.c_str(), file.mode & ~MPI_MODE_CREATE, info_, &file.own) != MPI_SUCCESS)
+          MPI_File_open(alone_, file.path.c_str(), file.mode & ~MPI_MODE_CREATE, info_, &file.own) != MPI_SUCCESS)
         throw RunError(fmt::format("The shared file '{}' can't be opened by a rank for itself.", file.path));
       set_view(file.own, file.own_has_view, op);
       active_ = file.own;
@@ -221,7 +223,7 @@ private:
   int whole(const Name& name, int mode, uint64_t size, Stopwatch& watch)
   {
     MPI_File file;
-    const int opened = MPI_File_open(MPI_COMM_SELF, path_of(name), mode, info_, &file);
+    const int opened = MPI_File_open(alone_, path_of(name), mode, info_, &file);
     watch.lap();
     if (opened != MPI_SUCCESS)
       return failed(errno_of(opened));
@@ -245,6 +247,7 @@ private:
 
   MPI_Comm group_;
   int group_size_ = 1;
+  MPI_Comm alone_ = MPI_COMM_NULL; ///< of this client: others of the rank open files at the same time, and two may not do so on one communicator
   TransferMemory memory_;
   std::vector<std::pair<std::string, std::string>> hints_;
   MPI_Info info_ = MPI_INFO_NULL;

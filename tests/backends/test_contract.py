@@ -142,9 +142,8 @@ def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) ->
     assert not any(value in done.err for value in wrong.values())
 
 
-@pytest.mark.places(lambda kind: kind.backend != "mpiio")
 def test_clients_that_are_threads(run: Run, place: Place) -> None:
-    """Each has a connection of its own; contents are verified. (mpiio's ranks act together: tests/mpi/test_threads.py.)"""
+    """Each has a connection of its own; contents are verified."""
     done = run(*SMALL, "--verify", "--threads-per-rank", "3", "--json", ranks=2)
     assert done.code == 0, done.err
     assert counts(done, "precreate") == {"mkdir": 12, "create": 72} and counts(done, "cleanup") == {"unlink": 72, "rmdir": 12}

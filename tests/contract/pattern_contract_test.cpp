@@ -67,6 +67,10 @@ TEST_P(PatternContract, TouchesOnlyWhatExistsAndLeavesNothing)
     EXPECT_LT(storage.thought_ns / ranks, 5'000'000'000) << "small settings end in a moment";
     EXPECT_LT(std::accumulate(storage.counts.begin(), storage.counts.end(), uint64_t{0}), 2'000'000U) << "small settings end in a moment";
     const auto run = whole_run(*pattern, ranks, true);
+    for (const auto& phase : run)
+      for (const auto& ops : phase)
+        EXPECT_LE(std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind != OpKind::think && (op.flags & collective); }),
+                  pattern->footprint().collective);
     // It may serve the ranks in any order, and again.
     EXPECT_EQ(run, whole_run(*pattern, ranks, false)) << "the streams depend on the order in which ranks ask";
     EXPECT_EQ(run, whole_run(*make(ranks), ranks, true)) << "the streams are not the same each time";

@@ -51,3 +51,10 @@ def start(
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+@pytest.fixture(scope="session")
+def injection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("inject") / "inject.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).with_name("inject.c")], check=True)
+    return library

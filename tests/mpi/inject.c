@@ -2,7 +2,9 @@
 //
 // Preloaded: the INJECT_AFTER-th call of the kind INJECT_CALL fails with the error number INJECT_ERRNO. Kinds are `create` (a file of a dataset is
 // made), `rmdir` (of a dataset) and `rename` (of a manifest). With `clock` nothing fails, but from that call on the wall clock is an hour behind.
+// With `threads` MPI says that only one thread may call it.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -52,6 +54,15 @@ int unlinkat(int directory, const char* path, int flags)
   if ((flags & AT_REMOVEDIR) && fails("rmdir"))
     return -1;
   return (int)syscall(SYS_unlinkat, directory, path, flags);
+}
+
+int MPI_Query_thread(int* provided)
+{
+  int (*const genuine)(int*) = (int (*)(int*))dlsym(RTLD_NEXT, "MPI_Query_thread");
+  const int result           = genuine(provided);
+  if (call_number("threads") > 0)
+    *provided = 1; // MPI_THREAD_FUNNELED of MPI's ABI, Open MPI and MPICH
+  return result;
 }
 
 int rename(const char* from, const char* to)

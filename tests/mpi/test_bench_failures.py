@@ -14,7 +14,7 @@ from pathlib import Path
 
 import h5py
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, manifest_phase, ranks_in, total_counts, tree, wait_for
+from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, injected, manifest_phase, ranks_in, total_counts, tree, wait_for
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -275,17 +275,6 @@ def test_an_operation_without_an_answer_can_end_the_run(run: Run, tmp_path: Path
 def test_patience_is_a_time(run: Run) -> None:
     expect_refusal(run(*HANGS, "--watchdog", "soon", ranks=1), "--watchdog", "soon")
     expect_refusal(run(*HANGS, "--give-up=-1s", ranks=1), "--give-up")
-
-
-@pytest.fixture(scope="module")
-def injection(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("inject") / "inject.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).with_name("inject.c")], check=True)
-    return library
-
-
-def injected(library: Path, call: str, after: int, number: int = 0) -> dict[str, str]:
-    return {"LD_PRELOAD": str(library), "INJECT_CALL": call, "INJECT_AFTER": str(after), "INJECT_ERRNO": str(number)}
 
 
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "ESTALE", "EIO", "EACCES"])

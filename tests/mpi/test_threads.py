@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, expect_refusal, manifest_phase, ranks_in, total_counts, wait_for
+from bench_runs import MANIFEST, SMALL, Run, expect_refusal, injected, manifest_phase, ranks_in, total_counts, wait_for
 from programs import find_program
 from test_real_effect import cases
 
@@ -121,6 +121,35 @@ def test_refusals(run: Run, root: Path, tmp_path: Path, options: list[str], word
     assert list(root.iterdir()) == [] and not (tmp_path / "out").exists()
 
 
-def test_a_backend_whose_ranks_act_together_has_one_client_a_rank(run: Run, root: Path) -> None:
-    expect_refusal(run(*SMALL, "--backend", "mpiio", "--mpiio.root", str(root), "--threads-per-rank", "2", ranks=2), "'mpiio'", "--threads-per-rank")
+WITHOUT_COLLECTIVE_ACCESSES = [
+    ("md-workbench", "datasets=2 objects=20 iterations=20"),
+    ("mdtest-hard", "items=50"),
+    ("ior-hard", "segments=20"),  # one file of all clients
+    ("ior-easy", "transfer_size=64KiB per_process=256KiB"),
+]
+
+
+@pytest.mark.parametrize(("workload", "settings"), WITHOUT_COLLECTIVE_ACCESSES)
+def test_clients_of_mpi_io_are_threads_too(run: Run, root: Path, workload: str, settings: str) -> None:
+    """Each opens files for itself, at the same time as the others of its rank; as many operations as of so many ranks, contents verified."""
+    chosen = ["--workload", workload, *(word for setting in settings.split() for word in ("--set", setting)), "--no-time-limits"]
+    base = [*chosen, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", "--json"]
+    threads, ranks = run(*base, "--threads-per-rank", "3", ranks=2), run(*base, ranks=6)
+    assert threads.code == ranks.code == 0, threads.err + ranks.err
+    assert total_counts(threads.json) == total_counts(ranks.json)
+    assert list(root.iterdir()) == []
+
+
+def test_collective_accesses_are_those_of_ranks(run: Run, root: Path) -> None:
+    """MPI has no communicators of threads."""
+    base = ["--workload", "probe", "--backend", "mpiio", "--mpiio.root", str(root), "--threads-per-rank", "2"]
+    expect_refusal(run(*base, ranks=2), "'mpiio'", "collective", "--threads-per-rank")
+    assert list(root.iterdir()) == []
+
+
+def test_an_mpi_that_only_one_thread_may_call(run: Run, root: Path, injection: Path) -> None:
+    settings = [*SMALL, "--threads-per-rank", "2"]
+    done = run(*settings, "--backend", "mpiio", "--mpiio.root", str(root), ranks=2, environment=injected(injection, "threads"))
+    expect_refusal(done, "'mpiio'", "MPI_THREAD_MULTIPLE", "--threads-per-rank")
+    assert run(*settings, "--posix.root", str(root), ranks=2, environment=injected(injection, "threads")).code == 0
     assert list(root.iterdir()) == []

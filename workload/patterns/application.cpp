@@ -698,6 +698,7 @@ void Application::count_access(const Access& access, std::map<OpKind, uint64_t>&
         access.operation == Operation::remove ? file.files() : uint64_t{access.by_size} * file.count;
     return;
   }
+  result.collective  = result.collective || access.together == Access::Together::all;
   const uint64_t all = access.layout->requests() * access.passes; // of a process to a file
   uint64_t opens     = 0;
   uint64_t syncs     = 0;

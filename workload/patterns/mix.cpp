@@ -145,6 +145,7 @@ public:
       result.peak_objects += part.peak_objects;
       result.peak_bytes += part.peak_bytes;
       result.largest_size = std::max(result.largest_size, part.largest_size);
+      result.collective   = result.collective || part.collective;
     }
     for (size_t kind = 1; kind < op_count; ++kind)
       if (counted[kind] > 0)

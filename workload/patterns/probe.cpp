@@ -86,6 +86,7 @@ public:
     result.bytes_read    = result.bytes_written;
     result.peak_objects  = small + ranks + groups;
     result.peak_bytes    = result.bytes_written;
+    result.collective    = accesses_ > 0;
     result.largest_size  = std::max({2 * object_size_, access_size_ * blocks_, access_size_});
     return result;
   }

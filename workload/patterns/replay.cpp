@@ -304,6 +304,7 @@ private:
                          wrong_phase(rank);
                        ++counted[static_cast<size_t>(op.kind)];
                        joint = joint || (op.kind != OpKind::think && op.flags & (shared | collective));
+                       footprint_.collective = footprint_.collective || (op.kind != OpKind::think && op.flags & collective);
                        if (op.kind == OpKind::create || op.kind == OpKind::append || op.kind == OpKind::pwrite)
                          footprint_.bytes_written += op.bytes();
                        if (op.kind == OpKind::read || op.kind == OpKind::pread)
