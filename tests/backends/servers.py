@@ -18,6 +18,7 @@ import tempfile
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -59,6 +60,7 @@ class Place(ABC):
     backend = ""
     replaces = True  # whether creating an object that exists replaces it
     secrets: tuple[str, ...] = ()  # what must not be seen anywhere
+    needs_root = False
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix=f"iocast-{self.backend}-"))
@@ -166,6 +168,79 @@ class Directory(Place):
 
 class MpiDirectory(Directory):
     backend = "mpiio"
+
+
+class NfsMount(Directory):
+    """A directory of a real NFS server (nfs-ganesha, NFSv4), mounted as often as there are nodes to be."""
+
+    needs_root = True
+    mounts = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = self.directory
+        self.port = free_port()
+        self.nodes = [self.top / f"node{number}" for number in range(self.mounts)]
+        self.export = self.top / "export"
+        for made in (*self.nodes, self.export, self.top / "state"):
+            made.mkdir()
+        self.directory = self.nodes[0]
+        self.options = ["--posix.root", str(self.directory)]
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        mount = self.top / "nfs_mount"
+        libraries = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(["cc", "-O1", "-o", mount, HERE / "nfs_mount.c", *libraries], check=True)
+        self.start_server()
+        for node in self.nodes:
+            url = f"nfs://127.0.0.1/export?version=4&nfsport={self.port}"
+            self.processes.append(self._launch(str(mount), url, str(node)))
+            self._wait(lambda at=node: os.path.ismount(at))  # type: ignore[misc]
+
+    def start_server(self) -> None:
+        (self.top / "ganesha.conf").write_text(
+            f"""NFS_CORE_PARAM {{ NFS_Port = {self.port}; Bind_addr = 127.0.0.1; Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; }}
+NFSV4 {{ Graceless = true; RecoveryRoot = "{self.top}/state"; }}
+EXPORT {{
+  Export_Id = 1; Path = "{self.export}"; Pseudo = /export; Access_Type = RW; Squash = No_Root_Squash; SecType = sys;
+  FSAL {{ Name = VFS; }}
+}}
+"""
+        )
+        program("ganesha.nfsd", "the Debian packages nfs-ganesha and nfs-ganesha-vfs")
+        self.server = self._launch("ganesha.nfsd", "-F", "-L", f"{self.top}/server.log", "-f", f"{self.top}/ganesha.conf", "-p", f"{self.top}/pid")
+        self._wait(self._answers)
+
+    def kill_server(self) -> None:
+        assert self.server is not None
+        self.server.kill()
+        self.server.wait()
+
+    def _answers(self) -> bool:
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def _launch(self, *command: str) -> subprocess.Popen[bytes]:
+        with (self.top / "log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE
+        while not condition():
+            ended = any(process.poll() is not None for process in self.processes)
+            assert time.monotonic() < until and not ended, f"the NFS server or its mount did not start:\n{(self.top / 'log').read_text()[-2000:]}"
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            if os.path.ismount(node):
+                subprocess.run(["fusermount3", "-u", "-z", node], check=False)
+        for process in [*self.processes, *([self.server] if self.server else [])]:
+            process.kill()
+            process.wait()
+        self.directory = self.top  # to be removed
 
 
 class Buckets(Served):
@@ -529,6 +604,6 @@ admin socket = {self.directory}/mds.socket
 
 
 PLACES: dict[str, type[Place]] = {
-    "posix": Directory, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
+    "posix": Directory, "posix-nfs": NfsMount, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
     "cephfs": CephFiles,
 }  # fmt: skip

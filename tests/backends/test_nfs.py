@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A root on NFS: what its clients keep, hide and wait for. (test_contract.py has what any root must do.)"""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bench_runs import Done, wait_for
+from servers import NfsMount
+
+pytestmark = pytest.mark.places(lambda kind: kind is NfsMount)
+
+SMALL = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20"]
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: NfsMount) -> Run:
+    def run_it(*arguments: str, ranks: int = 4, roots: str = "") -> Done:
+        roots = roots or ",".join(map(str, place.nodes))
+        done = subprocess.run([*mpirun(ranks), str(bench), "--posix.root", roots, *arguments], capture_output=True, text=True, env=mpi_environment, timeout=100)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run_it
+
+
+def test_two_nodes_see_each_others_files(run: Run, place: NfsMount) -> None:
+    """Each rank reads and removes what was made through the other mount, which keeps names and attributes for a second."""
+    done = run(*SMALL, "--set", "datasets=1", "--set", "repeats=3", "--verify", "--json")
+    assert done.code == 0, done.err
+    assert [phase["errors"] for phase in done.json["phases"]] == [0] * 5
+    assert list(place.export.iterdir()) == []
+
+
+def test_what_somebody_has_open_stays_for_a_while(run: Run, place: NfsMount) -> None:
+    assert run(*SMALL, "--set", "phases=precreate").code == 0
+    with (place.nodes[0] / "0_1" / "file-3").open("rb"):
+        done = run(*SMALL, "--set", "phases=cleanup", "--json")
+        assert done.code == 1
+        (cleanup,) = done.json["phases"]
+        (first,) = cleanup["first_errors"]
+        assert (first["op"], first["error"], first["name"], first["count"]) == ("rmdir", "Directory not empty", "0_1", 1)
+        (hidden,) = (place.export / "0_1").iterdir()
+        assert hidden.name.startswith(".")
+    wait_for(lambda: not hidden.exists())
+    assert run(*SMALL, "--sweep").code == 0
+    assert list(place.export.iterdir()) == []
+
+
+def test_a_server_that_is_killed_is_waited_for(
+    bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount, tmp_path: Path
+) -> None:
+    """As on a hard mount: an operation takes longer, and is named meanwhile."""
+    slow = [*SMALL, "--set", "think_time=2ms", "--set", "repeats=4"]
+    command = [str(bench), "--posix.root", str(place.nodes[0]), *slow, "--watchdog", "500ms", "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_for((place.export / "0_0" / "file-25").exists)
+    place.kill_server()
+    try:
+        said = process.stderr.readline() if process.stderr else ""
+        while process.poll() is None and "has had no answer for" not in said:
+            said = process.stderr.readline() if process.stderr else ""
+        assert "has had no answer for" in said
+    finally:
+        place.start_server()
+    process.communicate(timeout=60)
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
+    assert max(row["max"] for phase in document["phases"] for row in phase["latency"].values()) > 0.4
+    if list(place.export.iterdir()):
+        assert run(*slow, "--sweep", ranks=1).code == 0
+    assert list(place.export.iterdir()) == []
+
+
+def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount) -> None:
+    """Files and directories go away under a client that still knows them: counted or the end, in sentences, and never a hang."""
+    assert run(*SMALL, "--set", "phases=precreate").code == 0
+    subprocess.run(["rm", "-r", place.export / "0_0"], check=True)
+    done = run(*SMALL, "--set", "phases=benchmark")
+    assert done.code == 1
+    assert done.messages and all(message.endswith(".") for message in done.messages), done.err
+    assert any("No such file" in message or "Stale file handle" in message for message in done.messages), done.err
+    assert run(*SMALL, "--sweep").code == 0
+    assert list(place.export.iterdir()) == []
