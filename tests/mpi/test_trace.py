@@ -185,3 +185,12 @@ def test_refusals(run: Run, simulator: Path, tmp_path: Path) -> None:
     (tmp_path / "other.h5").write_bytes(whole.replace(b"rmdir", b"mvdir"))
     expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'other.h5'}", ranks=2), "mvdir", "doesn't know")
     expect_refusal(run("--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", ranks=3), "by a multiple")
+
+
+def test_a_trace_takes_few_bytes_an_operation(run: Run, root: Path, tmp_path: Path) -> None:
+    settings = [word for setting in ("datasets=1", "objects=5000", "iterations=5000", "repeats=4") for word in ("--set", setting)]
+    done = run(*settings, "--posix.root", str(root), "--trace", "--json", "--out", str(tmp_path / "out"), ranks=2)
+    assert done.code == 0, done.err
+    operations = sum(phase["operations"] for phase in done.json["phases"])
+    assert operations == 2 * (2 * 5001 + 4 * 4 * 5000)
+    assert (tmp_path / "out" / "ops.h5").stat().st_size < 8 * operations
