@@ -6,13 +6,15 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <sys/mman.h>
 
 namespace iocast {
 
-/// Memory for transfers, aligned to pages.
+/// Memory for transfers, aligned to pages; a large one to huge pages, if the kernel has some: copying a record then looks up fewer of them.
 class Buffer {
 public:
-  static constexpr size_t page = 4096;
+  static constexpr size_t page      = 4096;
+  static constexpr size_t huge_page = size_t{2} << 20;
 
   size_t size() const { return size_; }
   char* data() const { return memory_.get(); }
@@ -22,12 +24,15 @@ public:
   {
     if (bytes <= size_)
       return false;
-    const size_t rounded = (bytes + page - 1) / page * page;
+    const size_t unit    = bytes < huge_page ? page : huge_page;
+    const size_t rounded = (bytes + unit - 1) / unit * unit;
     memory_.reset();
-    memory_.reset(static_cast<char*>(std::aligned_alloc(page, rounded)));
+    memory_.reset(static_cast<char*>(std::aligned_alloc(unit, rounded)));
     size_ = memory_ ? rounded : 0;
     if (!memory_)
       throw std::bad_alloc();
+    if (unit == huge_page)
+      madvise(memory_.get(), rounded, MADV_HUGEPAGE); // a wish: without, all goes on
     std::memset(memory_.get(), 0, rounded);
     return true;
   }

@@ -76,7 +76,8 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
     , progress_(progress)
     , alarm_(alarm)
     , keeps_(keeps)
-    , name_(pattern)
+    , own_name_(pattern)
+    , ahead_(most_ahead, Ahead{{}, Name(pattern)})
     , watchdog_(pattern, client.rank, keeps.patience)
     , group_(client.group)
 {
@@ -86,7 +87,7 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
   for (const auto& [kind, count] : footprint.operations)
     if (count > 0 && kind != OpKind::think) {
       kinds_.push_back(kind);
-      accesses = accesses || kind == OpKind::pread || kind == OpKind::pwrite;
+      accesses = accesses || Op(kind, 0, 0).is_access();
     }
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
@@ -106,6 +107,52 @@ bool Executor::take(Op& op)
     keeps_.stream->write(op);
   next_phase_ = op.object;
   return false;
+}
+
+/// The same, formed ahead together with its name. Where the rank was cut short, look_back() is to follow.
+bool Executor::take_ahead(Op& op)
+{
+  if (ahead_at_ == ahead_end_ && !look_ahead())
+    return false;
+  Ahead& next = ahead_[ahead_at_++];
+  op          = next.op;
+  name_       = &next.name;
+  return true;
+}
+
+/// Up to a stretch of accesses, which begins at the cursor.
+bool Executor::look_ahead()
+{
+  ahead_from_ = cursor_;
+  ahead_at_ = ahead_end_ = 0;
+  while (!over_ && ahead_end_ < ahead_.size()) {
+    Ahead& next = ahead_[ahead_end_];
+    if (!take(next.op)) {
+      over_ = true;
+      break;
+    }
+    ++ahead_end_;
+    if (next.op.kind <= OpKind::open)
+      next.name.point_at(next.op);
+    else if (Cursor behind = cursor_; next.op.is_access() && pattern_.stretch(behind, 1).count > 0)
+      break;
+  }
+  return ahead_end_ > 0;
+}
+
+/// The cursor stands behind the last operation that was taken, and before the end of the phase unless that was.
+void Executor::look_back()
+{
+  name_ = &own_name_;
+  if (ahead_at_ < ahead_end_ || (over_ && ahead_end_ > 0)) {
+    next_phase_.reset();
+    cursor_ = ahead_from_;
+    Op passed;
+    for (size_t i = 0; i < ahead_at_; ++i)
+      pattern_.next(cursor_, passed);
+  }
+  ahead_at_ = ahead_end_ = 0;
+  over_                  = false;
 }
 
 std::optional<size_t> Executor::next_phase()
@@ -135,13 +182,13 @@ RankPhase Executor::prepare() const
 int Executor::prepare(const Op& op)
 {
   if (op.kind == OpKind::open) {
-    name_.point_at(op);
+    name_->point_at(op);
     const auto slot = open_.free_slot();
     slot_           = slot.value_or(0);
     return slot ? 0 : EMFILE;
   }
   if (op.kind < OpKind::open) {
-    name_.point_at(op);
+    name_->point_at(op);
     found_ = op.size;
     if (op.bytes() > 0 && content_)
       prepare_content(op);
@@ -151,7 +198,7 @@ int Executor::prepare(const Op& op)
   if (!slot)
     return EBADF; // opening it has failed
   slot_ = *slot;
-  if (op.kind == OpKind::pwrite || op.kind == OpKind::pread)
+  if (op.is_access())
     backend_.prepare(slot_, op);
   return 0;
 }
@@ -160,7 +207,7 @@ int Executor::prepare(const Op& op)
 void Executor::prepare_content(Op op)
 {
   if (op.kind == OpKind::append)
-    backend_.stat(name_, op.offset); // if there is no such object, the append will say so
+    backend_.stat(*name_, op.offset); // if there is no such object, the append will say so
   backend_.prepare(slot_, op);
 }
 
@@ -168,23 +215,23 @@ int Executor::call(const Op& op, Stopwatch& watch)
 {
   switch (op.kind) {
     case OpKind::create:
-      return backend_.create(name_, op.size, watch);
+      return backend_.create(*name_, op.size, watch);
     case OpKind::stat:
-      return backend_.stat(name_, found_);
+      return backend_.stat(*name_, found_);
     case OpKind::read:
-      return backend_.read(name_, op.size, watch);
+      return backend_.read(*name_, op.size, watch);
     case OpKind::unlink:
-      return backend_.unlink(name_);
+      return backend_.unlink(*name_);
     case OpKind::mkdir:
-      return backend_.mkdir(name_);
+      return backend_.mkdir(*name_);
     case OpKind::rmdir:
-      return backend_.rmdir(name_);
+      return backend_.rmdir(*name_);
     case OpKind::append:
-      return backend_.append(name_, op.size, watch);
+      return backend_.append(*name_, op.size, watch);
     case OpKind::readdir:
-      return backend_.readdir(name_, found_);
+      return backend_.readdir(*name_, found_);
     case OpKind::open:
-      return backend_.open(name_, op.flags, slot_);
+      return backend_.open(*name_, op.flags, slot_);
     case OpKind::pwrite:
       return backend_.pwrite(slot_, op);
     case OpKind::pread:
@@ -332,6 +379,7 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
       trace({OpKind::phase, 0, phase_}, start_ns, start_ns);
     run_operations(start_ns, deadline_ns, phase);
   });
+  look_back();
   watchdog_.answered(operations_); // what failed was, too
   if (phase.failure)
     alarm_.raise();
@@ -347,6 +395,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
   const bool thinks        = arrivals.thinks();
   const bool streams       = !thinks && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
+  const bool ahead         = !arrivals.is_open() && !together_ && !keeps_.stream;
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
   int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
@@ -364,11 +413,11 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     const Op& op = asked.op;
     if (together_ || arrivals.is_open())
       before = cursor_;
-    if (!take(asked.op))
+    if (!(ahead ? take_ahead(asked.op) : take(asked.op)))
       break;
     const bool plain = op.kind <= OpKind::rmdir && !content_;
-    if (plain)
-      name_.point_at(op);
+    if (plain && !ahead)
+      name_->point_at(op);
     if (thinks && asks_again_ns > 0) {
       sleep_until(asks_again_ns);
       phase.think_asked_seconds += static_cast<double>(asks_again_ns - answered_ns) * 1e-9;
@@ -409,7 +458,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       asks_again_ns = now;
       if (keeps_.trace)
         trace(asked_for, from_ns, now);
-    } else if (streams && (op.kind == OpKind::pread || op.kind == OpKind::pwrite) && asked.intended_ns == TimedOp::not_intended) {
+    } else if (streams && op.is_access() && ahead_at_ == ahead_end_ && asked.intended_ns == TimedOp::not_intended) {
       now = answered_ns = ask_stretch(looks_ns, start_ns, phase);
     } else {
       now = answered_ns = ask(asked, plain, start_ns, phase);
@@ -558,8 +607,8 @@ void Executor::sweep(int64_t start_ns, RankPhase& phase)
 
 void Executor::sweep_one(const Op& op, RankPhase& phase)
 {
-  name_.point_at(op);
-  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(name_) : backend_.unlink(name_);
+  name_->point_at(op);
+  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(*name_) : backend_.unlink(*name_);
   if (error == 0)
     ++phase.swept;
   else if (error != ENOENT && error != EISDIR) { // a directory is left to its own rmdir
@@ -572,12 +621,12 @@ void Executor::sweep_one(const Op& op, RankPhase& phase)
 /// call so, and the number of an object is one of those in its name; anything else stays, and the dataset with it.
 void Executor::sweep_dataset(const Op& rmdir, RankPhase& phase)
 {
-  name_.point_at(rmdir);
-  for (const auto& found : backend_.list(name_.dataset()))
+  name_->point_at(rmdir);
+  for (const auto& found : backend_.list(name_->dataset()))
     for (const uint64_t number : numbers_in(found)) {
       const Op object(OpKind::unlink, rmdir.dataset, number);
-      name_.point_at(object);
-      if (found == name_.object()) {
+      name_->point_at(object);
+      if (found == name_->object()) {
         sweep_one(object, phase);
         break;
       }

@@ -71,6 +71,12 @@ private:
   };
 
   static constexpr uint32_t most_waiting = 64;
+  static constexpr size_t most_ahead     = 16;
+  /// An operation that is yet to be asked for. They are formed by the dozen, for the same reason.
+  struct Ahead {
+    Op op;
+    Name name;
+  };
   /// Accesses that are nothing but offsets apart: one stands for all.
   struct Alike {
     Op op;
@@ -88,6 +94,9 @@ private:
   };
 
   bool take(Op& op);
+  bool take_ahead(Op& op);
+  bool look_ahead();
+  void look_back();
   bool may_begin(bool in_time, RankPhase& phase);
   int meet(int word);
   void leave(int64_t start_ns, RankPhase& phase);
@@ -117,7 +126,12 @@ private:
   Keeps keeps_;
   uint64_t operations_ = 0; ///< of the whole stream so far
   Cursor cursor_;
-  Name name_;
+  Name own_name_;
+  Name* name_ = &own_name_;   ///< of the operation that is asked for
+  std::vector<Ahead> ahead_;
+  size_t ahead_at_ = 0, ahead_end_ = 0;
+  Cursor ahead_from_;         ///< before the first of them
+  bool over_ = false;         ///< the phase has no more than they are
   std::vector<OpKind> kinds_;       ///< that occur in the workload
   size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before

@@ -70,6 +70,8 @@ struct Op {
       : kind(op), dataset(of_dataset), object(of_object), size(bytes), offset(at)
   {
   }
+  /// Whether it reads or writes in an open object.
+  constexpr bool is_access() const { return kind == OpKind::pwrite || kind == OpKind::pread; }
   /// Bytes of content that are moved.
   constexpr uint64_t bytes() const
   {

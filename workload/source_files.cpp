@@ -14,6 +14,7 @@ namespace iocast {
 
 namespace {
 enum FileDraw : uint32_t { size = 2, header = 3 }; ///< of Stream::tree; the others are Tree's
+constexpr uint64_t most_known = uint64_t{1} << 20;
 }
 
 SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, const Sizes& sizes, uint64_t seed)
@@ -36,12 +37,20 @@ SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, co
     const double normal = -std::sqrt(2.0) * boost::math::erfc_inv(2 * u);
     sizes_[i]           = static_cast<uint64_t>(std::llround(sizes.median * std::exp(sizes.sigma * normal)));
   }
+  if (files <= most_known && sizes_.back() <= UINT32_MAX)
+    for (uint64_t file = 0; file < files; ++file)
+      known_.push_back(static_cast<uint32_t>(drawn_size(file)));
 }
 
 uint64_t SourceFiles::size_of(uint64_t file) const
 {
   if (file >= files_)
     return size_of(source_of(file - files_)) * 5 / 4;
+  return known_.empty() ? drawn_size(file) : known_[file];
+}
+
+uint64_t SourceFiles::drawn_size(uint64_t file) const
+{
   return sizes_[random_words(seed_, Stream::tree, size, file)[0] >> 20];
 }
 

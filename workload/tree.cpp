@@ -12,6 +12,7 @@ namespace iocast {
 
 namespace {
 enum Draw : uint32_t { parent_of_directory, files_of_directory }; ///< of Stream::tree
+constexpr uint64_t most_cells = uint64_t{1} << 20; ///< of a smaller tree the directory of each file is known
 
 char* write_number(uint32_t number, char* out)
 {
@@ -76,7 +77,7 @@ Tree Tree::grown(uint32_t directories, uint64_t files, uint64_t seed)
 
 void Tree::index_files()
 {
-  while (files() >> shift_ > directories())
+  while (files() >> shift_ > std::max<uint64_t>(directories(), most_cells))
     ++shift_;
   uint32_t directory = 0;
   for (uint64_t file = 0; file < files(); file += uint64_t{1} << shift_) {
@@ -98,6 +99,8 @@ uint32_t Tree::directory_of(uint64_t file) const
 {
   const uint64_t cell = file >> shift_;
   uint32_t from       = cells_[cell];
+  if (shift_ == 0)
+    return from;
   uint32_t to         = cell + 1 < cells_.size() ? cells_[cell + 1] : directories() - 1;
   while (from < to) { // the last one that begins at the file or before
     const uint32_t middle = to - (to - from) / 2;

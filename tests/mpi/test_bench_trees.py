@@ -56,6 +56,15 @@ def test_after_a_time_limit_every_rank_has_made_as_many_as_the_furthest(run: Run
     assert list(root.iterdir()) == []
 
 
+def test_a_time_limit_that_is_over_with_the_last_operation_cuts_that_phase_only(run: Run) -> None:
+    one = ["--workload", "mdtest", *settings("items=1 files_only=true write_size=10B read_size=10B most_seconds=50ms"), "--backend", "dummy"]
+    done = run(*one, "--dummy.delay", "200ms", "--json")
+    assert done.code == 0, done.err
+    made, rest, looked = done.json["phases"][1:4]
+    assert [made["name"], rest["name"], looked["name"]] == ["file-create", "file-create-rest", "file-stat"]
+    assert made["cut_ranks"] == 1 and counts(made)["create"] == 1 and counts(rest) == {} and counts(looked)["stat"] == 1
+
+
 def test_later_runs_know_how_many_a_time_limit_left(run: Run, on_posix: list[str], root: Path) -> None:
     assert run(*on_posix, "--set", "phases=create", ranks=2).code == 0
     manifest = json.loads((root / MANIFEST).read_text())
