@@ -209,9 +209,19 @@ class Backend:
         """Whether it works in a directory."""
         return self.name in ("posix", "mpiio")
 
+    def check_place(self, directory: Path | None) -> None:
+        """@raises InputError for a backend that works in a directory and has none, or the other way round"""
+        if self.has_root and directory is None:
+            raise InputError(f"The backend '{self.name}' needs the directory to be measured; name it.")
+        if not self.has_root and directory is not None:
+            raise InputError(f"The backend '{self.name}' works in no directory; leave '{directory}' out.")
+
     def arguments(self, root: Path | None) -> list[str]:
         place = [f"--{self.name}.root", str(root)] if root is not None else []
         return ["--backend", self.name, *place, *self.options]
+
+
+POSIX = Backend()
 
 
 class Ending:
@@ -284,17 +294,20 @@ def observed(out: Path, file: Path) -> Iterator[None]:
 
 
 def run_bench(
-    run: PlannedRun, workload: str, root: Path, out: Path | None, seed: int, *, goes_on: bool = False, ending: Ending | None = None
+    run: PlannedRun, workload: str, backend: Backend, root: Path | None, out: Path | None, seed: int, *, goes_on: bool = False, again: bool = False, ending: Ending | None = None
 ) -> None:
-    """One benchmark run in the directory `root`, which is made, and removed again if it is empty then. `goes_on`: on the data set that an earlier
-    run left there.
+    """One benchmark run in the directory `root`, which is made, and removed again if it is empty then; None for a backend that has no directory.
+    `goes_on`: on the data set that an earlier run left there. `again`: this run was begun before, and may have left something.
 
     @raises RunError or InputError with the benchmark's own sentence"""
-    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, "--posix.root", str(root), "--seed", str(seed)]
-    fresh = not root.exists()
-    if not fresh and not goes_on:  # a killed run left it behind
+    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(root), "--seed", str(seed)]
+    if root is not None and root.exists() and not goes_on:  # a killed run left it behind
         call_bench([*command, *settings_arguments({**run.settings, "phases": "cleanup"})], ending)
-    root.mkdir(exist_ok=True)
+    elif root is None and again and not goes_on:
+        with contextlib.suppress(InputError):  # nothing was left; or something that is refused again, by the run itself
+            call_bench([*command, *settings_arguments(run.settings), "--sweep"], ending)
+    if root is not None:
+        root.mkdir(exist_ok=True)
     command += settings_arguments(run.settings)
     if out is not None:
         command += ["--out", str(out), "--label", run.name]
@@ -304,7 +317,7 @@ def run_bench(
             # srun without a fitting MPI plugin starts so many programs of one rank each.
             raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
     finally:
-        if root.is_dir() and not any(root.iterdir()):
+        if root is not None and root.is_dir() and not any(root.iterdir()):
             root.rmdir()
 
 
@@ -362,32 +375,42 @@ def _not_begun(out: Path) -> bool:
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing."""
 
-    def __init__(self, root: Path, plan: Plan, out: Path, seed: int, *, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None) -> None:
-        if not root.exists():
+    def __init__(
+        self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None
+    ) -> None:
+        backend.check_place(root)
+        if root is None:
+            pass
+        elif not root.exists():
             raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
-        if not root.is_dir():
+        elif not root.is_dir():
             raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
-        if not os.access(root, os.W_OK | os.X_OK):
+        elif not os.access(root, os.W_OK | os.X_OK):
             raise InputError(f"The directory '{root}' can't be written to.")
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         self.only_nodes, self.ending = only_nodes, ending
-        self.root, self.plan, self.out, self.seed, self.observe = root.resolve(), plan, out, seed, observe
-        self.scratch = self.root / "iocast-campaign"
+        self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
+        self.backend = backend
+        self.scratch = self.root and self.root / "iocast-campaign"
+        place = str(self.root or "")
+        asked = {} if backend == POSIX else {"backend": {"name": backend.name, "options": list(backend.options)}}
         if (out / "campaign.json").is_file():
             self.json = read_json(out / "campaign.json", "campaign")
             if self.json["plan_sha256"] != sha256(plan.file):
                 raise InputError(f"The campaign in '{out}' was made from another plan than '{plan.file}'; choose another --out.")
             if self.json.get("overrides", {}) != plan.overrides:
                 raise InputError(f"The campaign in '{out}' was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out.")
-            if self.json["root"] != str(self.root):
-                raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{self.root}'; choose another --out.")
+            if self.json["root"] != place:
+                raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{place}'; choose another --out.")
+            if self.json.get("backend") != asked.get("backend"):
+                raise InputError(f"The campaign in '{out}' was begun with another --backend or --backend-option; repeat them, or choose another --out.")
             self.runs = [PlannedRun(**point) for point in self.json["points"]]
         elif out.exists() and not _not_begun(out):
             raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
         else:
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": str(self.root)}
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": place} | asked
             self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": seed}
             self.runs = []
 
@@ -439,7 +462,7 @@ class Campaign:
             if out.exists():
                 shutil.rmtree(out)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self._own(f"pilot-{number}"), out, self.seed, ending=self.ending)
+            run_bench(run, self.plan.workload, self.backend, self._own(f"pilot-{number}"), out, self.seed, ending=self.ending)
             phase = next(p for p in read_json(out / "run.json", "run")["phases"] if p["name"] == "benchmark")
             shutil.rmtree(out)
             seconds = phase["seconds"]
@@ -452,12 +475,14 @@ class Campaign:
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return {"iterations": iterations, "objects": iterations}
 
-    def _own(self, name: str) -> Path:
+    def _own(self, name: str) -> Path | None:
+        if self.scratch is None:
+            return None
         make_own_directory(self.scratch)
         return self.scratch / name
 
     def _leave(self) -> None:
-        if self.scratch.is_dir() and not any(self.scratch.iterdir()):
+        if self.scratch is not None and self.scratch.is_dir() and not any(self.scratch.iterdir()):
             self.scratch.rmdir()
 
     def missing(self, role: str | None) -> list[PlannedRun]:
@@ -480,13 +505,16 @@ class Campaign:
         for number, run in enumerate(todo, start=1):
             report(run, number, len(todo))
             out = self.out / "runs" / run.name
-            if out.exists():  # from a killed run: kept, but out of the way
+            again = out.exists()
+            if again:  # from a killed run: kept, but out of the way
                 attempts = len(list(out.parent.glob(f"{run.name}.interrupted-*")))
                 out.rename(out.with_name(f"{run.name}.interrupted-{attempts + 1}"))
             goes_on, group = bool(run.group) and run.group == group, run.group
             try:
                 with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
-                    run_bench(run, self.json["workload"], self._own(run.group or run.name), out, self.seed, goes_on=goes_on, ending=self.ending)
+                    run_bench(
+                        run, self.json["workload"], self.backend, self._own(run.group or run.name), out, self.seed, goes_on=goes_on, again=again, ending=self.ending
+                    )
                 run.status = "complete"
             except Ended as error:
                 run.status = "planned"
@@ -498,6 +526,7 @@ class Campaign:
                 self._save()
                 raise
             if "filesystem" not in self.json:
-                self.json["filesystem"] = read_json(out / "run.json", "run")["environment"].get("filesystem", {})
+                environment = read_json(out / "run.json", "run")["environment"]
+                self.json["filesystem"] = environment.get("filesystem") or environment.get("service") or {}
             self._save()
         self._leave()

@@ -97,8 +97,8 @@ def measure(
     budget: Annotated[str, typer.Option(help="Knee search: time after which no further run begins.")] = "10min",
     confidence: Annotated[float, typer.Option(help="Knee search: probability that the interval is meant to cover the knee.")] = 0.9,
     precision: Annotated[float, typer.Option(help="Knee search: width of the interval that is narrow enough, as a share of the load.")] = 0.1,
-    backend: Annotated[str, typer.Option(help="Knee search: backend (see: iocast list backends).")] = "posix",
-    backend_option: Annotated[Optional[list[str]], typer.Option(help="Knee search: option of the backend, --backend-option=--s3.endpoint=URL; may be repeated.")] = None,
+    backend: Annotated[str, typer.Option(help="Backend (see: iocast list backends); DIRECTORY is for posix and mpiio only.")] = "posix",
+    backend_option: Annotated[Optional[list[str]], typer.Option(help="Option of the backend, --backend-option=--s3.endpoint=URL; may be repeated.")] = None,
     observe: Annotated[bool, typer.Option("--observe", help="Observe this machine during each run, and join that to it.")] = False,
     slurm: Annotated[bool, typer.Option("--slurm", help="Write a job script for each number of nodes into OUT/slurm, and submit them one after the other.")] = False,
     slurm_only_write: Annotated[bool, typer.Option("--slurm-only-write", help="Write the job scripts, submit nothing.")] = False,
@@ -111,7 +111,7 @@ def measure(
     """Makes the runs of a campaign, or of a search for the knee, with mpirun, or with srun inside a Slurm job.
 
     With --find-knee or --slo each run's load follows from those before it. Exit status 4 when not even an unloaded system keeps the levels."""
-    from iocast.campaign import Campaign, Ending, read_plan
+    from iocast.campaign import POSIX, Backend, Campaign, Ending, read_plan
 
     if find_knee or slo:
         if campaign is not None or role is not None or observe or slurm or slurm_only_write:
@@ -121,9 +121,9 @@ def measure(
             budget=budget, confidence=confidence, precision=precision, backend=backend, backend_option=backend_option or [],
         )  # fmt: skip
         return
-    if directory is None:
-        raise InputError("Name the directory whose storage is to be measured.")
-    searching = ("over", "workload", "ppn", "threads_per_rank", "phase", "length", "budget", "confidence", "precision", "backend", "backend_option")
+    storage = Backend(backend, tuple(backend_option or ()))
+    storage.check_place(directory)
+    searching = ("over", "workload", "ppn", "threads_per_rank", "phase", "length", "budget", "confidence", "precision")
     given = [f"--{name.replace('_', '-')}" for name in searching if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"]
     if given:
         raise InputError(f"A campaign has its own plan; {', '.join(given)} {'is' if len(given) == 1 else 'are'} for --find-knee and --slo.")
@@ -132,17 +132,19 @@ def measure(
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     plan = read_plan(campaign, nodes=nodes, settings=_settings(sets))
     if slurm or slurm_only_write:
-        arguments = [str(directory.resolve()), "--campaign", str(plan.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
+        arguments = [] if directory is None else [str(directory.resolve())]
+        arguments += ["--campaign", str(plan.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
         for name, value in (("--role", role), ("--nodes", nodes)):
             arguments += [name, str(value)] if value is not None else []
         arguments += [a for one in sets or [] for a in ("--set", one)] + ["--observe"] * observe
+        arguments += [] if storage == POSIX else ["--backend", backend, *(f"--backend-option={option}" for option in storage.options)]
         _measure_by_slurm(plan, arguments, out, slurm_time, slurm_option or [], submit=not slurm_only_write, json_=json_)
         return
     from iocast.slurm import MARGIN, deadline
 
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
-        work = Campaign(directory, plan, out, seed, observe=observe, only_nodes=only_nodes, ending=ending)
+        work = Campaign(directory, plan, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
         work.prepare()
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)

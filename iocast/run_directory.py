@@ -264,10 +264,16 @@ def group(runs: list[Run]) -> list[Point]:
     kinds = {run.json["workload"]["pattern"] for run in runs}
     if len(kinds) > 1:
         raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
-    systems = {str(((run.json.get("environment") or {}).get("filesystem") or {}).get("type", "")) for run in runs}
+    systems = {system for run in runs if (system := _system(run))}
     if len(systems) > 1:
-        raise InputError(f"These runs come from different file systems ({', '.join(sorted(systems))}); calibrate each by itself.")
+        raise InputError(f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself.")
     return [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
+
+
+def _system(run: Run) -> str:
+    """The type of the file system or service, where the run says it."""
+    environment = run.json.get("environment") or {}
+    return str((environment.get("filesystem") or environment.get("service") or {}).get("type", ""))
 
 
 def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], dict[str, str]]:

@@ -4,6 +4,7 @@ coarse clocks. Each finding is a test with a stated false-alarm rate, or a share
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
@@ -36,7 +37,9 @@ class Finding:
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        """Of plain numbers, as files hold them."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self), default=float))
+        return found
 
 
 def findings(points: list[Point]) -> list[Finding]:

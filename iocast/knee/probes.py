@@ -74,11 +74,7 @@ class Probes:
         asked.check()
         self.asked, self.ending = asked, ending
         self.backend = Backend(asked.backend, asked.backend_options)
-        if self.backend.has_root != (asked.directory is not None):
-            raise InputError(
-                f"The backend '{asked.backend}' needs the directory to be measured." if asked.directory is None
-                else f"The backend '{asked.backend}' works in no directory; leave '{asked.directory}' out."
-            )  # fmt: skip
+        self.backend.check_place(asked.directory)
         if asked.directory is not None and not asked.directory.is_dir():
             raise InputError(f"'{asked.directory}' is not a directory; name the directory whose storage is to be measured.")
         launcher(asked.nodes, asked.ranks_per_node // asked.threads_per_rank)

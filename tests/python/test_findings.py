@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+import yaml
 from scipy.stats import binom
 
 from iocast.calibrate import findings, fit
@@ -117,6 +118,7 @@ def test_ramps_are_told(tmp_path: Path) -> None:
 
 def test_others_at_work_are_seen_by_a_lone_rank(tmp_path: Path) -> None:
     found = others(points(measured(tmp_path / "1", 1, np.random.default_rng(6), swing=1.0)))
+    assert yaml.safe_dump(found and found.document())
     assert found is not None and found.numbers["swing"] > 0.2
 
 
@@ -126,6 +128,7 @@ def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> Non
     assert [value for value, _ in parts] == pytest.approx([MEAN, 20 * MEAN], rel=0.1)
     assert parts[1][1] == pytest.approx(0.3, abs=0.05)
     (told,) = bands(points(run))
+    assert yaml.safe_load(yaml.safe_dump(told.document())) == json.loads(json.dumps(told.document()))
     assert told.text.startswith("Latencies of create at N=1 lie in bands: ")
 
 

@@ -108,3 +108,26 @@ def test_lists(iocast: Iocast) -> None:
         assert listed, what
     assert iocast("list", "platfroms").returncode == 2
     assert json.loads(iocast("describe", "posix", "--json").stdout)["kind"] == "backend"
+
+
+def test_a_campaign_of_a_backend_without_a_directory(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
+    out = tmp_path / "campaign"
+    ask = ("measure", "--backend", "dummy", "--backend-option=--dummy.delay=50us", "--campaign", tmp_path / "tiny.yaml", "--out", out, "--json")
+    done = iocast(*ask, "--role", "fit")
+    assert done.returncode == 0, done.stderr
+    campaign = json.loads(done.stdout)
+    assert campaign["backend"] == {"name": "dummy", "options": ["--dummy.delay=50us"]} and campaign["root"] == ""
+    run = json.loads((out / "runs" / campaign["points"][0]["name"] / "run.json").read_text())
+    assert run["backend"]["name"] == "dummy" and run["phases"][1]["latency"]["stat"]["q50"] > 50e-6
+
+    for other, says in (
+        (("measure", tmp_path, *ask[1:]), "works in no directory"),
+        (("measure", "--backend", "dummy", *ask[4:]), "was begun with another --backend or --backend-option"),
+        (("measure", tmp_path, *ask[4:]), f"measures '', not '{tmp_path}'"),
+        (("measure", *ask[4:]), "needs the directory to be measured"),
+    ):
+        refused = iocast(*other)
+        assert refused.returncode == 2 and says in refused.stderr, refused.stderr
+    done = iocast(*ask)
+    assert done.returncode == 0 and all(p["status"] == "complete" for p in json.loads(done.stdout)["points"])

@@ -91,10 +91,19 @@ def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
     plan = out / "campaign.yaml"
     plan.write_text(CAMPAIGN.format(**FEW.get(kind, MANY)))
     with mounted(kind, place) as directory:
-        iocast("measure", directory, "--campaign", plan, "--role", "fit", "--out", out / "campaign")
-        iocast("calibrate", out / "campaign", "--platform", FAMILY.get(kind, "local"), "--out", out / "fitted.yaml")
-        iocast("predict", out / "fitted.yaml", "--points-of", out / "campaign", "--out", out / "forecasts")
-        iocast("measure", directory, "--campaign", plan, "--role", "check", "--out", out / "campaign")
+        forecast_and_check([directory], FAMILY.get(kind, "local"), plan, out)
+    return validated(out)
+
+
+def forecast_and_check(storage: list[object], family: str, plan: Path, out: Path) -> None:
+    """`storage` as `iocast measure` is told it. Forecasts are written before the check is measured."""
+    iocast("measure", *storage, "--campaign", plan, "--role", "fit", "--out", out / "campaign")
+    iocast("calibrate", out / "campaign", "--platform", family, "--out", out / "fitted.yaml")
+    iocast("predict", out / "fitted.yaml", "--points-of", out / "campaign", "--out", out / "forecasts")
+    iocast("measure", *storage, "--campaign", plan, "--role", "check", "--out", out / "campaign")
+
+
+def validated(out: Path) -> dict[str, Any]:
     earlier = [argument for forecast in sorted((out / "forecasts").glob("*.json")) for argument in ("--forecast", forecast)]
     iocast("validate", out / "fitted.yaml", out / "campaign", "--role", "check", *earlier, "--out", out / "validation.json", allowed=(0, 4))
     return json.loads((out / "validation.json").read_text())

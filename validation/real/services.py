@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do forecasts come true of services? PostgreSQL and an S3 gateway (rclone, on a directory) on this machine, started as the tests do: each measured at up to four
+ranks, calibrated as `local` (clients and server share the processors), forecast at thirty-two, and only then measured there. Prints how wrong the
+forecasts were, as filesystems.py does.
+
+    validation/real/services.py [SERVICE...] [--keep DIR] [--json] [--page docs/scoreboard.md]
+
+Needs the packages of packaging/debian-packages-check.txt and a quiet machine; about five minutes a service. Exit status 4 when an error is above what
+was asked for."""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "tests/backends"), str(ROOT / "tests")]
+from filesystems import BARS, forecast_and_check, validated  # noqa: E402
+from scoreboard import error_table, judge, put, scores  # noqa: E402
+from servers import Buckets, Tables  # noqa: E402
+
+KINDS = {"postgresql": Tables, "s3": Buckets}
+CAMPAIGN = """\
+schema_version: 1
+workload: md-workbench
+settings: {datasets: 2}
+seconds: 2
+benchmark_repeats: 1
+repeats: 3
+points:
+  - {ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}
+  - {ranks: 32, waiting_factor: [0, 1], role: check}
+"""
+
+
+def validation_of(kind: str, out: Path) -> dict[str, Any]:
+    if (out / "validation.json").exists():
+        found: dict[str, Any] = json.loads((out / "validation.json").read_text())
+        return found
+    if out.exists():
+        sys.exit(f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere.")
+    out.mkdir(parents=True)
+    plan = out / "campaign.yaml"
+    plan.write_text(CAMPAIGN)
+    with KINDS[kind]() as service:
+        os.environ |= service.environment
+        pairs = service.options[2:]
+        storage = ["--backend", kind, *(f"--backend-option={name}={value}" for name, value in zip(pairs[::2], pairs[1::2], strict=True))]
+        forecast_and_check(list(storage), "local", plan, out)
+    return validated(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", metavar="SERVICE", help=f"of {', '.join(KINDS)}; all without")
+    parser.add_argument("--keep", type=Path, help="a directory for campaigns, forecasts and validations; what is finished there is not measured again")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", type=Path, help="put the table there, between its marks")
+    given = parser.parse_args()
+    unknown = [kind for kind in given.kinds if kind not in KINDS]
+    if unknown:
+        parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(KINDS)}")
+    with tempfile.TemporaryDirectory(prefix="iocast-services-") as scratch:
+        out = given.keep or Path(scratch) / "out"
+        found = {kind: validation_of(kind, out / kind) for kind in given.kinds or KINDS}
+    rows = {kind: scores([validation]) for kind, validation in found.items()}
+    if len(rows) > 1:
+        rows["all"] = scores(list(found.values()))
+    lines = error_table("32 ranks from up to 4", rows)
+    missed = judge(list(rows.values())[-1], BARS)
+    lines += ["", f"Missed of what was asked for, over all: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
+    print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
+    if given.page:
+        put(given.page, "services", lines)
+    sys.exit(4 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
