@@ -28,6 +28,7 @@ void System::fail(uint32_t which)
   for (auto& caches : caches_)
     if (caches.spec->station == static_cast<int32_t>(spec.station))
       caches.instances[spec.instance].clear();
+  give_up_extents(lost);
   give_up_locks(lost);
   for (const JobId id : lost)
     lose(id, spec.instance);
@@ -106,13 +107,17 @@ void System::check_nothing_is_held() const
   for (const auto& pools : pools_)
     if (std::any_of(pools.instances.begin(), pools.instances.end(), [](const Pool& pool) { return pool.is_making(); }))
       return; // and so may what is being made
+  size_t held = locks_.held();
+  for (const auto& extents : extents_)
+    for (const auto& [key, object] : extents.objects)
+      held += object.requests();
   size_t slots = 0;
   for (const auto& limits : limits_)
     for (const auto& limit : limits)
       slots += limit.used();
-  if (slots > 0 || locks_.held() > 0 || parts_ > 0)
+  if (slots > 0 || held > 0 || parts_ > 0)
     throw RunError(fmt::format("All clients of '{}' have ended, but {} slots of limits and {} locks are still held and {} parts of requests are under way; this is an error of the simulator.",
-                               platform_.file, slots, locks_.held(), parts_));
+                               platform_.file, slots, held, parts_));
 }
 
 } // namespace iocast

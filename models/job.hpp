@@ -25,6 +25,7 @@ struct alignas(64) Job {
   bool joined : 1    = false; ///< all ranks of the group have done what they do together
   bool beside : 1    = false; ///< its steps are those of others' work or of a buffer's drain, not of an operation
   bool piece : 1     = false; ///< that a buffer drains
+  bool recalled : 1  = false; ///< the lock of its last visit had to be called back from others
   std::array<uint32_t, 4> words{};
   uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job that it is a part of; of others' work nobody
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...

@@ -25,6 +25,11 @@ constexpr double most            = 4e9; // instances, servers, slots
 constexpr uint32_t most_parts    = 255; // of a request at the same time
 constexpr size_t most_steps      = 10000; // of a hit and a miss
 
+const char* name_of(Per per)
+{
+  return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
+}
+
 std::vector<std::string> platform_names()
 {
   std::vector<std::string> names;
@@ -193,9 +198,36 @@ private:
           if (lock.per == Per::node)
             hand_over->fail("a node's own lock is never handed over to another node");
         }
+        read_extent(yaml, lock);
         platform_.locks.push_back(lock);
         yaml.finish();
       }
+  }
+
+  /// What of an object a node keeps when not all of it.
+  void read_extent(const YamlNode& yaml, LockSpec& lock) const
+  {
+    const auto extent = yaml.find("extent");
+    if (!extent) {
+      for (const char* key : {"grow", "station"})
+        if (yaml.has(key))
+          yaml[key].fail(fmt::format("'{}' is of locks on ranges of an object; say in which units with 'extent'", key));
+      return;
+    }
+    if (lock.per != Per::object)
+      extent->fail(fmt::format("only objects have ranges; let the lock '{}' be per: object, not per: {}", lock.name, name_of(lock.per)));
+    if (!lock.hand_over)
+      extent->fail(fmt::format("ranges are of locks that nodes keep; give the lock '{}' a hand_over, of 0us if it takes no time", lock.name));
+    lock.extent = static_cast<uint64_t>(extent->quantity(Unit::bytes, 1, 1e18));
+    if (const auto grow = yaml.find("grow"))
+      lock.grow = static_cast<uint64_t>(grow->quantity(Unit::bytes, 0, 1e18));
+    if (const auto station = yaml.find("station")) {
+      lock.station     = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+      const auto& spec = platform_.stations[static_cast<size_t>(lock.station)];
+      if (spec.per == Per::node || spec.spread != Spread::stripe)
+        station->fail(fmt::format("servers have the locks of what lies with them only where objects are striped over them; '{}' {}", spec.name,
+                                  spec.per == Per::node ? "is of the client nodes" : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
+    }
   }
 
   void read_stalls()
@@ -673,10 +705,28 @@ private:
         }
         check_drain_step(item, step);
         out.push_back(step);
+        if (const auto recall = item.find("recall"))
+          visit["recall"] = read_recall(*recall, step, out, held);
         json.push_back(visit);
       }
       item.finish();
     }
+    return json;
+  }
+
+  /// Steps for those who had to call the lock of the visit back.
+  nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held)
+  {
+    if (visit.lock < 0 || visit.lock_share == 0 || !platform_.locks[static_cast<size_t>(visit.lock)].hand_over)
+      yaml.fail("only a lock that nodes keep (one with a hand_over) and that this step takes is called back");
+    const size_t at = out.size();
+    Step branch;
+    branch.kind = Step::Kind::recalled;
+    out.push_back(branch);
+    auto json = read_steps(yaml, out, held);
+    if (out.size() - at > most_steps)
+      yaml.fail(fmt::format("a call-back may have {} steps", most_steps - 1));
+    out[at].jump = static_cast<uint16_t>(out.size() - at);
     return json;
   }
 
@@ -794,7 +844,7 @@ private:
     if (route.served || !model.served)
       return;
     route.served = true;
-    const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look; });
+    const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled; });
     for (const auto& step : model.steps)
       if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
           !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
@@ -811,10 +861,6 @@ private:
   const PoolSpec* filled_    = nullptr;       ///< whose refill is read
 };
 
-const char* name_of(Per per)
-{
-  return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
-}
 } // namespace
 
 Platform open_platform(const std::string& name_or_file)
@@ -870,6 +916,12 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     json["locks"][lock.name] = {{"per", name_of(lock.per)}};
     if (lock.hand_over)
       json["locks"][lock.name]["hand_over"] = law_to_json(*lock.hand_over, quantiles);
+    if (lock.extent > 0)
+      json["locks"][lock.name]["extent"] = lock.extent;
+    if (lock.grow)
+      json["locks"][lock.name]["grow"] = *lock.grow;
+    if (lock.station >= 0)
+      json["locks"][lock.name]["station"] = stations[static_cast<size_t>(lock.station)].name;
   }
   for (const auto& stall : stalls) {
     auto operations = nlohmann::ordered_json::array();
@@ -979,6 +1031,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"lock", "a lock that is held during ..."},
         {"lock_share", "... this share of the demand, default 1"},
         {"lock_mode", "exclusive (default) or shared: for reading, of a lock with hand_over"},
+        {"recall", "steps that follow when the lock had to be called back from other nodes, such as a flush of what they have; the lock is free again meanwhile"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
                     "time; the visit ends with the last (fork-join). spanned: one part for each instance that the access has bytes at"}}},
       {"limit",
@@ -988,7 +1041,11 @@ const std::vector<PrimitiveEntry>& primitives()
        "held for part of a service by one request at a time",
        {{"per", "dataset (default), object, node or system: who has one"},
         {"hand_over", "nodes keep the lock when they have had it, several if all had it shared; this time (a law or the name of a demand) "
-                      "is what calling it back takes when another node asks for it: caches are emptied, permission moves"}}},
+                      "is what calling it back takes when another node asks for it: caches are emptied, permission moves"},
+        {"extent", "per object, with hand_over: nodes keep ranges of the object, in units of so many bytes. Who asks gets what its access touches, grown as far as nobody contests it: upwards to what "
+                   "others keep or, of those who are called back, had asked for; downwards over what nobody keeps. Who is called back keeps the rest. Readers share; others wait while it is in use"},
+        {"grow", "with extent: by at most so many bytes on each side, default without end"},
+        {"station", "with extent: each instance of this station, which is spread by stripe, has the locks of what lies there; an access asks each of those that it has bytes at, and a hand-over is one of each"}}},
       {"stall",
        "every so often a class of operations does not start service at a station",
        {{"station", "where"},

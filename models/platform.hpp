@@ -55,6 +55,9 @@ struct LockSpec {
   std::string name;
   Per per = Per::dataset;
   LawPointer hand_over{}; ///< how long one takes from the node that keeps it to another; none: nobody keeps it
+  uint64_t extent  = 0;   ///< bytes: nodes keep ranges of objects in units of so many; 0: whole objects
+  std::optional<uint64_t> grow{}; ///< a range that was asked for is granted with at most so many bytes more on each side; none: as many as nobody contests
+  int32_t station  = -1;  ///< not negative: each instance of this station has the locks of the stripes that lie there
 };
 
 struct StallSpec {
@@ -97,9 +100,9 @@ struct NetworkSpec {
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
 struct Step {
-  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, take, look, jump, end_part, end, drained };
+  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, take, look, recalled, jump, end_part, end, drained };
   Kind kind         = Kind::end;
-  uint16_t jump     = 1; ///< to the step so many further on: of a jump, and of a look at a cache that misses; after a hit comes the next step
+  uint16_t jump     = 1; ///< to the step so many further on: of a jump, of a look at a cache that misses (after a hit comes the next step), and of a lock that nobody had to give up
   uint32_t target   = 0; ///< number of the station, limit, buffer, pool or cache
   int32_t lock      = -1;
   double lock_share = 0;

@@ -75,6 +75,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_buffers();
   make_pools();
   make_caches();
+  make_extents();
   if (platform.speed_sigma > 0)
     for (uint32_t node = 0; node < placement.nodes(); ++node)
       node_speed_.push_back(static_cast<float>(
@@ -442,6 +443,9 @@ void System::advance(JobId id)
       case Step::Kind::look:
         look_up(id, step);
         break;
+      case Step::Kind::recalled:
+        job.at = static_cast<uint16_t>(job.at + (job.recalled ? 1 : step.jump));
+        break;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) {
           if (!awake(id))
@@ -569,7 +573,8 @@ void System::end_phase()
   check_buffers();
   check_caches();
   check_pools();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_, pool_sums_});
+  check_extents();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_, pool_sums_, extent_sums_});
 }
 
 // ---- what ranks do together, and time limits --------------------------------------------------------------------------
@@ -778,11 +783,20 @@ void System::take_lock(JobId id)
   const Step& step = step_of(id);
   Job& job         = jobs_[id];
   if (step.lock >= 0 && step.lock_share > 0) {
-    job.locked = true;
-    if (!locks_.acquire(links_, lock_key(id, step.lock), id))
+    job.locked   = true;
+    job.recalled = false;
+    if (!acquire_lock(id, step))
       return;
   }
   serve(id);
+}
+
+/// False when the job waits for it.
+bool System::acquire_lock(JobId id, const Step& step)
+{
+  if (ExtentLocks* extents = extents_of(step))
+    return take_extents(id, step, *extents);
+  return locks_.acquire(links_, lock_key(id, step.lock), id);
 }
 
 /// The job has all it needs for its next stretch of service: what it does with the lock, or all the rest.
@@ -811,9 +825,13 @@ void System::serve(JobId id)
 /// The lock comes from whoever keeps it.
 double System::hand_over(JobId id, const Step& step)
 {
-  if (!keepers_.take(lock_key(id, step.lock), jobs_[id].owner, step.lock_shared))
+  const uint64_t key   = lock_key(id, step.lock);
+  ExtentLocks* extents = extents_of(step);
+  const uint32_t times = extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
+  if (times == 0)
     return 0;
-  const double seconds = draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
+  const double seconds = times * draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
+  jobs_[id].recalled   = true;
   sums_of(id).lock_wait += seconds;
   jobs_[id].since += seconds;
   return seconds;
@@ -824,7 +842,9 @@ void System::served(JobId id)
   Job& job = jobs_[id];
   if (job.locked) {
     job.locked = false;
-    if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
+    if (ExtentLocks* extents = extents_of(step_of(id)))
+      give_back_extents(id, step_of(id), *extents);
+    else if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
       serve(next);
     if (job.demand > 0) {
       serve(id);

@@ -3,6 +3,7 @@
 #include "models/buffer.hpp"
 #include "models/cache.hpp"
 #include "models/calendar.hpp"
+#include "models/extent.hpp"
 #include "models/failure.hpp"
 #include "models/huge.hpp"
 #include "models/job.hpp"
@@ -66,6 +67,7 @@ struct FinishedPhase {
   const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
   const std::vector<CacheSums>& caches;   ///< likewise
   const std::vector<PoolSums>& pools;     ///< likewise
+  const std::vector<ExtentSums>& extents; ///< likewise; of locks on ranges
 };
 
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
@@ -259,6 +261,15 @@ private:
   Cache& cache_for(JobId id, Caches& caches, uint64_t offset);
   void check_caches();
 
+  // locks on ranges, in extents.cpp
+  void make_extents();
+  ExtentLocks* extents_of(const Step& step);
+  bool take_extents(JobId id, const Step& step, ExtentLocks& extents);
+  void give_back_extents(JobId id, const Step& step, ExtentLocks& extents);
+  void grant_extents(ExtentLock& object, ExtentLocks& extents);
+  void give_up_extents(const std::vector<JobId>& lost);
+  void check_extents();
+
   bool is_flow(JobId id) const;
   double transfer_seconds(JobId id) const;
   bool begin_transfer(JobId id, const Step& step);
@@ -276,6 +287,7 @@ private:
   double draw(JobId id, const Law& law);
   double uniform(JobId id);
   double hand_over(JobId id, const Step& step);
+  bool acquire_lock(JobId id, const Step& step);
   uint32_t instance_for(JobId id, const StationSpec& spec) const;
   static uint32_t instance_of(const Op& op, const StationSpec& spec, uint64_t offset);
   uint64_t lock_key(JobId id, int32_t lock) const;
@@ -299,6 +311,8 @@ private:
   std::vector<std::vector<Limit>> limits_;
   LockTable locks_;
   LockKeepers keepers_;
+  std::vector<ExtentLocks> extents_;
+  std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> beside_steps_; ///< of others' work, one each; then of what drains buffers
@@ -343,6 +357,7 @@ private:
   std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
   std::vector<CacheSums> cache_sums_;   ///< likewise
   std::vector<PoolSums> pool_sums_;     ///< likewise
+  std::vector<ExtentSums> extent_sums_; ///< likewise
   std::vector<uint64_t> background_count_;
 };
 

@@ -86,6 +86,20 @@ nlohmann::ordered_json pools_json(const Platform& platform, const std::vector<Po
   return json;
 }
 
+/// Likewise, of locks on ranges; `ranges` at its end.
+nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<ExtentSums>& before, const std::vector<ExtentSums>& after)
+{
+  auto json = nlohmann::ordered_json::object();
+  size_t i  = 0;
+  for (const auto& lock : platform.locks)
+    if (lock.extent > 0) {
+      json[lock.name] = {{"taken", after[i].taken - before[i].taken}, {"kept", after[i].kept - before[i].kept},
+                         {"called_back", after[i].called_back - before[i].called_back}, {"ranges", after[i].ranges}};
+      ++i;
+    }
+  return json;
+}
+
 nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
 {
   auto estimates = nlohmann::ordered_json::object();
@@ -142,6 +156,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   std::vector<BufferSums> buffers(request.platform.buffers.size());
   std::vector<CacheSums> caches(request.platform.caches.size());
   std::vector<PoolSums> pools(request.platform.pools.size());
+  std::vector<ExtentSums> extents(request.platform.locks.size());
   SimulationProgress progress(*pattern);
   auto on_phase = [&](const FinishedPhase& phase) {
     PhaseResult result;
@@ -164,6 +179,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     if (!pools.empty())
       more["pools"] = pools_json(request.platform, pools, phase.pools);
     pools = phase.pools;
+    if (!phase.extents.empty())
+      more["locks"] = locks_json(request.platform, extents, phase.extents);
+    extents = phase.extents;
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
     open->add_phase(result, phase.recorder, more);

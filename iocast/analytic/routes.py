@@ -172,6 +172,11 @@ def _read_steps(
             if bandwidth > 0:
                 demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))
+            if lock and "extent" in platform["locks"][lock]:
+                raise InputError(
+                    f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep hangs on who asked for what before, "
+                    "which the analytic solver can't know; use the simulator."
+                )
             if lock and (platform["locks"][lock]["per"] == "object" or "hand_over" in platform["locks"][lock]):
                 raise InputError(
                     f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by nodes; the analytic solver "

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What caches and pools are told as: in run directories, in the resolved platform, and in the drawn model. Their course is tested in tests/unit."""
+"""What caches, pools and locks on ranges are told as: in run directories, in the resolved platform, and in the drawn model.
+Their course is tested in tests/unit."""
 
 import json
 import subprocess
@@ -80,3 +81,44 @@ def test_a_run_tells_what_a_pool_cost(simulator: Path, tmp_path: Path) -> None:
     assert simulate(simulator, tmp_path, POOL, *settings, workload="md-workbench", seed=2)["phases"] != run["phases"]
     rows = _route("create", run["platform"]["operations"]["create"])
     assert [(r["name"], r["kind"]) for r in rows] == [("mds", "station"), ("p", "pool, one is taken")]
+
+
+RANGES = """schema_version: 1
+stations:
+  s: {servers: 100}
+  oss: {count: 4, spread: stripe, stripe_size: 1MiB}
+locks:
+  l: {per: object, hand_over: {law: exponential, mean: 10ms}, extent: 4KiB, grow: 1GiB, station: oss}
+operations:
+  mkdir: []
+  rmdir: []
+  open: []
+  close: []
+  unlink: []
+  pwrite: [{station: s, demand: 1ms, lock: l, recall: [{delay: 1ms}]}]
+"""
+
+
+def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(RANGES)
+
+    def run(workload: str, seed: int = 1) -> dict[str, Any]:
+        command = [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--workload", workload, "--nodes", "8", "--seed", str(seed), "--json"]
+        settings = ("tests=write", "block_size=4MiB", "per_process=512MiB")
+        done = subprocess.run([*command, *(a for s in settings for a in ("--set", s))], capture_output=True, text=True, check=True)
+        told: dict[str, Any] = json.loads(done.stdout)
+        told["phase"] = next(p for p in told["phases"] if p["name"] == "write")
+        return told
+
+    segmented, strided = run("pio-sequential"), run("pio-simple-strided")
+    # 128 blocks of each node lie on four servers; a segment is handed over once on each.
+    assert segmented["phase"]["locks"]["l"] == {"taken": 4096, "kept": 4096 - 32, "called_back": 28, "ranges": 32}
+    assert strided["phase"]["locks"]["l"]["called_back"] == 4096 - 4
+    # All but the one whose lock has no end are served at a time, and the slowest of seven of four hand-overs each is awaited, or nearly so.
+    assert 1024 / 7 * 0.042 < strided["phase"]["seconds"] < 1024 / 7 * 4 * 0.042
+    assert run("pio-simple-strided")["phases"] == strided["phases"]
+    assert run("pio-simple-strided", 2)["phases"] != strided["phases"]
+    told = segmented["platform"]["locks"]["l"]
+    assert (told["extent"], told["grow"], told["station"]) == (4096, 1 << 30, "oss")
+    rows = _route("pwrite", segmented["platform"]["operations"]["pwrite"])
+    assert [(r["name"], r["lock"], r["case"]) for r in rows] == [("s", "l", None), ("delay", None, "recall of l")]

@@ -377,3 +377,57 @@ def test_simulator_keeps_an_existing_output(simulator: Path, tmp_path: Path) -> 
     done = subprocess.run([str(simulator), "--platform", "local", "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "exists already" in done.stderr
     assert (tmp_path / "run" / "precious").read_text() == "kept"
+
+
+RANGES = """schema_version: 1
+stations:
+  oss: {count: 2, spread: stripe}
+  ost: {count: 2, spread: object}
+  cpu: {per: node}
+locks:
+  l: {per: object, hand_over: 2ms, extent: 4KiB, grow: 1MiB, station: oss}
+  whole: {per: object, hand_over: 2ms}
+  directory: {per: dataset}
+operations:
+  pwrite: [{station: ost, demand: 1ms, lock: l, recall: [{delay: 1ms}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("extent: 4KiB", "extent: 0B", ("p.yaml:7", "0")),
+        ("extent: 4KiB", "extent: 4", ("p.yaml:7", "extent")),
+        ("extent: 4KiB", "extend: 4KiB", ("p.yaml:7", "'grow' is of locks on ranges", "'extent'")),
+        ("extent: 4KiB, grow: 1MiB", "extend: 4KiB", ("p.yaml:7", "'station' is of locks on ranges")),
+        ("extent: 4KiB, grow: 1MiB, station: oss", "extend: 4KiB", ("p.yaml:7", "Did you mean 'extent'")),
+        ("grow: 1MiB", "grow: -1B", ("p.yaml:7", "-1")),
+        ("per: object, hand_over: 2ms, extent", "per: dataset, hand_over: 2ms, extent", ("p.yaml:7", "only objects have ranges", "per: dataset")),
+        ("hand_over: 2ms, extent", "extent", ("p.yaml:7", "give the lock 'l' a hand_over")),
+        ("station: oss}", "station: oss9}", ("p.yaml:7", "no station 'oss9'", "Did you mean 'oss'")),
+        ("station: oss}", "station: ost}", ("p.yaml:7", "striped", "'ost' is spread by object")),
+        ("station: oss}", "station: cpu}", ("p.yaml:7", "'cpu' is of the client nodes")),
+        ("lock: l, ", "", ("p.yaml:11", "is called back")),
+        ("lock: l, ", "lock: directory, ", ("p.yaml:11", "is called back")),
+        ("lock: l, ", "lock: l, lock_share: 0, ", ("p.yaml:11", "is called back")),
+        ("recall: [{delay: 1ms}]", "recall: [{delay: 1}]", ("p.yaml:11",)),
+        ("recall:", "recal:", ("p.yaml:11", "Did you mean 'recall'")),
+    ],
+)
+def test_locks_on_ranges_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    assert old in RANGES
+    (tmp_path / "p.yaml").write_text(RANGES)
+    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
+    (tmp_path / "p.yaml").write_text(RANGES.replace(old, new, 1))
+    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+
+
+def test_locks_on_ranges_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
+    lock = "locks: {l: {per: object, hand_over: 1ms, extent: 4KiB}}\n"
+    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: queue\nstations: {{q: {{}}}}\n{lock}operations: {{stat: [{{station: q, demand: 1ms, lock: l}}]}}\n")
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "lock 'l' on ranges", "use the simulator")

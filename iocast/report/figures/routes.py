@@ -69,8 +69,8 @@ def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
             else:
                 kind, name, law = (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label, step["station"], step["demand"]
             rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None, "case": case or None})
-            for branch in ("hit", "miss"):
-                walk(step.get(branch, []), part, held, f"{case}, {branch} of {step.get('cache')}".lstrip(", "))
+            for branch, of in (("hit", "cache"), ("miss", "cache"), ("recall", "lock")):
+                walk(step.get(branch, []), part, held, f"{case}, {branch} of {step.get(of)}".lstrip(", "))
 
     for part in parts:
         walk(part["steps"], part.get("part", ""), "")
@@ -112,7 +112,7 @@ FIGURE = Figure(
     title="The model, drawn",
     caption=(
         "The way of each operation through the model, from left to right: blue boxes are stations where it is served and may queue, grey ones delays that "
-        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, dark blue ones objects made in advance of which one is taken, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it. A black line below says that a slot of a client's or the system's limit is "
+        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, dark blue ones objects made in advance of which one is taken, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it; steps of those who had to call a lock back come behind its station. A black line below says that a slot of a client's or the system's limit is "
         "held meanwhile. Hover for the mean time of each step."
     ),
     needs="a simulated run or a study",

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/job.hpp"
+#include "models/platform.hpp"
+#include "workload/op.hpp"
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace iocast {
+
+/// Units of an object, without the last.
+struct Units {
+  uint64_t begin = 0;
+  uint64_t end   = 0;
+
+  bool overlaps(const Units& other) const { return begin < other.end && other.begin < end; }
+  bool holds(const Units& other) const { return begin <= other.begin && other.end <= end; }
+  bool operator==(const Units&) const = default;
+};
+
+/// What an access asks for, ascending: units that lie together are one range. Where the servers of a station have the locks of what lies with
+/// them, each has units of its own, so that a range ends at a server's end.
+class ExtentCutter {
+public:
+  /// Units of `extent` bytes, of the whole object or (`striped` is a station that is spread by stripe) of each server's part of it.
+  ExtentCutter(uint64_t extent, const StationSpec* striped) : extent_(extent), striped_(striped) {}
+
+  /// What moves no bytes asks for all of the object.
+  std::vector<Units> cut(const Op& op) const;
+  /// All units of the server, or object, that has this one.
+  Units space(uint64_t unit) const;
+
+private:
+  void cut_piece(uint64_t begin, uint64_t size, std::vector<Units>& out) const;
+
+  uint64_t extent_;
+  const StationSpec* striped_;
+};
+
+/// What locks on ranges did, over all objects.
+struct ExtentSums {
+  uint64_t taken       = 0; ///< ranges that were asked for
+  uint64_t kept        = 0; ///< of these: the node had them still
+  uint64_t called_back = 0; ///< others had to give up some of them first
+  uint64_t ranges      = 0; ///< that nodes keep at this moment
+};
+
+/// Locks on ranges of one object. Who asks gets all its ranges at once, when nobody who came before has or wants any of them in a way that
+/// conflicts, so that no two wait for each other. A node keeps a range after use, grown as far as nobody contests it; who is called back gives
+/// up what the other gets. While it is in use all that was granted is; others' requests wait.
+class ExtentLock {
+public:
+  /// Kept by nodes, at most; beyond that those that were taken longest ago are given up.
+  static constexpr size_t most_ranges = 4096;
+
+  /// True when the job has its ranges; otherwise it waits and will be appended to the `freed` of a grant().
+  bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> asked, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
+  /// The job has and wants nothing any longer. To be followed by grant().
+  void drop(JobId job);
+  /// Those that wait for nobody any longer have their ranges.
+  void grant(const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums, std::vector<JobId>& freed);
+
+  /// How many of the ranges that the job has were called back from others.
+  uint32_t called_back(JobId job) const;
+  size_t requests() const { return requests_.size(); }
+  size_t ranges() const { return exclusive_.size() + shared_.size(); }
+  /// What nodes keep, by node and ascending.
+  std::vector<std::pair<uint32_t, Units>> kept() const;
+  /// No unit is one node's alone and another's as well.
+  bool adds_up() const;
+
+private:
+  struct Request {
+    JobId job        = nobody;
+    uint32_t node    = 0;
+    bool shared      = false;
+    bool active      = false; ///< it has its ranges; otherwise it waits
+    uint32_t waits   = 0;     ///< for so many
+    uint32_t called  = 0;
+    std::vector<Units> asked; ///< ascending
+    std::vector<Units> held;  ///< what nobody else may have meanwhile
+  };
+  struct Kept {
+    uint64_t end   = 0;
+    uint32_t node  = 0;
+    uint64_t asked = 0; ///< first unit of what was asked for when this was granted
+    uint64_t stamp = 0;
+  };
+
+  static bool overlap(const std::vector<Units>& some, const std::vector<Units>& others);
+  /// Whether one that came later has to wait for it.
+  static bool stops(const Request& earlier, const Request& later);
+  void activate(Request& request, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
+  bool keeps(const Request& request, const Units& asked, Units& kept) const;
+  bool call_back(const Request& request, const Units& asked, Units& room) const;
+  void clip(const Request& request, const Units& asked, Units& room) const;
+  void give_up(const Request& request, const Units& room);
+  void keep(const Request& request, Units room, uint64_t asked);
+  void forget_oldest();
+  /// Calls do_it(begin, kept range) for the ranges of others that conflict with it and matter for its growth or are in its way.
+  template <class DoIt> void for_each_rival(const Request& request, const Units& asked, DoIt do_it) const;
+
+  std::vector<Request> requests_; ///< as they came
+  std::map<uint64_t, Kept> exclusive_; ///< by begin; they don't overlap
+  std::map<std::pair<uint32_t, uint64_t>, Kept> shared_; ///< by node and begin; those of a node don't overlap
+  uint64_t stamp_ = 0;
+};
+
+/// Those of all objects, of one lock of the platform.
+struct ExtentLocks {
+  const LockSpec* spec;
+  ExtentCutter cutter;
+  std::unordered_map<uint64_t, ExtentLock> objects;
+  ExtentSums sums;
+
+  ExtentLocks(const LockSpec& lock, const StationSpec* striped) : spec(&lock), cutter(lock.extent, striped) {}
+};
+
+} // namespace iocast
