@@ -8,7 +8,7 @@ namespace iocast {
 namespace {
 constexpr uint64_t everything = UINT64_MAX;
 constexpr int server_shift    = 44; ///< a server's units are numbered from server << 44
-constexpr uint64_t server_size = uint64_t{1} << server_shift;
+constexpr uint64_t server_size = (uint64_t{1} << server_shift) - 1; ///< one is left out, so that ranges of two servers are never one
 } // namespace
 
 // ---- what is asked for ------------------------------------------------------------------------------------------------

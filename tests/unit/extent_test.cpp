@@ -192,7 +192,7 @@ TEST(ExtentCutter, UnitsOfAnObjectAndOfServers)
   EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::pwrite, 0, 0, 800, 150)),
             (std::vector<Units>{{10, 35}, {server + 5, server + 30}, {2 * server, 2 * server + 30}}));
   EXPECT_EQ(ExtentCutter(100, &station).cut(Op(OpKind::pwrite, 0, 0, 1, 250)), (std::vector<Units>{{2 * server, 2 * server + 1}}));
-  EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::stat, 0, 0)).size(), 3U);
+  EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::stat, 0, 0)), (std::vector<Units>{{0, server - 1}, {server, 2 * server - 1}, {2 * server, 3 * server - 1}}));
 }
 
 // ---- in systems -------------------------------------------------------------------------------------------------------
