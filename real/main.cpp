@@ -31,6 +31,8 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
   int threads = 0;
   // The watchdog's thread makes no MPI call; clients that are threads do, where the storage is MPI-IO's.
   MPI_Init_thread(nullptr, nullptr, options.threads_per_rank > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &threads);
+  // Sleeps end when they are told to, not up to 50 us later. Not yet while MPI starts, nor when it ends: it waits by many short sleeps, on all ranks at once.
+  prctl(PR_SET_TIMERSLACK, 1);
   int code = 0;
   {
     const Cluster cluster;
@@ -44,6 +46,7 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
     std::fflush(nullptr);
     cluster.rendezvous();
   }
+  prctl(PR_SET_TIMERSLACK, 0);
   MPI_Finalize();
   return code;
 }
@@ -52,8 +55,6 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
 
 int main(int argc, char** argv)
 {
-  // Sleeps end when they are told to, not up to 50 us later.
-  prctl(PR_SET_TIMERSLACK, 1);
   Options options;
   std::string answer;
   const auto failure = failure_of([&] {
