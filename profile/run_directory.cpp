@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -77,6 +78,25 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
 
 /// Beyond this many ranks their end times are given as percentiles.
 constexpr size_t most_ranks_listed = 10'000;
+
+/// The shortest time over the longest.
+double balance_of(const std::vector<double>& seconds)
+{
+  const auto [first, last] = std::minmax_element(seconds.begin(), seconds.end());
+  return seconds.empty() || *last <= 0 ? 1.0 : *first / *last;
+}
+
+/// Of each node the mean of its ranks' times: a rank may have had bad luck, of a node's ranks together that is less likely.
+std::vector<double> node_means(const PhaseResult& result)
+{
+  std::vector<double> means;
+  const auto& all = result.rank_seconds;
+  for (size_t first = 0; result.ranks_per_node > 0 && first < all.size(); first += result.ranks_per_node) {
+    const size_t ranks = std::min<size_t>(result.ranks_per_node, all.size() - first);
+    means.push_back(std::accumulate(all.begin() + first, all.begin() + first + ranks, 0.0) / static_cast<double>(ranks));
+  }
+  return means;
+}
 
 /// The values at 0 %, 1 %, ... 100 %.
 std::vector<double> percentiles(std::vector<double> values)
@@ -145,8 +165,10 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
   json["operations"]    = recorder.operations();
   json["errors"]        = recorder.errors();
   json["rate"]          = result.seconds > 0 ? static_cast<double>(recorder.operations()) / result.seconds : 0;
-  const auto [first, last] = std::minmax_element(result.rank_seconds.begin(), result.rank_seconds.end());
-  json["balance"] = result.rank_seconds.empty() || *last <= 0 ? 1.0 : *first / *last;
+  json["balance"]       = balance_of(result.rank_seconds);
+  const auto node_seconds = node_means(result);
+  if (node_seconds.size() > 1)
+    json["node_balance"] = balance_of(node_seconds);
   json["responding_seconds"]   = recorder.responding_seconds();
   json["think_asked_seconds"]  = result.think_asked_seconds;
   json["think_actual_seconds"] = result.think_actual_seconds;
@@ -182,6 +204,8 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
     json["rank_seconds"] = result.rank_seconds;
   else
     json["rank_seconds_quantiles"] = percentiles(result.rank_seconds);
+  if (node_seconds.size() > 1)
+    json["node_seconds"] = node_seconds;
   return json;
 }
 

@@ -22,6 +22,7 @@ struct PhaseResult {
   double think_actual_seconds = 0; ///< sum over ranks of what passed
   double most_seconds         = 0; ///< Phase::most_seconds
   uint64_t cut_ranks          = 0; ///< that had not done all when that time was over
+  uint32_t ranks_per_node     = 0; ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
 };
 
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.

@@ -52,9 +52,10 @@ std::string summary_text(const nlohmann::ordered_json& run)
                                  counted("nodes", "node"));
   for (const auto& phase : run["phases"]) {
     const auto title = phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>());
-    text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}, errors {}{}\n", title,
+    text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}{}, errors {}{}\n", title,
                         phase["rate"].get<double>(), phase["operations"].get<uint64_t>(),
                         duration_text(phase["seconds"].get<double>()), phase["balance"].get<double>(),
+                        phase.contains("node_balance") ? fmt::format(" (nodes {:.2f})", phase["node_balance"].get<double>()) : "",
                         phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
     if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
       text += fmt::format("  after {}, {} of {} had not done all\n", duration_text(phase["most_seconds"].get<double>()), cut,

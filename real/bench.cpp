@@ -428,6 +428,8 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
   result.seconds      = *std::max_element(merged.rank_seconds.begin(), merged.rank_seconds.end());
   result.most_seconds = most_seconds(phase);
   result.cut_ranks    = merged.cut_ranks;
+  if (cluster_.in_blocks())
+    result.ranks_per_node = placement_.ranks_per_node;
   errors_ += merged.recorder.errors();
   auto more = Json::object();
   if (merged.interrupted)

@@ -169,6 +169,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.think_actual_seconds = phase.think_actual;
     result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
     result.cut_ranks            = phase.cut_ranks;
+    result.ranks_per_node       = request.placement.ranks_per_node;
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
     if (!buffers.empty())
       more["buffers"] = buffers_json(request.platform, buffers, phase.buffers);

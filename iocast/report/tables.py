@@ -134,7 +134,8 @@ def _runs(sources: Sources) -> Table:
                 "run": run.point or run.name, "source": "simulated" if run.simulated else "measured", "role": run.role or None,
                 "ranks": run.ranks, "nodes": run.nodes, "waiting_factor": run.waiting_factor, "phase": phase.get("name"),
                 "repeat": phase.get("repeat"),
-                "rate": phase.get("rate"), "errors": phase.get("errors"), "balance": phase.get("balance"), **values,
+                "rate": phase.get("rate"), "errors": phase.get("errors"), "balance": phase.get("balance"), "node_balance": phase.get("node_balance"),
+                **values,
             }
         )  # fmt: skip
     columns = [
@@ -142,10 +143,14 @@ def _runs(sources: Sources) -> Table:
         Column("nodes", "nodes", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
         Column("repeat", "repeat", "count"),
         Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
+        Column("node_balance", "balance of nodes", "share"),
         *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
     ]  # fmt: skip
-    columns = [c for c in columns if c.key != "repeat" or any(r["repeat"] for r in rows)]
-    note = "One line for each repeat of the phase that the forecast is about. Balance is the first rank's end over the last rank's."
+    columns = [c for c in columns if c.key not in ("repeat", "node_balance") or any(r[c.key] for r in rows)]
+    note = (
+        "One line for each repeat of the phase that the forecast is about. Balance is the first rank's end over the last rank's; "
+        "of nodes, likewise of the means of their ranks."
+    )
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
 
 

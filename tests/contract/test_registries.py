@@ -59,7 +59,9 @@ def test_platforms_serve_every_operation(platform: str) -> None:
             assert 0 <= station["utilisation"] <= 1 + 1e-9
     for phase in run["phases"]:
         # Ranks that never think, and do nothing together, are inside an operation all the time that they run.
-        assert phase["responding_seconds"] == pytest.approx(sum(phase["rank_seconds"]), rel=1e-6)
+        ends = phase["rank_seconds"]
+        assert phase["responding_seconds"] == pytest.approx(sum(ends), rel=1e-6)
+        assert phase["node_seconds"] == pytest.approx([sum(ends[:3]) / 3, sum(ends[3:]) / 3])
 
 
 @pytest.mark.parametrize("platform", names("platforms"))

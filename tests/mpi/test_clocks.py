@@ -45,6 +45,10 @@ def test_offsets_of_clocks_are_found_and_removed(bench: Path, nodes: list[str], 
         assert 0 < phase["clocks"]["uncertainty"] < NEAR_ENOUGH
         assert 0 <= phase["clocks"]["drift"]
         assert phase["seconds"] < 60
+        ends = phase["rank_seconds"]
+        assert phase["node_seconds"] == pytest.approx([(ends[r] + ends[r + 1]) / 2 for r in (0, 2, 4)])
+        assert phase["node_balance"] == pytest.approx(min(phase["node_seconds"]) / max(phase["node_seconds"]))
+        assert f"balance {phase['balance']:.2f} (nodes {phase['node_balance']:.2f})" in done.stdout
     with h5py.File(out / "ops.h5") as trace:
         first_row, kind, start = trace["first_row"][:], trace["kind"][:], trace["start_ns"][:]
     begins = [[int(t) for t, k in zip(start[a:b], kind[a:b], strict=True) if k == 0] for a, b in zip(first_row, first_row[1:], strict=False)]
