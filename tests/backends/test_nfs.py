@@ -84,3 +84,23 @@ def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict
     assert any("No such file" in message or "Stale file handle" in message for message in done.messages), done.err
     assert run(*SMALL, "--sweep").code == 0
     assert list(place.export.iterdir()) == []
+
+
+def test_an_open_file_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount, tmp_path: Path) -> None:
+    """Its handle is stale (ESTALE): the run ends in one sentence, what was measured is kept, and the rest can be swept."""
+    long = ["--workload", "ior-easy", "--set", "transfer_size=1KiB", "--set", "per_process=64MiB", "--set", "shift_nodes=0"]
+    command = [str(bench), "--posix.root", str(place.nodes[0]), *long, "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    file = place.export / "easy" / "file-0"
+    wait_for(lambda: file.exists() and file.stat().st_size > 50_000)
+    place.kill_server()
+    file.unlink()
+    place.start_server()
+    _, said = process.communicate(timeout=60)
+    sentence = f"The directory '{place.nodes[0]}' can't be used any longer: Stale file handle."
+    assert said.splitlines()[-1] == f"iocast-bench: {sentence}" and process.returncode == 1
+    document = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (document["status"], document["error"]) == ("interrupted", sentence)
+    assert document["phases"][-1]["name"] == "write" and document["phases"][-1]["operations"] > 50
+    assert run(*long, "--sweep", ranks=1).code == 0
+    assert list(place.export.iterdir()) == []
