@@ -132,6 +132,13 @@ def test_cells_of_tables_are_the_numbers_of_the_json(page):
     assert compared > 100
 
 
+def test_runs_on_several_nodes_tell_the_balance_of_these(page):
+    rows = page[1]["tables"]["runs"]["rows"]
+    assert {row["nodes"] > 1 for row in rows} == {True, False}
+    assert all((row["nodes"] > 1) == (row["node_balance"] is not None) for row in rows)
+    assert all(0 < row["node_balance"] <= 1 for row in rows if row["nodes"] > 1)
+
+
 def test_table_of_the_check_is_the_validation(page, inputs):
     _, numbers = page
     validation = json.loads(inputs.validation.read_text())
