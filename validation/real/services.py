@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Do forecasts come true of services? PostgreSQL and an S3 gateway (rclone, on a directory) on this machine, started as the tests do: each measured at up to four
-ranks, calibrated as `local` (clients and server share the processors), forecast at thirty-two, and only then measured there. Prints how wrong the
+ranks, calibrated as `service`, forecast at thirty-two, and only then measured there. Prints how wrong the
 forecasts were, as filesystems.py does.
 
     validation/real/services.py [SERVICE...] [--keep DIR] [--json] [--page docs/scoreboard.md]
@@ -50,7 +50,7 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
         os.environ |= service.environment
         pairs = service.options[2:]
         storage = ["--backend", kind, *(f"--backend-option={name}={value}" for name, value in zip(pairs[::2], pairs[1::2], strict=True))]
-        forecast_and_check(list(storage), "local", plan, out)
+        forecast_and_check(list(storage), "service", plan, out)
     return validated(out)
 
 

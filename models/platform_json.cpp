@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/platform_reader.hpp"
+#include "workload/workload.hpp"
+
+namespace iocast {
+
+nlohmann::ordered_json Platform::to_json(bool quantiles) const
+{
+  static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
+  nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
+  json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
+  for (const char* section : {"stations", "limits", "locks", "stalls", "failures", "background"})
+    json[section] = nlohmann::ordered_json::object();
+  for (const auto& station : stations)
+    json["stations"][station.name] = {{"per", name_of(station.per)},
+                                      {"count", station.count},
+                                      {"spread", spread_names[static_cast<size_t>(station.spread)]},
+                                      {"servers", station.servers},
+                                      {"speed", station.rating},
+                                      {"discipline", disciplines[static_cast<size_t>(station.discipline)]},
+                                      {"quantum", station.quantum},
+                                      {"contention", station.contention},
+                                      {"coherency", station.coherency},
+                                      {"crowding", station.crowding},
+                                      {"wakeup", station.wakeup_preempts ? "preempts" : "queues"}};
+  for (const auto& station : stations)
+    if (station.spread == Spread::stripe) {
+      json["stations"][station.name]["stripe_size"]  = station.stripe_size;
+      json["stations"][station.name]["stripe_count"] = station.stripe_count;
+    }
+  for (const auto& limit : limits)
+    json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
+  for (const auto& lock : locks) {
+    json["locks"][lock.name] = {{"per", name_of(lock.per)}};
+    if (lock.hand_over)
+      json["locks"][lock.name]["hand_over"] = law_to_json(*lock.hand_over, quantiles);
+    if (lock.extent > 0)
+      json["locks"][lock.name]["extent"] = lock.extent;
+    if (lock.grow)
+      json["locks"][lock.name]["grow"] = *lock.grow;
+    if (lock.station >= 0)
+      json["locks"][lock.name]["station"] = stations[static_cast<size_t>(lock.station)].name;
+  }
+  for (const auto& stall : stalls) {
+    auto operations = nlohmann::ordered_json::array();
+    for (size_t k = 0; k < op_count; ++k)
+      if (stall.operations[k])
+        operations.push_back(op_names[k]);
+    json["stalls"][stall.name] = {{"station", stations[stall.station].name},
+                                  {"every", stall.every},
+                                  {"length", stall.length},
+                                  {"sigma", stall.sigma},
+                                  {"operations", operations}};
+  }
+  for (const auto& failure : failures) {
+    auto& said = json["failures"][failure.name];
+    said       = {{"station", stations[failure.station].name},
+                  {"instance", failure.instance},
+                  {"at", failure.at},
+                  {"every", failure.every},
+                  {"length", failure.length},
+                  {"sigma", failure.sigma},
+                  {"timeout", failure.timeout}};
+    if (failure.to) {
+      said["to"]       = *failure.to;
+      said["takeover"] = failure.takeover;
+    }
+  }
+  for (const auto& work : background)
+    json["background"][work.name] = {
+        {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
+  for (const auto& cache : caches) {
+    auto& told = json["caches"][cache.name];
+    if (cache.station >= 0)
+      told["station"] = stations[static_cast<size_t>(cache.station)].name;
+    else
+      told["per"] = name_of(cache.per);
+    told[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
+    if (cache.page > 0)
+      told["page"] = cache.page;
+  }
+  json["buffers"] = nlohmann::ordered_json::object();
+  for (const auto& buffer : buffers) {
+    auto& told = json["buffers"][buffer.name];
+    if (buffer.station >= 0)
+      told["station"] = stations[static_cast<size_t>(buffer.station)].name;
+    else
+      told["per"] = name_of(buffer.per);
+    told.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
+                 {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)}, {"at_once", buffer.at_once}, {"drain", buffer.drain_json}});
+  }
+  for (const auto& pool : pools) {
+    auto& told = json["pools"][pool.name];
+    if (pool.station >= 0)
+      told["station"] = stations[static_cast<size_t>(pool.station)].name;
+    else
+      told["per"] = name_of(pool.per);
+    told.update({{"size", pool.size}, {"low", pool.low}, {"batch", pool.batch}, {"at_once", pool.at_once}, {"refill", pool.refill_json}});
+  }
+  json["network"]    = {{"latency", network.latency},
+                        {"node_bandwidth", network.node_bandwidth},
+                        {"server_bandwidth", network.server_bandwidth},
+                        {"backbone_bandwidth", network.backbone_bandwidth},
+                        {"flow_threshold", network.flow_threshold}};
+  json["operations"] = routes_json;
+  if (!quantiles) {
+    // Strip them wherever a law stands.
+    auto strip = [](auto&& self, nlohmann::ordered_json& node) -> void {
+      if (node.is_object())
+        node.erase("quantiles");
+      if (node.is_structured())
+        for (auto& child : node)
+          self(self, child);
+    };
+    strip(strip, json["operations"]);
+    strip(strip, json["buffers"]);
+    if (!pools.empty())
+      strip(strip, json["pools"]);
+  }
+  return json;
+}
+
+} // namespace iocast

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/platform_reader.hpp"
+
+#include "workload/workload.hpp"
+
+namespace iocast {
+
+void PlatformReader::read_caches()
+{
+  const auto caches = yaml_.find("caches");
+  if (!caches)
+    return;
+  for (const auto& [name, yaml] : caches->entries()) {
+    CacheSpec cache;
+    cache.name = name;
+    read_place(yaml, cache, "cache");
+    const auto capacity = yaml.find("capacity");
+    const auto objects  = yaml.find("objects");
+    if (capacity.has_value() == objects.has_value())
+      (capacity ? *objects : yaml).fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or so many objects (objects): give one of the two", name));
+    if (objects) {
+      if (const auto page = yaml.find("page"))
+        page->fail("what is counted in objects has no pages; give a capacity in bytes instead of objects");
+      cache.capacity = static_cast<uint64_t>(objects->quantity(Unit::count, 1, 1e15));
+    } else {
+      cache.capacity = static_cast<uint64_t>(capacity->quantity(Unit::bytes, 1, 1e18));
+      cache.page     = static_cast<uint64_t>(yaml["page"].quantity(Unit::bytes, 1, 1 << 30));
+      if (cache.page > cache.capacity)
+        yaml["page"].fail(fmt::format("the cache '{}' has no room for a page of {}; its capacity is {}", name, yaml["page"].text(), capacity->text()));
+    }
+    yaml.finish();
+    platform_.caches.push_back(cache);
+  }
+}
+
+void PlatformReader::read_buffers()
+{
+  const auto buffers = yaml_.find("buffers");
+  if (!buffers)
+    return;
+  for (const auto& [name, yaml] : buffers->entries()) {
+    BufferSpec buffer;
+    buffer.name = name;
+    read_place(yaml, buffer, "buffer");
+    buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
+    buffer.unit     = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
+    if (buffer.unit > buffer.capacity)
+      yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", name, yaml["unit"].text(), yaml["capacity"].text()));
+    buffer.linger = yaml.quantity_or("linger", Unit::seconds, 0, 0, longest_seconds);
+    if (buffer.linger > 0 && buffer.unit == 0)
+      yaml["linger"].fail("only what can be part of a larger piece waits for more; say how large with 'unit'");
+    buffer.resume  = static_cast<uint64_t>(yaml.quantity_or("resume", Unit::factor, 1, 0, 1) * static_cast<double>(buffer.capacity));
+    buffer.at_once = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+    const auto steps = yaml["drain"];
+    drained_          = &buffer;
+    buffer.drain_json = read_steps(steps, buffer.drain, {});
+    drained_          = nullptr;
+    if (buffer.drain.empty())
+      steps.fail("a buffer that drains through no step is never full; give it at least one");
+    buffer.drain.emplace_back().kind = Step::Kind::drained;
+    yaml.finish();
+    platform_.buffers.push_back(std::move(buffer));
+  }
+}
+
+void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) const
+{
+  check_refill_step(item, step);
+  if (drained_ == nullptr)
+    return;
+  const std::string nodeless = fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name);
+  if (step.times != Times::once)
+    item["per"].fail("what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
+  if (step.kind == Step::Kind::transfer) {
+    if (!step.to_server)
+      item["transfer"].fail("what a buffer drains is written, not read");
+    if (!drained_->of_nodes() && drained_->station < 0)
+      item["transfer"].fail("the whole system's buffer is at no place that a transfer could begin at; let it be of a node or a station");
+    if (drained_->station == static_cast<int32_t>(step.target))
+      item["station"].fail(fmt::format("the buffer '{}' is at that station already", drained_->name));
+  }
+  if (drained_->of_nodes())
+    return;
+  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+    item["station"].fail(nodeless + "visit a station of the client nodes");
+  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+  if (step.lock >= 0)
+    if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per == Per::node || lock.hand_over)
+      item["lock"].fail(nodeless + "take a lock that nodes have or keep");
+  if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
+    item["buffer"].fail(nodeless + "go to one of a node");
+  if (step.kind == Step::Kind::look && platform_.caches[step.target].of_nodes())
+    item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
+}
+
+void PlatformReader::check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const
+{
+  for (const auto& step : steps)
+    if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
+      reference.fail(fmt::format("the {}, which is held here; a request would wait for itself", fmt::format(fmt::runtime(needs), platform_.limits[step.target].name)));
+}
+
+void PlatformReader::check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const
+{
+  check_not_held(reference, buffer.drain, fmt::format("buffer '{}' needs the limit '{{}}' to drain", buffer.name), held);
+}
+
+void PlatformReader::read_pools()
+{
+  const auto pools = yaml_.find("pools");
+  if (!pools)
+    return;
+  for (const auto& [name, yaml] : pools->entries()) {
+    PoolSpec pool;
+    pool.name = name;
+    read_place(yaml, pool, "pool");
+    pool.size  = static_cast<uint32_t>(yaml["size"].quantity(Unit::count, 1, 1e9));
+    pool.batch = static_cast<uint32_t>(yaml["batch"].quantity(Unit::count, 1, 1e9));
+    if (pool.batch > pool.size)
+      yaml["batch"].fail(fmt::format("the pool '{}' has no room for a batch of {}; its size is {}", name, yaml["batch"].text(), yaml["size"].text()));
+    pool.low = static_cast<uint32_t>(yaml.quantity_or("low", Unit::count, pool.size - pool.batch, 0, 1e9));
+    if (pool.low > pool.size - pool.batch)
+      yaml["low"].fail(fmt::format("when {} are left a batch of {} has no room in the pool '{}', whose size is {}; the most is {}", yaml["low"].text(),
+                                   yaml["batch"].text(), name, yaml["size"].text(), pool.size - pool.batch));
+    pool.at_once     = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+    const auto steps = yaml["refill"];
+    filled_          = &pool;
+    pool.refill_json = read_steps(steps, pool.refill, {});
+    filled_          = nullptr;
+    if (pool.refill.empty())
+      steps.fail("a pool that is filled through no step is never empty; give it at least one");
+    pool.refill.emplace_back().kind = Step::Kind::drained;
+    yaml.finish();
+    platform_.pools.push_back(std::move(pool));
+  }
+}
+
+void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) const
+{
+  if (filled_ == nullptr)
+    return;
+  switch (step.kind) {
+    case Step::Kind::visit:
+      if (step.times != Times::once)
+        item["per"].fail("what fills a pool has no entries and no blocks; its demand is per operation, which is per batch");
+      if (step.stripes == Step::spanned)
+        item["stripes"].fail("what fills a pool has no bytes that could span stripes; give a number of them");
+      if (step.bandwidth > 0)
+        item["bandwidth"].fail("what fills a pool has no bytes; give the time of a batch as its demand");
+      if (step.lock >= 0)
+        if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per != Per::system || lock.hand_over)
+          item["lock"].fail("what fills a pool is of no dataset and of no object; it can take locks that are per: system and have no hand_over");
+      break;
+    case Step::Kind::delay:
+    case Step::Kind::seize:
+      break;
+    default:
+      for (const char* key : {"transfer", "buffer", "flush", "take", "cache", "forget"})
+        if (item.has(key))
+          item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
+  }
+  if (filled_->of_nodes())
+    return;
+  const std::string nodeless = fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name);
+  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+    item["station"].fail(nodeless + "visit a station of the client nodes");
+  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+}
+
+} // namespace iocast

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "input/error.hpp"
+#include "models/platform.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+inline constexpr std::array<const char*, 4> spread_names{"dataset", "object", "stripe", "round-robin"};
+
+inline const char* name_of(Per per)
+{
+  return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
+}
+
+/// Reads a platform file, section by section: what there is (platform_stations.cpp), what keeps things in memory (platform_memory.cpp), and the routes of
+/// operations (platform_routes.cpp). @throws InputError with file and line for whatever makes no sense
+class PlatformReader {
+public:
+  PlatformReader(const YamlNode& yaml, Platform& platform) : yaml_(yaml), platform_(platform) {}
+
+  void read();
+
+private:
+  static constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
+  static constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
+  static constexpr double longest_seconds = 1e6;
+  static constexpr double most            = 4e9; // instances, servers, slots
+  static constexpr uint32_t most_parts    = 255; // of a request at the same time
+  static constexpr size_t most_steps      = 10000; // of a hit and a miss
+
+  template <class Specs> static std::vector<std::string> names_of(const Specs& specs)
+  {
+    std::vector<std::string> names;
+    for (const auto& spec : specs)
+      names.push_back(spec.name);
+    return names;
+  }
+
+  template <class Specs> static uint32_t find_in(const Specs& specs, const YamlNode& reference, const char* what)
+  {
+    const auto name = reference.text();
+    for (uint32_t i = 0; i < specs.size(); ++i)
+      if (specs[i].name == name)
+        return i;
+    reference.fail(fmt::format("there is no {} '{}'. {}", what, name, allowed_sentence(name, names_of(specs))));
+  }
+
+  static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
+
+  void read_stations();
+  void read_limits_and_locks();
+  /// What of an object a node keeps when not all of it.
+  void read_extent(const YamlNode& yaml, LockSpec& lock) const;
+  void read_stalls();
+  void read_failures();
+  static uint32_t read_instance(const YamlNode& yaml, const StationSpec& station);
+  void read_background();
+  /// Each instance of a station, or a node (the default) or the system, has one of these.
+  template <class Spec> void read_place(const YamlNode& yaml, Spec& spec, const char* what) const
+  {
+    spec.per = read_per(yaml, Per::node, {"system", "node"});
+    if (const auto station = yaml.find("station")) {
+      if (yaml.find("per"))
+        station->fail(fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", what));
+      spec.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+      if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
+        station->fail("a station of the client nodes has one instance each; write per: node instead");
+    }
+  }
+
+  void read_caches();
+  void read_buffers();
+  /// Pieces of a buffer that is no node's have no node, and none is an operation.
+  void check_drain_step(const YamlNode& item, const Step& step) const;
+  /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a pool needs to fill.
+  void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const;
+  void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const;
+  void read_pools();
+  /// A batch has no bytes and is of no object; of a pool that is no node's it has no node either.
+  void check_refill_step(const YamlNode& item, const Step& step) const;
+  void read_network();
+
+  static OpKind read_op(const YamlNode& yaml);
+  static std::string unknown_op(const std::string& name);
+  /// A named demand, or a law written in place.
+  LawPointer read_demand(const YamlNode& yaml);
+  static void set_law(Step& step, LawPointer law);
+  nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law) const;
+  nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held);
+  /// Steps for those who had to call the lock of the visit back.
+  nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held);
+  /// A look at a cache, the steps of a hit, a jump over the others, and the steps of a miss.
+  nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held);
+  static bool moves_bytes(OpKind kind);
+  void check_has_object(const YamlNode& cache) const;
+  /// Parts where an access has bytes, whatever it is.
+  void read_spanned(const YamlNode& yaml, Step& step) const;
+  void read_operations();
+  static void add_marker(Route& route, Step::Kind kind);
+  static std::string part_list(std::span<const std::string_view> parts);
+  /// Making and removing a dataset costs what its object operation costs, less the data.
+  void lend_route(OpKind to, OpKind from);
+
+  const YamlNode& yaml_;
+  Platform& platform_;
+  std::map<std::string, LawPointer> demands_;
+  OpKind op_                 = OpKind::phase; ///< whose route is read
+  const BufferSpec* drained_ = nullptr;       ///< whose drain is read
+  const PoolSpec* filled_    = nullptr;       ///< whose refill is read
+};
+
+} // namespace iocast

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/platform_reader.hpp"
+
+#include "workload/workload.hpp"
+
+namespace iocast {
+
+OpKind PlatformReader::read_op(const YamlNode& yaml)
+{
+  if (const auto kind = op_named(yaml.text()); kind && *kind != OpKind::phase)
+    return *kind;
+  yaml.fail(unknown_op(yaml.text()));
+}
+
+std::string PlatformReader::unknown_op(const std::string& name)
+{
+  std::vector<std::string> known(op_names.begin() + 1, op_names.end());
+  known.push_back("wake");
+  return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, known));
+}
+
+LawPointer PlatformReader::read_demand(const YamlNode& yaml)
+{
+  if (!yaml.is_scalar() || demands_.empty() || (!yaml.text().empty() && std::isdigit(static_cast<unsigned char>(yaml.text()[0]))))
+    return read_law(yaml);
+  if (const auto found = demands_.find(yaml.text()); found != demands_.end())
+    return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, law] : demands_)
+    names.push_back(name);
+  yaml.fail(fmt::format("'{}' is neither a time nor a named demand. {}", yaml.text(), allowed_sentence(yaml.text(), names)));
+}
+
+void PlatformReader::set_law(Step& step, LawPointer law)
+{
+  step.constant = law->variance() == 0 ? law->mean() : -1;
+  step.law      = std::move(law);
+}
+
+nlohmann::ordered_json PlatformReader::demand_json(const YamlNode& yaml, const LawPointer& law) const
+{
+  auto json = law_to_json(*law, true);
+  if (yaml.is_scalar() && demands_.contains(yaml.text()))
+    json["name"] = yaml.text();
+  return json;
+}
+
+nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held)
+{
+  auto json = nlohmann::ordered_json::array();
+  for (const auto& item : list.items()) {
+    Step step;
+    if (item.has("delay")) {
+      step.kind = Step::Kind::delay;
+      set_law(step, read_demand(item["delay"]));
+      out.push_back(step);
+      json.push_back({{"delay", demand_json(item["delay"], step.law)}});
+    } else if (item.has("limit")) {
+      step.kind   = Step::Kind::seize;
+      step.target = find_in(platform_.limits, item["limit"], "limit");
+      if (std::find(held.begin(), held.end(), step.target) != held.end())
+        item["limit"].fail(fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
+      check_drain_step(item, step);
+      out.push_back(step);
+      held.push_back(step.target);
+      auto inner = read_steps(item["steps"], out, held);
+      held.pop_back();
+      step.kind = Step::Kind::release;
+      out.push_back(step);
+      json.push_back({{"limit", item["limit"].text()}, {"steps", inner}});
+    } else if (const auto transfer = item.find("transfer")) {
+      step.kind = Step::Kind::transfer;
+      if (transfer->text() != "write" && transfer->text() != "read")
+        transfer->fail(fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer->text()));
+      step.to_server = transfer->text() == "write";
+      step.target    = find_in(platform_.stations, item["station"], "station");
+      if (platform_.stations[step.target].per == Per::node)
+        item["station"].fail("a transfer goes to a station of the system, not of a client node");
+      nlohmann::ordered_json moved{{"transfer", transfer->text()}, {"station", item["station"].text()}};
+      if (const auto stripes = item.find("stripes")) {
+        if (stripes->text() != "spanned")
+          stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'", stripes->text()));
+        read_spanned(*stripes, step);
+        moved["stripes"] = "spanned";
+      }
+      check_drain_step(item, step);
+      out.push_back(step);
+      json.push_back(moved);
+    } else if (const auto buffer = item.find("buffer")) {
+      step.kind   = Step::Kind::enter;
+      step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
+      if (filled_ == nullptr && drained_ == nullptr && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
+        buffer->fail(fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
+      check_not_held(*buffer, platform_.buffers[step.target], held);
+      check_drain_step(item, step);
+      out.push_back(step);
+      json.push_back({{"buffer", buffer->text()}});
+    } else if (const auto flushed = item.find("flush")) {
+      if (drained_ != nullptr)
+        flushed->fail("what a buffer drains waits for no other buffer to drain");
+      step.kind   = Step::Kind::flush;
+      step.target = find_in(platform_.buffers, *flushed, "buffer");
+      check_refill_step(item, step);
+      auto& spec  = platform_.buffers[step.target];
+      check_not_held(*flushed, spec, held);
+      if (const auto of = item.find("of")) {
+        static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
+        const auto found = std::find(known.begin(), known.end(), of->text());
+        if (found == known.end())
+          of->fail(fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
+        step.flush = static_cast<Flush>(found - known.begin());
+      }
+      spec.flushed_by_object = spec.flushed_by_object || step.flush != Flush::all;
+      out.push_back(step);
+      json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
+    } else if (const auto taken = item.find("take")) {
+      step.kind   = Step::Kind::take;
+      step.target = find_in(platform_.pools, *taken, "pool");
+      if (drained_ != nullptr)
+        taken->fail("what a buffer drains takes nothing from a pool; an operation does");
+      check_refill_step(item, step);
+      if (op_ == OpKind::phase)
+        taken->fail("waking up makes nothing that a pool could have");
+      const auto& pool = platform_.pools[step.target];
+      check_not_held(*taken, pool.refill, fmt::format("pool '{}' needs the limit '{{}}' to fill", pool.name), held);
+      out.push_back(step);
+      json.push_back({{"take", taken->text()}});
+    } else if (const auto cache = item.find("cache")) {
+      json.push_back(read_look(item, *cache, out, held));
+    } else if (const auto forgotten = item.find("forget")) {
+      step.kind    = Step::Kind::look;
+      step.forgets = true;
+      step.target  = find_in(platform_.caches, *forgotten, "cache");
+      check_has_object(*forgotten);
+      check_drain_step(item, step);
+      out.push_back(step);
+      json.push_back({{"forget", forgotten->text()}});
+    } else {
+      step.kind       = Step::Kind::visit;
+      step.target     = find_in(platform_.stations, item["station"], "station");
+      set_law(step, read_demand(item["demand"]));
+      step.bandwidth  = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
+      step.lock_share = item.quantity_or("lock_share", Unit::factor, item.has("lock") ? 1 : 0, 0, 1);
+      nlohmann::ordered_json visit{{"station", item["station"].text()}, {"demand", demand_json(item["demand"], step.law)}};
+      if (const auto lock = item.find("lock")) {
+        step.lock          = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));
+        visit["lock"]      = lock->text();
+        visit["lock_share"] = step.lock_share;
+        if (const auto mode = item.find("lock_mode")) {
+          const auto text = mode->text();
+          if (text != "shared" && text != "exclusive")
+            mode->fail(fmt::format("a lock is 'exclusive' or 'shared', not '{}'", text));
+          step.lock_shared = text == "shared";
+          if (step.lock_shared && !platform_.locks[static_cast<size_t>(step.lock)].hand_over)
+            mode->fail(fmt::format("only a lock that nodes keep is shared; '{}' has no hand_over", lock->text()));
+          visit["lock_mode"] = text;
+        }
+        if (platform_.stations[step.target].discipline != Discipline::fcfs)
+          lock->fail("only a first-come-first-served station can take a lock");
+      }
+      visit["bandwidth"] = step.bandwidth;
+      if (const auto stripes = item.find("stripes")) {
+        const auto& spec = platform_.stations[step.target];
+        if (stripes->text() == "spanned")
+          read_spanned(*stripes, step);
+        else
+          step.stripes = static_cast<uint32_t>(stripes->quantity(Unit::count, 1, most_parts));
+        if (spec.per != Per::system || spec.discipline == Discipline::timeslice || step.lock >= 0)
+          stripes->fail("stripes go to a station of the system that serves fcfs or ps, and take no lock");
+        if (step.stripes > spec.count)
+          stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes, spec.name, spec.count));
+        if (step.stripes == Step::spanned)
+          visit["stripes"] = "spanned";
+        else
+          visit["stripes"] = step.stripes;
+      }
+      if (const auto per = item.find("per")) {
+        static const std::vector<std::string> known{times_names.begin(), times_names.end()};
+        const auto found = std::find(known.begin(), known.end(), per->text());
+        if (found == known.end())
+          per->fail(fmt::format("a demand can't be per '{}'. {}", per->text(), allowed_sentence(per->text(), known)));
+        step.times   = static_cast<Times>(found - known.begin());
+        visit["per"] = per->text();
+        if (step.times == Times::entry && step.stripes == Step::spanned)
+          per->fail("a listing lies in no stripes");
+      }
+      check_drain_step(item, step);
+      out.push_back(step);
+      if (const auto recall = item.find("recall"))
+        visit["recall"] = read_recall(*recall, step, out, held);
+      json.push_back(visit);
+    }
+    item.finish();
+  }
+  return json;
+}
+
+nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held)
+{
+  if (visit.lock < 0 || visit.lock_share == 0 || !platform_.locks[static_cast<size_t>(visit.lock)].hand_over)
+    yaml.fail("only a lock that nodes keep (one with a hand_over) and that this step takes is called back");
+  const size_t at = out.size();
+  Step branch;
+  branch.kind = Step::Kind::recalled;
+  out.push_back(branch);
+  auto json = read_steps(yaml, out, held);
+  if (out.size() - at > most_steps)
+    yaml.fail(fmt::format("a call-back may have {} steps", most_steps - 1));
+  out[at].jump = static_cast<uint16_t>(out.size() - at);
+  return json;
+}
+
+nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held)
+{
+  Step look;
+  look.kind   = Step::Kind::look;
+  look.target = find_in(platform_.caches, cache, "cache");
+  check_has_object(cache);
+  if (platform_.caches[look.target].page > 0 && drained_ == nullptr && filled_ == nullptr && !moves_bytes(op_))
+    cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, read, append, pwrite, pread", name_of(op_), cache.text()));
+  check_drain_step(item, look);
+  nlohmann::ordered_json json{{"cache", cache.text()}};
+  std::vector<Step> hit;
+  std::vector<Step> miss;
+  if (const auto steps = item.find("hit"))
+    json["hit"] = read_steps(*steps, hit, held);
+  if (const auto steps = item.find("miss"))
+    json["miss"] = read_steps(*steps, miss, held);
+  if (hit.size() + miss.size() > most_steps)
+    cache.fail(fmt::format("a hit and a miss may have {} steps together", most_steps));
+  if (!miss.empty()) {
+    look.jump = static_cast<uint16_t>(hit.size() + 2);
+    Step jump;
+    jump.kind = Step::Kind::jump;
+    jump.jump = static_cast<uint16_t>(miss.size() + 1);
+    hit.push_back(jump);
+  } else {
+    look.jump = static_cast<uint16_t>(hit.size() + 1);
+  }
+  out.push_back(look);
+  out.insert(out.end(), hit.begin(), hit.end());
+  out.insert(out.end(), miss.begin(), miss.end());
+  return json;
+}
+
+bool PlatformReader::moves_bytes(OpKind kind)
+{
+  Op op;
+  op.kind = kind;
+  op.size = 1;
+  return op.bytes() > 0;
+}
+
+void PlatformReader::check_has_object(const YamlNode& cache) const
+{
+  if (drained_ == nullptr && filled_ == nullptr && op_ == OpKind::phase)
+    cache.fail("waking up is of no object that a cache could have");
+}
+
+void PlatformReader::read_spanned(const YamlNode& yaml, Step& step) const
+{
+  const auto& spec = platform_.stations[step.target];
+  if (spec.spread != Spread::stripe)
+    yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}", spec.name, spread_names[static_cast<size_t>(spec.spread)]));
+  if (spec.stripe_count > most_parts)
+    yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts, spec.name, spec.stripe_count));
+  step.stripes = Step::spanned;
+}
+
+void PlatformReader::read_operations()
+{
+  for (const auto& [name, yaml] : yaml_["operations"].entries()) {
+    const auto kind = name == "wake" ? OpKind::phase : op_named(name);
+    if (!kind || name == "phase")
+      yaml.fail(unknown_op(name));
+    op_              = *kind;
+    Route& route     = platform_.routes[static_cast<size_t>(*kind)];
+    route.served     = true;
+    auto json        = nlohmann::ordered_json::array();
+    const auto parts = parts_of(*kind);
+    if (yaml.is_sequence()) {
+      if (!parts.empty())
+        yaml.fail(fmt::format("the operation '{}' has the parts {}, each with steps of its own", name, part_list(parts)));
+      json.push_back({{"part", ""}, {"steps", read_steps(yaml, route.steps, {})}});
+    } else {
+      if (parts.empty())
+        yaml.fail(fmt::format("the operation '{}' has no parts; write its steps as a list", name));
+      yaml.allow_only({parts.begin(), parts.end()});
+      for (const auto part : parts) {
+        const auto steps = yaml.find(std::string(part));
+        json.push_back({{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
+        add_marker(route, Step::Kind::end_part);
+      }
+    }
+    add_marker(route, Step::Kind::end);
+    platform_.routes_json[name] = json;
+  }
+  lend_route(OpKind::mkdir, OpKind::create);
+  lend_route(OpKind::rmdir, OpKind::unlink);
+}
+
+void PlatformReader::add_marker(Route& route, Step::Kind kind)
+{
+  Step step;
+  step.kind = kind;
+  route.steps.push_back(step);
+}
+
+std::string PlatformReader::part_list(std::span<const std::string_view> parts)
+{
+  std::string list;
+  for (const auto part : parts)
+    list += (list.empty() ? "" : ", ") + std::string(part);
+  return list;
+}
+
+void PlatformReader::lend_route(OpKind to, OpKind from)
+{
+  Route& route       = platform_.routes[static_cast<size_t>(to)];
+  const Route& model = platform_.routes[static_cast<size_t>(from)];
+  if (route.served || !model.served)
+    return;
+  route.served = true;
+  const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled; });
+  for (const auto& step : model.steps)
+    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
+        !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
+      route.steps.push_back(step);
+    else if (jumps) // to the next step, so that others lead where they did
+      add_marker(route, Step::Kind::jump);
+}
+
+} // namespace iocast

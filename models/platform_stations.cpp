@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/platform_reader.hpp"
+
+#include "workload/workload.hpp"
+
+namespace iocast {
+
+void PlatformReader::read()
+{
+  yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
+                    "background", "caches", "buffers", "pools", "demands", "network", "operations", "calibration", "fitted"});
+  platform_.description = yaml_.text_or("description", "");
+  platform_.source      = yaml_.text_or("source", "");
+  if (const auto clients = yaml_.find("clients")) {
+    platform_.speed_sigma     = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
+    platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
+    platform_.wake_slowdown   = clients->quantity_or("wake_slowdown", Unit::factor, 1, 0.1, 100);
+    clients->finish();
+  }
+  read_stations();
+  if (const auto demands = yaml_.find("demands"))
+    for (const auto& [name, law] : demands->entries())
+      demands_[name] = read_law(law);
+  read_limits_and_locks();
+  read_stalls();
+  read_failures();
+  read_background();
+  read_network();
+  read_caches();
+  read_buffers();
+  read_pools();
+  read_operations();
+}
+
+Per PlatformReader::read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed)
+{
+  const auto per = owner.find("per");
+  if (!per)
+    return fallback;
+  const auto text = per->text();
+  if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
+    per->fail(fmt::format("'{}' can't own this. {}", text, allowed_sentence(text, allowed)));
+  return text == "system" ? Per::system : text == "node" ? Per::node : text == "object" ? Per::object : Per::dataset;
+}
+
+void PlatformReader::read_stations()
+{
+  for (const auto& [name, yaml] : yaml_["stations"].entries()) {
+    StationSpec station;
+    station.name    = name;
+    station.per     = read_per(yaml, Per::system, {"system", "node"});
+    station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
+    station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
+    if (const auto spread = yaml.find("spread")) {
+      static const std::vector<std::string> known{spread_names.begin(), spread_names.end()};
+      const auto found = std::find(known.begin(), known.end(), spread->text());
+      if (found == known.end())
+        spread->fail(fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
+      station.spread = static_cast<Spread>(found - known.begin());
+    }
+    station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+    station.stripe_count = static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
+    if (const auto discipline = yaml.find("discipline")) {
+      static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
+      const auto found = std::find(known.begin(), known.end(), discipline->text());
+      if (found == known.end())
+        discipline->fail(fmt::format("the discipline '{}' is unknown. {}", discipline->text(), allowed_sentence(discipline->text(), known)));
+      station.discipline = static_cast<Discipline>(found - known.begin());
+    }
+    station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
+    if (station.discipline != Discipline::timeslice)
+      station.quantum = 0;
+    if (const auto wakeup = yaml.find("wakeup")) {
+      const auto text = wakeup->text();
+      if (text != "preempts" && text != "queues")
+        wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
+      station.wakeup_preempts = text == "preempts";
+    }
+    station.rating     = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
+    if (const auto sockets = yaml.find("sockets")) {
+      const auto on_one   = static_cast<uint32_t>((*sockets)["servers"].quantity(Unit::count, 1, most));
+      const double remote = (*sockets)["remote"].quantity(Unit::factor, 0, 1e3);
+      const uint32_t used = (station.servers - 1) / on_one + 1;
+      station.rating /= 1 + remote * (1 - 1.0 / used);
+      sockets->finish();
+    }
+    station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
+    station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
+    station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
+    yaml.finish();
+    platform_.stations.push_back(station);
+  }
+  if (platform_.stations.empty())
+    yaml_["stations"].fail("a platform needs at least one station");
+}
+
+void PlatformReader::read_limits_and_locks()
+{
+  if (const auto limits = yaml_.find("limits"))
+    for (const auto& [name, yaml] : limits->entries()) {
+      platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
+                                  read_per(yaml, Per::node, {"system", "node"})});
+      yaml.finish();
+    }
+  if (const auto locks = yaml_.find("locks"))
+    for (const auto& [name, yaml] : locks->entries()) {
+      LockSpec lock{name, read_per(yaml, Per::dataset, {"system", "node", "dataset", "object"})};
+      if (const auto hand_over = yaml.find("hand_over")) {
+        lock.hand_over = read_demand(*hand_over);
+        if (lock.per == Per::node)
+          hand_over->fail("a node's own lock is never handed over to another node");
+      }
+      read_extent(yaml, lock);
+      platform_.locks.push_back(lock);
+      yaml.finish();
+    }
+}
+
+void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
+{
+  const auto extent = yaml.find("extent");
+  if (!extent) {
+    for (const char* key : {"grow", "station"})
+      if (yaml.has(key))
+        yaml[key].fail(fmt::format("'{}' is of locks on ranges of an object; say in which units with 'extent'", key));
+    return;
+  }
+  if (lock.per != Per::object)
+    extent->fail(fmt::format("only objects have ranges; let the lock '{}' be per: object, not per: {}", lock.name, name_of(lock.per)));
+  if (!lock.hand_over)
+    extent->fail(fmt::format("ranges are of locks that nodes keep; give the lock '{}' a hand_over, of 0us if it takes no time", lock.name));
+  lock.extent = static_cast<uint64_t>(extent->quantity(Unit::bytes, 1, 1e18));
+  if (const auto grow = yaml.find("grow"))
+    lock.grow = static_cast<uint64_t>(grow->quantity(Unit::bytes, 0, 1e18));
+  if (const auto station = yaml.find("station")) {
+    lock.station     = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+    const auto& spec = platform_.stations[static_cast<size_t>(lock.station)];
+    if (spec.per == Per::node || spec.spread != Spread::stripe)
+      station->fail(fmt::format("servers have the locks of what lies with them only where objects are striped over them; '{}' {}", spec.name,
+                                spec.per == Per::node ? "is of the client nodes" : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
+  }
+}
+
+void PlatformReader::read_stalls()
+{
+  const auto stalls = yaml_.find("stalls");
+  if (!stalls)
+    return;
+  for (const auto& [name, yaml] : stalls->entries()) {
+    StallSpec stall;
+    stall.name    = name;
+    stall.station = find_in(platform_.stations, yaml["station"], "station");
+    stall.every   = yaml["every"].quantity(Unit::seconds, 1e-6, longest_seconds);
+    stall.length  = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
+    stall.sigma   = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+    if (stall.length >= stall.every)
+      yaml["length"].fail(fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));
+    for (const auto& operation : yaml["operations"].items())
+      stall.operations[static_cast<size_t>(read_op(operation))] = true;
+    yaml.finish();
+    platform_.stalls.push_back(stall);
+  }
+}
+
+void PlatformReader::read_failures()
+{
+  const auto failures = yaml_.find("failures");
+  if (!failures)
+    return;
+  for (const auto& [name, yaml] : failures->entries()) {
+    FailureSpec failure;
+    failure.name        = name;
+    failure.station     = find_in(platform_.stations, yaml["station"], "station");
+    const auto& station = platform_.stations[failure.station];
+    if (station.per == Per::node)
+      yaml["station"].fail("stations of the system fail, not those of client nodes, which would take their clients with them");
+    if (station.discipline == Discipline::timeslice)
+      yaml["station"].fail(fmt::format("the station '{}' slices time; only stations that serve fcfs or ps can fail", station.name));
+    if (station.count > 1 || yaml.has("instance"))
+      failure.instance = read_instance(yaml["instance"], station);
+    for (const auto& other : platform_.failures)
+      if (other.station == failure.station && other.instance == failure.instance)
+        yaml.fail(fmt::format("the instance {} of the station '{}' fails in '{}' already; 'every' makes it fail again", failure.instance, station.name, other.name));
+    failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
+    failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
+    failure.sigma  = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+    if (const auto every = yaml.find("every")) {
+      failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
+      if (failure.length >= failure.every)
+        yaml["length"].fail(fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
+    }
+    if (const auto to = yaml.find("to")) {
+      failure.to = read_instance(*to, station);
+      if (*failure.to == failure.instance)
+        to->fail("an instance can't take over its own requests; name another one");
+      failure.takeover = yaml.quantity_or("takeover", Unit::seconds, 0, 0, longest_seconds);
+      if (failure.takeover >= failure.length)
+        yaml["takeover"].fail(fmt::format("the instance is back after {}, before another one has taken over", yaml["length"].text()));
+    } else if (const auto takeover = yaml.find("takeover")) {
+      takeover->fail("nobody takes over; name an instance with 'to'");
+    }
+    failure.timeout = yaml.quantity_or("timeout", Unit::seconds, 0, 0, longest_seconds);
+    yaml.finish();
+    platform_.failures.push_back(failure);
+  }
+}
+
+uint32_t PlatformReader::read_instance(const YamlNode& yaml, const StationSpec& station)
+{
+  const double number = yaml.quantity(Unit::count, 0, most);
+  if (number >= station.count)
+    yaml.fail(station.count == 1 ? fmt::format("the station '{}' has one instance, which is number 0", station.name)
+                                 : fmt::format("the station '{}' has the instances 0 to {}, not {}", station.name, station.count - 1, yaml.text()));
+  return static_cast<uint32_t>(number);
+}
+
+void PlatformReader::read_background()
+{
+  const auto background = yaml_.find("background");
+  if (!background)
+    return;
+  for (const auto& [name, yaml] : background->entries()) {
+    BackgroundSpec work;
+    work.name    = name;
+    work.station = find_in(platform_.stations, yaml["station"], "station");
+    if (platform_.stations[work.station].per == Per::node)
+      yaml["station"].fail("background work arrives at stations of the system, not of client nodes");
+    work.demand  = read_demand(yaml["demand"]);
+    if (const auto share = yaml.find("share")) {
+      if (yaml.find("rate"))
+        share->fail("work of others has a rate or a share of the station's time, not both");
+      const auto& station = platform_.stations[work.station];
+      if (!(work.demand->mean() > 0))
+        share->fail("a share of the station's time can only be of a demand that is not always 0");
+      work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating / work.demand->mean();
+    } else {
+      work.rate = yaml["rate"].quantity(Unit::rate, 0, 1e9);
+    }
+    yaml.finish();
+    platform_.background.push_back(work);
+  }
+}
+
+void PlatformReader::read_network()
+{
+  const auto network = yaml_.find("network");
+  if (!network)
+    return;
+  auto& spec              = platform_.network;
+  spec.latency            = network->quantity_or("latency", Unit::seconds, 0, 0, 10);
+  spec.node_bandwidth     = network->quantity_or("node_bandwidth", Unit::bandwidth, 0, 1, 1e15);
+  spec.server_bandwidth   = network->quantity_or("server_bandwidth", Unit::bandwidth, 0, 1, 1e15);
+  spec.backbone_bandwidth = network->quantity_or("backbone_bandwidth", Unit::bandwidth, 0, 1, 1e18);
+  spec.flow_threshold     = network->quantity_or("flow_threshold", Unit::bytes, 1 << 20, 1, 1e18);
+  network->finish();
+}
+
+} // namespace iocast
