@@ -447,7 +447,7 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
     name.point_at(failed);
     const bool on_dataset   = error.kind == OpKind::mkdir || error.kind == OpKind::rmdir || error.kind == OpKind::readdir;
     const std::string about = on_dataset ? name.dataset() : name.path();
-    const bool has_place    = Op(error.kind, 0, 0).is_access() || error.error == wrong_content;
+    const bool has_place    = is_access(error.kind) || error.error == wrong_content;
     fmt::print(stderr, "iocast-bench: in {}, {} {} operations failed: {}; the first was on rank {}, '{}'{}.\n",
                phase_title(phase.name, phase.repeat), error.count, name_of(error.kind), error_text(error.error), error.rank,
                about, has_place ? fmt::format(", byte {}", error.offset) : "");

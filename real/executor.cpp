@@ -87,7 +87,7 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
   for (const auto& [kind, count] : footprint.operations)
     if (count > 0 && kind != OpKind::think) {
       kinds_.push_back(kind);
-      accesses = accesses || Op(kind, 0, 0).is_access();
+      accesses = accesses || is_access(kind);
     }
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
@@ -134,7 +134,7 @@ bool Executor::look_ahead()
     ++ahead_end_;
     if (next.op.kind <= OpKind::open)
       next.name.point_at(next.op);
-    else if (Cursor behind = cursor_; next.op.is_access() && pattern_.stretch(behind, 1).count > 0)
+    else if (Cursor behind = cursor_; is_access(next.op.kind) && pattern_.stretch(behind, 1).count > 0)
       break;
   }
   return ahead_end_ > 0;
@@ -198,7 +198,7 @@ int Executor::prepare(const Op& op)
   if (!slot)
     return EBADF; // opening it has failed
   slot_ = *slot;
-  if (op.is_access())
+  if (is_access(op.kind))
     backend_.prepare(slot_, op);
   return 0;
 }
@@ -458,7 +458,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       asks_again_ns = now;
       if (keeps_.trace)
         trace(asked_for, from_ns, now);
-    } else if (streams && op.is_access() && ahead_at_ == ahead_end_ && asked.intended_ns == TimedOp::not_intended) {
+    } else if (streams && is_access(op.kind) && ahead_at_ == ahead_end_ && asked.intended_ns == TimedOp::not_intended) {
       now = answered_ns = ask_stretch(looks_ns, start_ns, phase);
     } else {
       now = answered_ns = ask(asked, plain, start_ns, phase);

@@ -33,6 +33,12 @@ constexpr std::array<std::string_view, 15> op_names{"phase",  "mkdir",   "create
                                                     "readdir", "open",    "pwrite", "pread",  "fsync", "close",  "think"};
 constexpr size_t op_count = op_names.size();
 
+/// Whether it reads or writes in an open object.
+constexpr bool is_access(OpKind kind)
+{
+  return kind == OpKind::pwrite || kind == OpKind::pread;
+}
+
 constexpr std::string_view name_of(OpKind kind)
 {
   return op_names[static_cast<size_t>(kind)];
@@ -70,8 +76,6 @@ struct Op {
       : kind(op), dataset(of_dataset), object(of_object), size(bytes), offset(at)
   {
   }
-  /// Whether it reads or writes in an open object.
-  constexpr bool is_access() const { return kind == OpKind::pwrite || kind == OpKind::pread; }
   /// Bytes of content that are moved.
   constexpr uint64_t bytes() const
   {

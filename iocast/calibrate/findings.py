@@ -51,13 +51,13 @@ def findings(points: list[Point]) -> list[Finding]:
 def ageing(points: list[Point]) -> Finding | None:
     """Whether the system slows down, or speeds up, as it is used: the phase's last repeat within a run against its first. Student's t over
     the runs of a point, with the variance between runs pooled over points."""
-    ratios = {p: [math.log(_rate(r.phases[-1]) / _rate(r.phases[0])) for r in p.runs if len(r.phases) > 1 and _rates_known(r)] for p in map(_Named, points)}
-    ratios = {p: logs for p, logs in ratios.items() if logs}
-    degrees = sum(len(logs) - 1 for logs in ratios.values())
-    pooled = sum(float(np.var(logs)) * len(logs) for logs in ratios.values()) / degrees if degrees else UNREPEATED_PHASES**2
+    every = [(p, [math.log(_rate(r.phases[-1]) / _rate(r.phases[0])) for r in p.runs if len(r.phases) > 1 and _rates_known(r)]) for p in points]
+    ratios = [(p, logs) for p, logs in every if logs]
+    degrees = sum(len(logs) - 1 for _, logs in ratios)
+    pooled = sum(float(np.var(logs)) * len(logs) for _, logs in ratios) / degrees if degrees else UNREPEATED_PHASES**2
     critical = float(t.ppf(1 - FALSE_ALARM / 2 / max(1, len(ratios)), degrees or 1000))
     shown = [
-        (mean, p) for p, logs in ratios.items() if abs(mean := float(np.mean(logs))) > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
+        (mean, p) for p, logs in ratios if abs(mean := float(np.mean(logs))) > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
     ]
     if not shown:
         return None
@@ -65,9 +65,9 @@ def ageing(points: list[Point]) -> Finding | None:
     slower = change < 0
     return Finding(
         "ageing",
-        f"Ageing: at {worst.point.name} the throughput {'falls' if slower else 'rises'} by {_share(change)} from the first to the last of a run's {len(worst.point.first.phases)} phases. "
+        f"Ageing: at {worst.name} the throughput {'falls' if slower else 'rises'} by {_share(change)} from the first to the last of a run's {len(worst.first.phases)} phases. "
         f"The system gets {'slower' if slower else 'faster'} as it is used, which no model here follows: forecasts are for the age that was measured, and their intervals allow for as much again.",
-        {"point": worst.point.name, "ranks": worst.point.ranks, "log_ratio": change},
+        {"point": worst.name, "ranks": worst.ranks, "log_ratio": change},
     )
 
 
@@ -120,43 +120,39 @@ def nodes(points: list[Point]) -> list[Finding]:
 
 def outside(points: list[Point]) -> Finding | None:
     """Ranks' time that was neither in operations nor in thinking: where the identity Q = N / (1 + T) doesn't hold."""
-    shares = {p: float(np.mean(known)) for p in map(_Named, points) if (known := [s for run in p.point.runs if (s := _outside(run)) is not None])}
-    if not shares:
+    shares = [(float(np.mean(known)), p) for p in points if (known := [s for run in p.runs if (s := _outside(run)) is not None])]
+    share, worst = max(shares, key=lambda one: one[0], default=(0.0, points[0]))
+    if share < MATTERS:
         return None
-    worst = max(shares, key=lambda p: shares[p])
-    if shares[worst] < MATTERS:
-        return None
-    cpus = (worst.point.first.json.get("environment") or {}).get("cpus_per_node")
-    crowded = cpus and worst.point.first.placement[1] > cpus
+    cpus = (worst.first.json.get("environment") or {}).get("cpus_per_node")
+    crowded = cpus and worst.first.placement[1] > cpus
     return Finding(
         "outside",
-        f"At {worst.point.name} ranks spent {100 * shares[worst]:.0f} % of their time neither in an operation nor thinking: the benchmark's own work"
+        f"At {worst.name} ranks spent {100 * share:.0f} % of their time neither in an operation nor thinking: the benchmark's own work"
         + (f", and waiting for one of {cpus} processors" if crowded else "")
         + ". So fewer requests were under way than N / (1 + T).",
-        {"point": worst.point.name, "share": shares[worst]},
+        {"point": worst.name, "share": share},
     )
 
 
 def ramps(points: list[Point]) -> Finding | None:
     """How much of the throughput start-up and stragglers take: that of the whole phase against its steady part (MSER-5 to the first rank's end)."""
-    losses: dict[_Named, float] = {}
-    for named in map(_Named, points):
-        logs = [math.log(_rate(p) / p["steady_state"]["rate"]) for run in named.point.runs for p in run.phases if p.get("steady_state") and _rate(p) > 0]
+    losses = []
+    for point in points:
+        logs = [math.log(_rate(p) / p["steady_state"]["rate"]) for run in point.runs for p in run.phases if p.get("steady_state") and _rate(p) > 0]
         if logs:
-            losses[named] = float(np.mean(logs))
-    if not losses:
+            losses.append((float(np.mean(logs)), point))
+    loss, worst = min(losses, key=lambda one: one[0], default=(0.0, points[0]))
+    if loss > math.log(1 - MATTERS):
         return None
-    worst = min(losses, key=lambda p: losses[p])
-    if losses[worst] > math.log(1 - MATTERS):
-        return None
-    phases = [p for run in worst.point.runs for p in run.phases]
+    phases = [p for run in worst.runs for p in run.phases]
     balance = [p["balance"] for p in phases if p.get("balance") is not None]
     begin = [p["steady_state"]["begin"] / p["seconds"] for p in phases if p.get("steady_state")]
     return Finding(
         "ramps",
-        f"At {worst.point.name} the throughput of the whole phase is {_share(losses[worst])} below that of its steady part: it starts {100 * np.mean(begin):.0f} % into the phase, and the first rank is done after "
+        f"At {worst.name} the throughput of the whole phase is {_share(loss)} below that of its steady part: it starts {100 * np.mean(begin):.0f} % into the phase, and the first rank is done after "
         f"{100 * np.mean(balance or [1.0]):.0f} %. Throughput counts until the last answer, here and in a forecast; longer phases show more of the steady rate.",
-        {"point": worst.point.name, "log_ratio": losses[worst]},
+        {"point": worst.name, "log_ratio": loss},
     )
 
 
@@ -258,23 +254,6 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
         middle = np.searchsorted(np.cumsum(weights[inside]), weights[inside].sum() / 2)
         result.append((float(10 ** logs[inside][middle] * NS), share))
     return result
-
-
-@dataclass(frozen=True)
-class _Named:
-    """A point as a key."""
-
-    point: Point
-
-    @property
-    def runs(self) -> list[Run]:
-        return self.point.runs
-
-    def __hash__(self) -> int:
-        return id(self.point)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Named) and other.point is self.point
 
 
 def _rate(phase: dict[str, Any]) -> float:

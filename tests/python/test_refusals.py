@@ -22,6 +22,22 @@ def refused(done: CompletedProcess[str], *words: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+def refused_change(text: str, old: str, new: str, words: tuple[str, ...], simulator: Path, directory: Path) -> None:
+    """The simulator reads this platform file, and refuses it with `new` in the place of `old` in one finished sentence that holds these words."""
+    assert old in text
+    file = directory / "p.yaml"
+    command = [str(simulator), "--platform", str(file), "--print-platform"]
+    file.write_text(text)
+    subprocess.run(command, capture_output=True, check=True)
+    file.write_text(text.replace(old, new, 1))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout
+    message = done.stderr.strip()
+    assert len(message.splitlines()) == 1 and message.endswith("."), message
+    for word in words:
+        assert word in message, message
+
+
 CAMPAIGN = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 5, objects: 5}\nrepeats: 1\npoints:\n  - {ranks: 1}\n"
 
 
@@ -247,16 +263,7 @@ operations:
     ],
 )
 def test_caches_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
-    assert old in CACHED
-    (tmp_path / "p.yaml").write_text(CACHED)
-    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
-    (tmp_path / "p.yaml").write_text(CACHED.replace(old, new))
-    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stdout
-    message = done.stderr.strip()
-    assert len(message.splitlines()) == 1 and message.endswith("."), message
-    for word in words:
-        assert word in message, message
+    refused_change(CACHED, old, new, words, simulator, tmp_path)
 
 
 def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
@@ -313,16 +320,7 @@ operations:
     ],
 )
 def test_pools_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
-    assert old in POOLED
-    (tmp_path / "p.yaml").write_text(POOLED)
-    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
-    (tmp_path / "p.yaml").write_text(POOLED.replace(old, new, 1))
-    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stdout
-    message = done.stderr.strip()
-    assert len(message.splitlines()) == 1 and message.endswith("."), message
-    for word in words:
-        assert word in message, message
+    refused_change(POOLED, old, new, words, simulator, tmp_path)
 
 
 def test_pools_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
@@ -415,16 +413,7 @@ operations:
     ],
 )
 def test_locks_on_ranges_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
-    assert old in RANGES
-    (tmp_path / "p.yaml").write_text(RANGES)
-    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
-    (tmp_path / "p.yaml").write_text(RANGES.replace(old, new, 1))
-    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stdout
-    message = done.stderr.strip()
-    assert len(message.splitlines()) == 1 and message.endswith("."), message
-    for word in words:
-        assert word in message, message
+    refused_change(RANGES, old, new, words, simulator, tmp_path)
 
 
 def test_locks_on_ranges_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:

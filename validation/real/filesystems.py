@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation")]
@@ -124,6 +124,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
         out = given.keep or Path(scratch) / "out"
         found = {kind: validation_of(kind, given.place, out / kind) for kind in kinds}
+    report(found, "real", given)
+
+
+def report(found: dict[str, dict[str, Any]], section: str, given: argparse.Namespace) -> NoReturn:
+    """Prints the table of these validations, puts it into a section of the page that was named, and ends."""
     rows = {kind: scores([validation]) for kind, validation in found.items()}
     if len(rows) > 1:
         rows["all"] = scores(list(found.values()))
@@ -132,7 +137,7 @@ def main() -> None:
     lines += ["", f"Missed of what was asked for, over all: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
     print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
     if given.page:
-        put(given.page, "real", lines)
+        put(given.page, section, lines)
     sys.exit(4 if missed else 0)
 
 

@@ -19,8 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "tests/backends"), str(ROOT / "tests")]
-from filesystems import BARS, forecast_and_check, validated  # noqa: E402
-from scoreboard import error_table, judge, put, scores  # noqa: E402
+from filesystems import forecast_and_check, report, validated  # noqa: E402
 from servers import Buckets, Tables  # noqa: E402
 
 KINDS = {"postgresql": Tables, "s3": Buckets}
@@ -67,16 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="iocast-services-") as scratch:
         out = given.keep or Path(scratch) / "out"
         found = {kind: validation_of(kind, out / kind) for kind in given.kinds or KINDS}
-    rows = {kind: scores([validation]) for kind, validation in found.items()}
-    if len(rows) > 1:
-        rows["all"] = scores(list(found.values()))
-    lines = error_table("32 ranks from up to 4", rows)
-    missed = judge(list(rows.values())[-1], BARS)
-    lines += ["", f"Missed of what was asked for, over all: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
-    print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
-    if given.page:
-        put(given.page, "services", lines)
-    sys.exit(4 if missed else 0)
+    report(found, "services", given)
 
 
 if __name__ == "__main__":
