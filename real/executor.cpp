@@ -26,9 +26,13 @@ constexpr uint64_t most_reserved = uint64_t{64} << 20;
 /// Nanoseconds since the start of the phase.
 TimedOp timed(const Stopwatch& watch, int64_t start_ns, int64_t intended_ns)
 {
-  TimedOp result{watch.started_ns() - start_ns, watch.ended_ns() - start_ns, {}, intended_ns};
-  for (size_t part = 0; part < watch.laps(); ++part)
-    result.part_ns[part] = watch.part_ns(part);
+  TimedOp result{watch.started_ns() - start_ns, 0, {}, intended_ns};
+  int64_t ended_ns = result.start_ns;
+  for (size_t part = 0; part < watch.laps(); ++part) {
+    const int64_t began_ns = std::exchange(ended_ns, watch.lap_ns(part) - start_ns);
+    result.part_ns[part]   = ended_ns - began_ns; // they add up to the whole, to the nanosecond
+  }
+  result.end_ns = ended_ns;
   return result;
 }
 

@@ -19,8 +19,6 @@ public:
       dataset_length_    = static_cast<size_t>(pattern_.name_dataset(op.dataset, path_) - path_);
       dataset_           = op.dataset;
       object_            = none;
-      std::memcpy(dataset_name_, path_, dataset_length_);
-      dataset_name_[dataset_length_] = '\0';
     }
     if (op.flags & whole) [[unlikely]] {
       std::memset(path_ + dataset_length_, 0, 2);
@@ -33,7 +31,12 @@ public:
   }
 
   /// "12_3"
-  const char* dataset() const { return dataset_name_; }
+  const char* dataset() const
+  {
+    std::memcpy(dataset_name_, path_, dataset_length_);
+    dataset_name_[dataset_length_] = '\0';
+    return dataset_name_;
+  }
   /// "12_3/file-45"; the dataset's for an operation that is about it as a whole.
   const char* path() const { return path_; }
   /// "file-45"; "" for an operation that is about a whole dataset and can be about an object too (OpKind::stat).
@@ -48,7 +51,7 @@ private:
   uint64_t object_       = none;
   size_t dataset_length_ = 0;
   char path_[2 * longest + 2];
-  char dataset_name_[longest + 1];
+  mutable char dataset_name_[longest + 1]; ///< few ask for it
 };
 
 } // namespace iocast

@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 #include "profile/run_directory.hpp"
 #include "real/filesystem.hpp"
+#include "real/system_calls.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -99,7 +100,7 @@ int PosixRoot::rmdir(const Name& name)
 // The calls that opendir and readdir make, without their memory.
 int PosixRoot::readdir(const Name& name, uint64_t& entries)
 {
-  const int fd = ::openat(root_fd_, name.dataset(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = system_calls::openat(root_fd_, name.dataset(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return failed(errno);
   alignas(dirent64) char some[32768];
@@ -112,7 +113,7 @@ int PosixRoot::readdir(const Name& name, uint64_t& entries)
       at += entry->d_reclen;
     }
   const int error = got < 0 ? errno : 0;
-  ::close(fd);
+  system_calls::close(fd);
   return error == 0 ? 0 : failed(error);
 }
 

@@ -84,8 +84,8 @@ public:
   size_t laps() const { return laps_; }
   int64_t started_ns() const { return Ticks::to_ns(at_[0]); }
   int64_t ended_ns() const { return Ticks::to_ns(at_[laps_]); }
-  /// Parts add up to the whole, to the nanosecond.
-  int64_t part_ns(size_t part) const { return Ticks::to_ns(at_[part + 1]) - Ticks::to_ns(at_[part]); }
+  /// The end of a part.
+  int64_t lap_ns(size_t part) const { return Ticks::to_ns(at_[part + 1]); }
 
 private:
   std::array<int64_t, max_parts + 1> at_{};

@@ -11,15 +11,4 @@ std::optional<OpKind> op_named(std::string_view name)
   return std::nullopt;
 }
 
-std::span<const std::string_view> parts_of(OpKind kind)
-{
-  static constexpr std::array<std::string_view, 3> written{"open", "write", "close"};
-  static constexpr std::array<std::string_view, 3> fetched{"open", "read", "close"};
-  if (kind == OpKind::create || kind == OpKind::append)
-    return written;
-  if (kind == OpKind::read)
-    return fetched;
-  return {};
-}
-
 } // namespace iocast

@@ -46,9 +46,19 @@ constexpr std::string_view name_of(OpKind kind)
 
 std::optional<OpKind> op_named(std::string_view name);
 
-/// The timed parts of a compound operation, in order; empty for an operation that is one call.
-std::span<const std::string_view> parts_of(OpKind kind);
 constexpr size_t max_parts = 3;
+constexpr std::array<std::string_view, max_parts> parts_of_writing{"open", "write", "close"};
+constexpr std::array<std::string_view, max_parts> parts_of_reading{"open", "read", "close"};
+
+/// The timed parts of a compound operation, in order; empty for an operation that is one call.
+constexpr std::span<const std::string_view> parts_of(OpKind kind)
+{
+  if (kind == OpKind::create || kind == OpKind::append)
+    return parts_of_writing;
+  if (kind == OpKind::read)
+    return parts_of_reading;
+  return {};
+}
 
 /// Bits of Op::flags.
 enum OpFlag : uint8_t {

@@ -13,6 +13,7 @@ namespace iocast {
 namespace {
 enum Draw : uint32_t { parent_of_directory, files_of_directory }; ///< of Stream::tree
 constexpr uint64_t most_cells = uint64_t{1} << 20; ///< of a smaller tree the directory of each file is known
+constexpr size_t most_kept    = size_t{1} << 20;   ///< bytes of names
 
 char* write_number(uint32_t number, char* out)
 {
@@ -35,6 +36,25 @@ Tree::Tree(const std::vector<uint32_t>& parents) : nodes_(parents.size() + 1)
       nodes_[number[i]].parent = number[parents[i]];
     }
     nodes_[number[i]].after = number[i] + within[i];
+  }
+  keep_names();
+}
+
+void Tree::keep_names()
+{
+  name_at_.assign(1, 0);
+  for (uint32_t directory = 0; directory < directories(); ++directory) {
+    if (directory > 0) { // its parent comes before it
+      char digits[10];
+      const uint32_t above = parent(directory);
+      names_.append(names_, name_at_[above], name_at_[above + 1] - name_at_[above]).append(1, '/').append(digits, write_number(directory, digits));
+    }
+    if (names_.size() > most_kept) {
+      names_.clear();
+      name_at_.clear();
+      return;
+    }
+    name_at_.push_back(static_cast<uint32_t>(names_.size()));
   }
 }
 
@@ -114,6 +134,10 @@ uint32_t Tree::directory_of(uint64_t file) const
 
 char* Tree::name(uint32_t directory, char* out) const
 {
+  if (!name_at_.empty()) [[likely]] {
+    const uint32_t begin = name_at_[directory];
+    return std::copy(names_.data() + begin, names_.data() + name_at_[directory + 1], out);
+  }
   std::array<uint32_t, 128> path;
   size_t length = 0;
   for (; directory > 0 && length < path.size(); directory = parent(directory))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace iocast {
@@ -51,10 +52,13 @@ private:
   explicit Tree(const std::vector<uint32_t>& parents);
   /// When first_file is known for all: makes directory_of() quick.
   void index_files();
+  void keep_names();
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> cells_; ///< the directory of every 2^shift_-th file
   uint32_t shift_ = 0;
+  std::string names_;             ///< of all directories, one after the other; empty when they are too long to keep
+  std::vector<uint32_t> name_at_; ///< where each begins, and the end
 };
 
 } // namespace iocast

@@ -3,6 +3,7 @@
 // posix: files in directories below one root, through plain system calls.
 #include "input/error.hpp"
 #include "real/posix_root.hpp"
+#include "real/system_calls.hpp"
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -46,19 +47,19 @@ public:
   // Opened for reading only: md-workbench's O_RDWR asks Lustre and GPFS for write locks.
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    const int fd = ::openat(root_fd(), name.path(), O_RDONLY | O_CLOEXEC | direct_);
+    const int fd = system_calls::openat(root_fd(), name.path(), O_RDONLY | O_CLOEXEC | direct_);
     watch.lap();
     if (fd < 0)
       return refused(errno);
     for (uint64_t done = 0; done < size;) {
       const size_t wanted = std::min<uint64_t>(size - done, chunk);
-      const ssize_t got   = ::read(fd, memory_.received(done), wanted);
+      const ssize_t got   = system_calls::read(fd, memory_.received(done), wanted);
       if (got != static_cast<ssize_t>(wanted))
         return give_up(fd, got < 0 ? errno : short_transfer);
       done += wanted;
     }
     watch.lap();
-    const int closed = ::close(fd);
+    const int closed = system_calls::close(fd);
     watch.lap();
     return closed == 0 ? 0 : failed(errno);
   }
@@ -66,21 +67,21 @@ public:
   int open(const Name& name, uint8_t flags, Slot slot) override
   {
     const int access = (flags & for_writing ? O_RDWR : O_RDONLY) | (flags & make_it ? O_CREAT : 0);
-    files_[slot]     = ::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
+    files_[slot]     = system_calls::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
     return files_[slot] >= 0 ? 0 : refused(errno);
   }
 
   int pwrite(Slot slot, const Op& op) override
   {
     return transfer(op, [&](uint64_t block, uint64_t done, off_t at) {
-      return ::pwrite(files_[slot], memory_.sent(block * op.size) + done, op.size - done, at);
+      return system_calls::pwrite(files_[slot], memory_.sent(block * op.size) + done, op.size - done, at);
     });
   }
 
   int pread(Slot slot, const Op& op) override
   {
     return transfer(op, [&](uint64_t block, uint64_t done, off_t at) {
-      return ::pread(files_[slot], memory_.received(block * op.size) + done, op.size - done, at);
+      return system_calls::pread(files_[slot], memory_.received(block * op.size) + done, op.size - done, at);
     });
   }
 
@@ -88,7 +89,7 @@ public:
 
   int close(Slot slot) override
   {
-    const int closed = ::close(files_[slot]);
+    const int closed = system_calls::close(files_[slot]);
     files_[slot]     = -1;
     return closed == 0 ? 0 : failed(errno);
   }
@@ -100,19 +101,19 @@ public:
 private:
   int write_whole(const Name& name, int access, uint64_t size, Stopwatch& watch)
   {
-    const int fd = ::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
+    const int fd = system_calls::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
     watch.lap();
     if (fd < 0)
       return refused(errno);
     for (uint64_t done = 0; done < size;) {
       const size_t wanted   = std::min<uint64_t>(size - done, chunk);
-      const ssize_t written = ::write(fd, memory_.sent(done), wanted);
+      const ssize_t written = system_calls::write(fd, memory_.sent(done), wanted);
       if (written != static_cast<ssize_t>(wanted))
         return give_up(fd, written < 0 ? errno : short_transfer);
       done += wanted;
     }
     watch.lap();
-    const int closed = ::close(fd);
+    const int closed = system_calls::close(fd);
     watch.lap();
     return closed == 0 ? 0 : failed(errno);
   }
