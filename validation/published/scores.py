@@ -35,7 +35,7 @@ from iocast.run_directory import Run, group
 
 BARS = {
     "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0), "local file systems": (0.15, 1.0),
-    "MDWorkbench Table 2": (0.20, 3.0),
+    "MDWorkbench Table 2": (0.20, 3.0), "MDWorkbench Table 2 from smallest": (0.20, 3.0),
 }  # fmt: skip
 """Median error and largest error (a factor 2 is 1) that were asked for when the project began."""
 BASELINES = ("closed M/M/c", "universal scalability law", "straight line", "last value")

@@ -138,19 +138,26 @@ def local(data: Path) -> Iterator[Question]:
     yield from _split("local file systems", groups, lambda one, rates: one.ranks <= 2)
 
 
-def paper(data: Path) -> Iterator[Question]:
-    """The MDWorkbench paper's Table 2: each row by the others of its system and number of directories."""
+def _table_2(data: Path) -> Groups:
+    """The MDWorkbench paper's Table 2 by system, without the two rows of KAUST that its scan lost."""
     rows = [r for r in _rows(data, "seeds/mdworkbench_table2.csv") if "KAUST" not in r["system"] or r["rate_creates_per_s"] not in ("6510", "1860")]
-    groups = _group(
-        rows, lambda r: (r["system"], r["filesystem"], r["n_md_or_bb"], f"D={r['D']}"), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_creates_per_s"]))
-    )
-    for name, rates in sorted(groups.items()):
+    return _group(rows, lambda r: (r["system"], r["filesystem"], r["n_md_or_bb"]), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_creates_per_s"])))
+
+
+def paper(data: Path) -> Iterator[Question]:
+    """Table 2, each row by all others of its system, whatever their numbers of directories (D) and objects."""
+    for name, rates in sorted(_table_2(data).items()):
         for i, one in enumerate(rates):
             if len(rates) > 1:
                 yield Question("MDWorkbench Table 2", name[0], _words(name[1:]), (*rates[:i], *rates[i + 1 :]), (one,))
 
 
-SOURCES = (mistral, cirrus, io500, threads, cubefs, local, paper)
+def paper_from_smallest(data: Path) -> Iterator[Question]:
+    """Table 2, a system's larger placements by its smallest one, most with a rank on each of 10 nodes."""
+    yield from _split("MDWorkbench Table 2 from smallest", _table_2(data), lambda one, rates: one.ranks == min(r.ranks for r in rates))
+
+
+SOURCES = (mistral, cirrus, io500, threads, cubefs, local, paper, paper_from_smallest)
 
 
 def questions(data: Path) -> list[Question]:

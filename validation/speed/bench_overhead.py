@@ -25,7 +25,6 @@ import contextlib
 import dataclasses
 import json
 import math
-import os
 import shutil
 import statistics
 import subprocess
@@ -35,7 +34,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from programs import find_program
+
 WORKLOADS = {
     "md-workbench": "datasets=4 objects=2000 iterations=2000 repeats=3",
     "mdtest-easy": "items=20000 most_seconds=0s",
@@ -75,16 +75,6 @@ def huge_pages(root: str) -> Iterator[str]:
 
 
 POSTMARK = "set number 2000\nset transactions 20000\nset size 500 10000\nset read 4096\nset write 4096\nset buffering false\nset location {root}\nrun\nquit\n"
-
-
-def find_programs() -> Path:
-    """The bin directory of $IOCAST_BUILD, else of the newest build directory in the repository."""
-    if "IOCAST_BUILD" in os.environ:
-        return Path(os.environ["IOCAST_BUILD"]) / "bin"
-    builds = [program.parent for program in REPOSITORY.glob("build*/bin/bare-loop")]
-    if not builds:
-        sys.exit("bare-loop is not built; build the tree or set IOCAST_BUILD to its build directory.")
-    return max(builds, key=lambda directory: (directory / "bare-loop").stat().st_mtime)
 
 
 FS_MARK = {"mdtest-hard": ("file-create", 3901), "hpcs-04": ("create", 32768)}
@@ -202,8 +192,8 @@ def main() -> None:
     unknown = [name for name in given.workloads if name not in WORKLOADS]
     if unknown:
         sys.exit(f"There are no settings for {', '.join(unknown)}. Allowed: {', '.join(WORKLOADS)}.")
-    programs = find_programs()
-    floor = [programs / "bare-loop", *(["--without-mpi"] if given.without_mpi else [])]
+    bare_loop, benchmark = find_program("bare-loop"), find_program("iocast-bench")
+    floor = [bare_loop, *(["--without-mpi"] if given.without_mpi else [])]
     root = tempfile.mkdtemp(prefix="iocast-overhead-", dir=given.root)
     results = {}
     try:
@@ -212,7 +202,7 @@ def main() -> None:
             print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
         for workload in given.workloads or WORKLOADS:
             with huge_pages(root) if workload in ON_HUGE_PAGES else contextlib.nullcontext(root) as place:
-                result = compare(floor, programs / "iocast-bench", place, workload, given.pairs, given.time_stamps)
+                result = compare(floor, benchmark, place, workload, given.pairs, given.time_stamps)
             results[workload] = result | {"huge_pages": place != root}
             whole, slowest = result["whole"], result["slowest_phase"]
             if not given.json:

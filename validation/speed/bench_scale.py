@@ -31,7 +31,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from programs import find_program
+
 NOTHING = "#include <mpi.h>\nint main(int argc, char** argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }\n"
 MIB = 1 << 20
 
@@ -45,16 +46,6 @@ class Figure:
     bar: float
     met: bool
     more: dict[str, float]
-
-
-def find_bench() -> Path:
-    """Of $IOCAST_BUILD, else of the newest build directory in the repository."""
-    if "IOCAST_BUILD" in os.environ:
-        return Path(os.environ["IOCAST_BUILD"]) / "bin" / "iocast-bench"
-    built = list(REPOSITORY.glob("build*/bin/iocast-bench"))
-    if not built:
-        sys.exit("iocast-bench is not built; build the tree or set IOCAST_BUILD to its build directory.")
-    return max(built, key=lambda program: program.stat().st_mtime)
 
 
 def run_mpi(ranks: int, *command: str | Path) -> float:
@@ -146,7 +137,7 @@ def main() -> None:
     parser.add_argument("--root", default="/dev/shm", help="a directory for the files of the traced run")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    bench = find_bench()
+    bench = find_program("iocast-bench")
     figures: list[Figure] = []
     measure: list[Callable[[Path, Path, argparse.Namespace], Figure]] = [start, end, memory, trace]
     with tempfile.TemporaryDirectory(prefix="iocast-scale-") as scratch:
