@@ -82,8 +82,8 @@ void Network::finished(const s4u::Comm& comm)
   const auto found = flows_.find(&comm);
   if (found == flows_.end())
     return;
-  const JobId job        = found->second.job;
-  const s4u::CommPtr end = found->second.comm; // outlives this callback
+  const JobId job = found->second.job;
+  ended_          = found->second.comm;
   flows_.erase(found);
   system_->transfer_done(job, s4u::Engine::get_clock());
 }

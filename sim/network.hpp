@@ -36,6 +36,7 @@ private:
     JobId job;
   };
   std::unordered_map<const simgrid_compat::s4u::Comm*, Flow> flows_;
+  simgrid_compat::s4u::CommPtr ended_; ///< the last; SimGrid 4 goes on with it after the callback
 };
 
 /// True when the platform moves data in steps that can become flows for objects of this size.
