@@ -102,7 +102,8 @@ void Parameters::declare(const std::string& name, const YamlNode& declaration)
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
     declaration.fail(fmt::format("'{}' is no name for a parameter; use small letters, digits and '_'", name));
   const std::string fallback = joined(declaration["default"]);
-  Parameter parameter{name, unit_of(fallback), fallback, declaration["meaning"].text()};
+  const Unit guessed = declaration["default"].is_sequence() ? Unit::text : unit_of(fallback); // a list may be of several numbers
+  Parameter parameter{name, guessed, fallback, declaration["meaning"].text()};
   if (const auto unit = declaration.find("unit")) {
     std::vector<std::string> names;
     const auto wanted = unit->text();

@@ -24,6 +24,14 @@ char* Pattern::name_object(uint64_t object, char* out) const
   return std::to_chars(out + 5, out + 25, object).ptr;
 }
 
+uint64_t within(const char* pattern, const char* parameter, const Parameters& given, uint64_t most, const char* what)
+{
+  const uint64_t asked = given.count(parameter);
+  if (asked > most)
+    throw InputError(fmt::format("{} can't reach over a {} of {}: the run has {} {}. Set {} to at most {}.", pattern, parameter, asked, most, what, parameter, most));
+  return asked;
+}
+
 bool register_pattern(PatternEntry entry)
 {
   entry.parameters.insert(entry.parameters.end(), arrival_parameters().begin(), arrival_parameters().end());

@@ -130,6 +130,10 @@ struct PatternEntry {
   std::string example = {};
 };
 
+/// A parameter that says how many ranks or nodes (`what`) lie between who makes something and who uses it: at most the `most` that
+/// there are. @throws InputError
+uint64_t within(const char* pattern, const char* parameter, const Parameters& given, uint64_t most, const char* what);
+
 bool register_pattern(PatternEntry entry);
 const std::vector<PatternEntry>& patterns();
 /// @throws InputError with the nearest match

@@ -2,13 +2,16 @@
 //
 // What every pattern must keep to, on the small settings that it names and on those of the catalogue's workloads; new ones are
 // covered at once. One of them alone: iocast-contract-tests --gtest_filter='*/NAME_*'
+#include "input/error.hpp"
 #include "tests/contract/streams.hpp"
 #include "workload/random.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <numeric>
 
 namespace iocast {
@@ -101,6 +104,46 @@ TEST_P(PatternContract, StretchesAreWhatWouldHaveCome)
       ASSERT_EQ(ops, plain) << "rank " << rank << " of " << ranks;
     }
   }
+}
+
+size_t heap_bytes()
+{
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+/// What a pattern allocates while all its ranks are on their way.
+size_t state_bytes(const Workload& workload, uint32_t ranks)
+{
+  std::vector<Cursor> cursors(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    cursors[rank].rank = rank;
+  const size_t before = heap_bytes();
+  const auto pattern  = workload.make({ranks, 8});
+  Op op;
+  for (int i = 0; i < 40; ++i)
+    for (auto& cursor : cursors)
+      pattern->next(cursor, op);
+  return heap_bytes() - before;
+}
+
+TEST_P(PatternContract, RemembersLittleOfEachRank)
+{
+  // Of a pool of files that were drawn, of other patterns, and of a trace there is more to remember than where a rank stands.
+  static const std::array<std::string, 4> not_closed_forms{"postmark", "operation-mix", "mix", "replay"};
+  auto workload = open_workload(GetParam().workload, words(GetParam().settings));
+  if (std::find(not_closed_forms.begin(), not_closed_forms.end(), workload.pattern->name) != not_closed_forms.end())
+    return;
+  constexpr uint32_t few = 64, many = 2064;
+  try {
+    workload.make({many, 8});
+  } catch (const InputError&) { // too small for so many
+    workload = open_workload(GetParam().workload, {});
+  }
+  state_bytes(workload, few); // what is allocated once
+  const auto of_few  = static_cast<double>(state_bytes(workload, few));
+  const auto of_many = static_cast<double>(state_bytes(workload, many));
+  EXPECT_LE(sizeof(Cursor) + (of_many - of_few) / (many - few), 128);
 }
 
 TEST_P(PatternContract, CleansUpAfterTimeLimits)

@@ -106,6 +106,16 @@ def test_verify_finds_a_flipped_byte_in_an_access(start: Callable[..., subproces
     assert "in read, 1 pread operations failed: other bytes than were written; the first was on rank 1, 'rank1/files/file-4', byte 3007." in err
 
 
+def test_verifying_is_in_no_latency(run: Run, root: Path) -> None:
+    """Filling and comparing take the more time beside the operations, the larger the objects; here about as much as these."""
+    large = ["--set", "datasets=1", "--set", "objects=40", "--set", "iterations=40", "--set", "object_size=4MiB", *place("posix", root), "--verify", "--json"]
+    done = run(*large, ranks=1)
+    assert done.code == 0, done.err
+    for phase in done.json["phases"][:2]:
+        inside = sum(row["count"] * row["mean"] for tag, row in phase["latency"].items() if "." not in tag)
+        assert phase["rank_seconds"][0] > 1.3 * inside, phase["name"]
+
+
 def test_a_backend_that_keeps_nothing_has_nothing_to_verify(run: Run) -> None:
     expect_refusal(run("--backend", "dummy", "--verify", ranks=2), "'dummy'", "--verify")
 

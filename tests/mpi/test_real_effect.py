@@ -196,7 +196,18 @@ def accesses(workload: str, settings: str) -> bool:
     return any(operations.get(kind) for kind in ("pread", "pwrite"))
 
 
-@pytest.mark.parametrize(("workload", "settings"), [case for case in cases() if str(case.id).endswith("-0") and accesses(*case.values)])
+def shared_cases() -> list[Any]:
+    """The first settings of every workload that reads or writes at offsets, and all with which processes do so together."""
+    patterns, catalogue = ({entry["name"] for entry in ask("--list", what).get(what, [])} for what in ("patterns", "workloads"))
+    return [
+        pytest.param(name, settings, id=f"{name}-{number}")
+        for name in sorted(patterns | catalogue)
+        for number, settings in enumerate(ask("--describe", name)["small"])
+        if (number == 0 or "together=" in settings) and accesses(name, settings)
+    ]
+
+
+@pytest.mark.parametrize(("workload", "settings"), shared_cases())
 def test_workloads_that_access_files_at_offsets_run_on_mpi_io(run: Run, root: Path, workload: str, settings: str) -> None:
     command = ["--workload", workload, *(argument for setting in settings.split() for argument in ("--set", setting)), "--no-time-limits", "--json"]
     plan = run(*command, "--dry-run", ranks=3).json["footprint"]["operations"]

@@ -101,6 +101,25 @@ def test_the_trace_replays_and_leaves_nothing(iocast: Iocast, simulator: Path, l
     assert not size and not datasets
 
 
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_the_trace_replays_on_a_file_system(
+    iocast: Iocast, simulator: Path, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, ranks: int, tmp_path: Path
+) -> None:
+    """The benchmark does what the simulator does, operation by operation, without a failure, and leaves nothing."""
+    trace, root = tmp_path / "ops.h5", tmp_path / "root"
+    root.mkdir()
+    assert iocast("import", "darshan", IOR, "--out", trace).returncode == 0
+    replay = ["--workload", "replay", "--set", f"file={trace}", "--json", "--dump-ops"]
+    command = [*mpirun(ranks), str(bench), *replay, str(tmp_path / "real"), "--posix.root", str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sum(phase["errors"] for phase in json.loads(done.stdout)["phases"]) == 0
+    assert list(root.iterdir()) == []
+    subprocess.run([simulator, "--platform", "local", *replay, tmp_path / "simulated", "--ppn", str(ranks)], capture_output=True, check=True, timeout=120)
+    for rank in range(ranks):
+        assert (tmp_path / "real" / f"ops.{rank}").read_bytes() == (tmp_path / "simulated" / f"ops.{rank}").read_bytes()
+
+
 def test_counters_alone_are_said_to_be_approximate(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("import", "darshan", COUNTERS, "--out", tmp_path / "ops.h5", "--json")
     assert done.returncode == 0, done.stderr

@@ -389,6 +389,46 @@ TEST(Application, LoopsRepeatPhasesWithOtherSizes)
   EXPECT_MENTIONS(file.refusal({1, 1}, {"records=3KiB"}), ".yaml:9: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
 }
 
+TEST(Application, PhasesThatALoopDoesNotNameHaveItsValueAppended)
+{
+  const File file(R"(
+  files: {data: {per: process}}
+  run: $run
+  phases:
+    - for: {block: $blocks}
+      phases:
+        - {name: write, file: data, operation: write, layout: segmented, size: $block, requests: 8KiB / $block}
+        - {name: read, file: data, operation: read, layout: segmented, size: $block, requests: 8KiB / $block}
+)",
+                  "{blocks: {default: [4KiB], meaning: sizes}, run: {default: all, meaning: which}}");
+  auto names = [&](const std::vector<std::string>& settings) {
+    const auto pattern = file.make({2, 2}, settings);
+    expect_rules_kept(*pattern, 2);
+    std::string all;
+    for (const auto& phase : pattern->phases())
+      if (phase.name.find("directories") == std::string::npos)
+        all += phase.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({}), "write read cleanup ");
+  EXPECT_EQ(names({"blocks=1KiB,4KiB"}), "write-1KiB read-1KiB write-4KiB read-4KiB cleanup ");
+  EXPECT_EQ(names({"blocks=1KiB,4KiB", "run=write"}), "write-1KiB write-4KiB cleanup ");
+  EXPECT_EQ(names({"blocks=1KiB,4KiB", "run=write,read-4KiB"}), "write-1KiB write-4KiB read-4KiB cleanup ");
+  EXPECT_MENTIONS(file.refusal({1, 1}, {"blocks=1KiB,4KiB", "run=read-2KiB"}), "there is no phase 'read-2KiB'");
+}
+
+TEST(Application, PioGoesThroughTheBlocksOfTheStudy)
+{
+  for (const char* name : {"pio-simple-strided", "pio-nested-strided", "pio-random-strided", "pio-sequential", "pio-segmented", "pio-tiled", "pio-unstructured-mesh"}) {
+    const auto pattern = open_workload(name, {"block_size=64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB", "tests=read"}).make({4, 2});
+    std::string all;
+    for (const auto& phase : pattern->phases())
+      if (phase.name.rfind("read", 0) == 0)
+        all += phase.name + " ";
+    EXPECT_EQ(all, "read-64KiB read-128KiB read-256KiB read-512KiB read-1MiB read-2MiB read-4MiB read-8MiB read-16MiB read-32MiB ") << name;
+  }
+}
+
 TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
 {
   const File file(R"(
@@ -491,6 +531,9 @@ TEST(Application, RefusesWithASentenceAndALine)
   EXPECT_MENTIONS(refusal(data, good + "}\n    - {name: two, accesses: [{" + good + "}, {file: data, operation: read, layout: sequential, size: 4B, requests: 2}]"),
                   "are read by another");
   EXPECT_EQ(refusal(data, good + "}\n    - {name: two, accesses: [{" + good + "}, {" + good + ", offset: 48B}]"), "");
+  // Beyond the processes
+  EXPECT_EQ(refusal(data, good + ", shift: 6"), "");
+  EXPECT_MENTIONS(refusal(data, good + ", shift: 7"), "a shift of 7 reaches beyond the 6 processes there are");
   // What isn't there
   EXPECT_MENTIONS(refusal("data: {per: all, prepare: never}", "file: data, operation: read, size: 4B, requests: 2"),
                   "the phase 'one' needs bytes of the files 'data' that no phase before it is sure to have made, and they are never prepared");

@@ -160,6 +160,7 @@ TEST(Hpcs, Refusals)
   refused("hpcs-creation", "files=4000000000 scale=2", "too many");
   refused("hpcs-checkpoint", "layout=segmentd", "segmented");
   refused("hpcs-checkpoint", "memory=1000TB record=8B share=1", "larger record");
+  refused("hpcs-checkpoint", "node_offset=3", "the run has 2 nodes. Set node_offset to at most 2.");
   refused("hpcs-tree", "access=look", "walk, stat");
   refused("hpcs-tree", "access=stat files=0", "at least 1");
   refused("hpcs-tree", "depth=60 branching=100", "at most 200");

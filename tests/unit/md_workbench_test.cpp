@@ -53,6 +53,9 @@ TEST(MdWorkbench, RefusesToReadWhatNobodyMadeYet)
 {
   EXPECT_THROW(open_workload("md-workbench", {"objects=5", "iterations=6"}).make({1, 1}), InputError);
   EXPECT_THROW(open_workload("md-workbench", {"phases=cleanup,precreate"}).make({1, 1}), InputError);
+  EXPECT_THROW(open_workload("md-workbench", {"offset=5"}).make({4, 2}), InputError);
+  EXPECT_THROW(open_workload("md-workbench", {"node_offset=3"}).make({4, 2}), InputError);
+  EXPECT_NO_THROW(open_workload("md-workbench", {"offset=4"}).make({4, 2}));
   EXPECT_THROW(make_placement(0, 1), InputError);
 }
 

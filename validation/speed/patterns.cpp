@@ -5,7 +5,8 @@
 //
 //   in turn   each rank gives one operation after the other, as the simulator asks for them; default settings. Where only one or two of
 //             the ranks do anything (hpcs-01, hpcs-02), most of the time goes to asking the others in vain
-//   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the slowest of these
+//   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the slowest of these.
+//             Settings that are too small for so many ranks are taken with 16
 //
 // Times are processor time, the best of three. Bytes a rank are the cursor and whatever the pattern allocates while all ranks are on their way.
 #include "input/error.hpp"
@@ -51,6 +52,9 @@ size_t heap_bytes()
   const auto info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
+
+/// Small settings are good for so many ranks, whatever they are.
+constexpr Placement few_ranks{16, 8};
 
 /// Something that depends on all of an operation, so that no part of making it can be left out.
 uint64_t digest(const Op& op)
@@ -147,16 +151,19 @@ int run(const Arguments& given)
     } catch (const InputError& error) {
       row["refused"] = error.what();
     }
-    for (const auto& settings : workload.small)
+    for (const auto& settings : workload.small) {
+      const auto small = open_workload(name, split(settings));
+      double rate      = 0;
       try {
-        const double rate = one_by_one(open_workload(name, split(settings)), placement, given.own_operations);
-        if (!row.contains("slowest") || rate < row["slowest"]) {
-          row["slowest"]          = rate;
-          row["slowest_settings"] = settings;
-        }
-      } catch (const InputError& error) { // meant for few ranks
-        row["refused_settings"][settings] = error.what();
+        rate = one_by_one(small, placement, given.own_operations);
+      } catch (const InputError&) {
+        rate = one_by_one(small, few_ranks, given.own_operations);
       }
+      if (!row.contains("slowest") || rate < row["slowest"]) {
+        row["slowest"]          = rate;
+        row["slowest_settings"] = settings;
+      }
+    }
     if (!given.json)
       fmt::print("{:<28}{:>14.1f}{:>14.1f}{:>14.1f}  {}\n", name, row.value("in_turn", 0.0) * 1e-6, row.value("slowest", 0.0) * 1e-6,
                  row.value("bytes_per_rank", 0.0), row.value("refused", ""));

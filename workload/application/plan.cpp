@@ -101,21 +101,38 @@ private:
       return read_phases(phases);
     const auto& [name, values] = loops[depth];
     const Scope outside        = scope_;
-    for (const auto& value : outside.list(values)) {
+    const auto all             = outside.list(values);
+    for (const auto& value : all) {
       scope_.set(name, value);
+      if (all.size() > 1)
+        loops_.emplace_back(name, value);
       loop(loops, depth + 1, phases);
+      if (all.size() > 1)
+        loops_.pop_back();
     }
     scope_ = outside;
+  }
+
+  /// What the phases of several values of a loop would have in common is followed by the value: write-64KiB, write-1MiB.
+  std::string told_apart(const std::string& name, const std::string& written) const
+  {
+    std::string result = name;
+    for (const auto& [variable, value] : loops_)
+      if (written.find("$" + variable) == std::string::npos)
+        result += "-" + value;
+    return result;
   }
 
   void read_phase(const YamlNode& node)
   {
     static const std::vector<std::string> own{"name", "repeat", "most_seconds", "at_once", "accesses"};
-    PlannedPhase phase{scope_.text(node["name"]), node};
+    const auto name = scope_.text(node["name"]);
+    PlannedPhase phase{told_apart(name, node["name"].text()), node};
     refuse_odd_name(node["name"], "phase", phase.name);
-    if (std::find(names_.begin(), names_.end(), phase.name) == names_.end())
-      names_.push_back(phase.name);
-    if (!is_wanted(phase.name))
+    for (const auto& known : {name, phase.name})
+      if (std::find(names_.begin(), names_.end(), known) == names_.end())
+        names_.push_back(known);
+    if (!is_wanted(name) && !is_wanted(phase.name))
       return;
     uint64_t repeats = 1;
     if (const auto repeat = node.find("repeat"))
@@ -170,8 +187,12 @@ private:
     if (const auto by = node.find("by"))
       access.by = plan_.processes.set_named(scope_, *by);
     access.by_size = plan_.processes.sets()[access.by].size;
-    if (const auto shift = node.find("shift"); shift && access.by_size > 0)
-      access.shift = static_cast<uint32_t>(scope_.whole(*shift, Unit::count, 0, 9e15) % access.by_size);
+    if (const auto shift = node.find("shift"); shift && access.by_size > 0) {
+      const uint64_t processes = scope_.whole(*shift, Unit::count, 0, 9e15);
+      if (processes > access.by_size)
+        shift->fail(fmt::format("a shift of {} reaches beyond the {} processes there are; it is at most that", processes, access.by_size));
+      access.shift = static_cast<uint32_t>(processes % access.by_size);
+    }
     if (access.by_size > 0)
       join_groups(access, file);
     if (access.operation != Operation::remove && access.operation != Operation::stat)
@@ -274,6 +295,7 @@ private:
   Placement placement_;
   Plan& plan_;
   std::vector<std::string> wanted_;      ///< phases to run; none: all
+  std::vector<std::pair<std::string, std::string>> loops_; ///< those of several values that are being gone through, and their values
   std::vector<std::string> names_;       ///< of all phases
   std::optional<YamlNode> every_access_; ///< what accesses have that don't say otherwise
 };

@@ -23,7 +23,7 @@ class HpcsCheckpoint final : public PhasedPattern {
 public:
   HpcsCheckpoint(const Parameters& given, const Placement& placement)
       : ranks_(placement.ranks)
-      , shift_(given.count("node_offset") * placement.ranks_per_node % placement.ranks)
+      , shift_(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes") * placement.ranks_per_node % placement.ranks)
       , asked_shift_(given.count("node_offset") > 0)
       , arrays_(given.count("arrays"))
       , sync_(given.flag("sync"))

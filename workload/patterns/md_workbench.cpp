@@ -28,8 +28,8 @@ public:
       , start_index_(given.count("start_index"))
       , read_only_(given.flag("read_only"))
   {
-    const uint64_t node_offset = given.count("node_offset");
-    offset_ = node_offset > 0 ? node_offset * placement.ranks_per_node : given.count("offset");
+    const uint64_t node_offset = within("md-workbench", "node_offset", given, placement.nodes(), "nodes");
+    offset_ = node_offset > 0 ? node_offset * placement.ranks_per_node : within("md-workbench", "offset", given, placement.ranks, "ranks");
     if (iterations_ > objects_)
       throw InputError(fmt::format("md-workbench can't run {} iterations on {} objects: a rank would read objects that another "
                                    "has yet to create. Set iterations to at most objects.",

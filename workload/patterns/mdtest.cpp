@@ -60,7 +60,7 @@ public:
     if (shared_files_ && !with_files_)
       throw InputError("mdtest's shared_files is about files; directories_only leaves none.");
     share_trees(static_cast<uint32_t>(given.count("writers_per_directory")));
-    set_shift(given.count("stride"), placement);
+    set_shift(given, placement);
     lay_out(given.count("items"), given.count("items_per_directory"), static_cast<uint32_t>(given.count("depth")),
             static_cast<uint32_t>(given.count("branching")));
     read_phases(given.text("phases"));
@@ -245,14 +245,10 @@ private:
   }
 
   /// mdtest means nodes when there are several of them.
-  void set_shift(uint64_t stride, const Placement& placement)
+  void set_shift(const Parameters& given, const Placement& placement)
   {
-    const bool in_nodes  = placement.nodes() > 1;
-    const uint64_t most  = in_nodes ? placement.nodes() : placement.ranks;
-    const char* what     = in_nodes ? "nodes" : "ranks of its one node";
-    if (stride > most)
-      throw InputError(fmt::format("mdtest can't reach over a stride of {}: the run has {} {}. Set stride to at most {}.", stride, most,
-                                   what, most));
+    const bool in_nodes   = placement.nodes() > 1;
+    const uint64_t stride = in_nodes ? within("mdtest", "stride", given, placement.nodes(), "nodes") : within("mdtest", "stride", given, placement.ranks, "ranks of its one node");
     shift_ = stride * (in_nodes ? placement.ranks_per_node : 1) % placement.ranks;
   }
 

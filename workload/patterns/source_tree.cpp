@@ -174,12 +174,9 @@ private:
 
   void read_roles(const Parameters& given)
   {
-    const uint64_t stride = given.count("stride");
+    const uint64_t stride = within("source-tree", "stride", given, ranks_, "ranks");
     if (stride > 0 && trees_ == 1 && ranks_ > 1)
       throw InputError("source-tree has a stride only between trees of several ranks; set tree=own and users=all, or stride=0.");
-    if (stride > ranks_)
-      throw InputError(fmt::format("source-tree can't reach over a stride of {} ranks: the run has {}. Set stride to at most that.", stride,
-                                   ranks_));
     shift_ = stride % ranks_;
     if (split_ && !shared_)
       throw InputError("source-tree can split only a tree that the ranks share; set tree=shared, or split=false.");
