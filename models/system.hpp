@@ -5,6 +5,7 @@
 #include "models/calendar.hpp"
 #include "models/extent.hpp"
 #include "models/failure.hpp"
+#include "models/finished_phase.hpp"
 #include "models/huge.hpp"
 #include "models/job.hpp"
 #include "models/limit.hpp"
@@ -20,6 +21,7 @@
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
 
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -40,38 +42,8 @@ struct Transfer {
   uint32_t from_instance = 0;
 };
 
-/// What a station did for one kind of operation in one phase; times are sums in seconds.
-struct VisitSums {
-  uint64_t visits  = 0;
-  double total     = 0; ///< from asking to leaving
-  double wait      = 0; ///< for a server (processor sharing and timeslice: all beyond the demand)
-  double lock_wait = 0;
-  double stall     = 0;
-  double lost      = 0; ///< in failures: spent in vain, and until it was asked again
-  uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
-};
-/// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
-using StationSums = std::vector<std::array<VisitSums, work_count>>;
-
-struct FinishedPhase {
-  size_t number;
-  double start; ///< simulated seconds
-  double end;   ///< last answer
-  std::vector<double> rank_seconds;
-  double think_asked;
-  double think_actual;
-  uint64_t cut_ranks; ///< that had not done all when the phase's time was over
-  bool watched;       ///< by Options::precision
-  const PhaseRecorder& recorder;
-  const StationSums& stations;
-  const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
-  const std::vector<CacheSums>& caches;   ///< likewise
-  const std::vector<PoolSums>& pools;     ///< likewise
-  const std::vector<ExtentSums>& extents; ///< likewise; of locks on ranges
-};
-
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
-/// It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers.
+/// It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers. Its parts are the files of models/system/.
 class System {
 public:
   struct Options {
@@ -160,108 +132,100 @@ private:
     uint64_t number   = 0; ///< among all of that buffer
   };
 
+  // setup.cpp; what make_...() others make is in their parts' files
+  void make_stations();
+  void find_where_nobody_waits();
+  void make_clients(bool thinks);
+
+  // events.cpp
   void handle(const Calendar::Event& event);
-  // an operation's life
+  void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
+  bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
+  void prefetch(JobId id) const;
+
+  // operations.cpp: an operation's life
   bool pull_op(JobId id);
+  bool begin_op(JobId id, const Cursor& before);
   bool keep_to_plan(JobId id, const Cursor& before);
-  bool awake(JobId id);
-  void trace(JobId id, double start, double end) const;
+  bool start_pulled_op(JobId id, const Cursor& before);
   void start_op(JobId id);
   void wake(JobId id);
-  void advance(JobId id);
-  void finish_op(JobId id);
-  void reach_barrier();
+  bool awake(JobId id);
   void think(JobId id, double seconds);
-  // what ranks do together, and time limits
-  bool begin_op(JobId id, const Cursor& before);
-  bool start_pulled_op(JobId id, const Cursor& before);
-  void begun(JobId id);
+  void finish_op(JobId id);
+  void trace(JobId id, double start, double end) const;
+  static int64_t to_ns(double seconds) { return std::llround(seconds * 1e9); }
+
+  // routes.cpp
+  void advance(JobId id);
+  Limit& limit_for(JobId id, const Step& step);
+
+  // phases.cpp
+  void reach_barrier();
+  void begin_phase();
+  void end_phase();
+  void check_nothing_is_held() const;
+
+  // groups.cpp: what ranks do together, and time limits
+  void make_groups();
   bool join(JobId id, const Cursor& before);
   void gather(Group& group);
+  void begun(JobId id);
   bool part(JobId id);
   bool cut(JobId id);
   bool may_be_cut(JobId id) const { return !together(id) || groups_[pattern_.group_of(id)].cuts_after; }
   bool was_cut(JobId id) const { return !open_.empty() && open_[id].cut; }
   bool together(JobId id) const { return clients_[id].op.is_joint() && groups_[pattern_.group_of(id)].size > 1; }
-  void begin_phase();
-  void end_phase();
-  // a visit to a station
+
+  // jobs.cpp
+  JobId new_job();
+  bool is_client(JobId id) const { return id < placement_.ranks; }
+  bool has_op(JobId id) const { return is_client(id) || jobs_[id].piece; }
+  /// What a client does, or what a piece of a buffer moves.
+  const Op& op_of(JobId id) const { return is_client(id) ? clients_[id].op : pieces_[id - placement_.ranks].extent.bytes; }
+  const Step& step_of(JobId id) const;
+  VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
+  double draw(JobId id, const Step& step);
+  double draw(JobId id, const Law& law);
+  double uniform(JobId id);
+
+  // visits.cpp: a visit to a station
   double work_of(JobId id, const Step& step);
   void begin_visit(JobId id, const Step& step);
-  JobId new_job();
   void arrive(JobId id, const Step& step, double work);
+  void enter(JobId id, const Step& step);
+  double end_of_stall(const Job& job, uint32_t station);
   void begin_service(JobId id);
-  void take_lock(JobId id);
   void serve(JobId id);
   void served(JobId id);
   void end_visit(JobId id);
-  double end_of_stall(const Job& job, uint32_t station);
-  void schedule_departure(Station& station, uint32_t instance);
-  void enter(JobId id, const Step& step);
   void await(double time, EventKind kind, JobId id);
-  bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
-  // requests in parts
-  void split_visit(JobId id, const Step& step);
-  static uint32_t neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part, const StripePart& part);
-  JobId fork(JobId id, uint32_t instance);
-  bool join_part(JobId part);
-  double spanned_transfer_seconds(JobId id, const Step& step);
-  void split_transfer(JobId id, const Step& step);
-  void begin_part(JobId part);
-  void resume_part(JobId part);
-  // failures
-  void fail(uint32_t which);
-  bool find_server(JobId id, const Step& step);
-  void lose(JobId id, uint32_t lost_by);
-  void give_up_locks(const std::vector<JobId>& lost);
-  void ask_again(JobId id);
-  bool find_end(JobId id, const Step& step, uint32_t& instance);
-  void check_nothing_is_held() const;
+  void schedule_departure(Station& station, uint32_t instance);
   void shared_departure(uint32_t instance_number);
-  // a visit to a timeslice station
+
+  // timeslice.cpp: a visit to a timeslice station
   void enter_timeslice(JobId id);
   void take_core(JobId id, Station& station, uint32_t instance);
+  void give_up_core(JobId id, StationInstance& instance);
+  bool starves(const StationInstance& instance, double quantum) const;
+  bool preempt(Station& station, uint32_t instance);
   void run_slice(JobId id);
   void slice_over(JobId id);
   void leave_core(JobId id);
-  void give_up_core(JobId id, StationInstance& instance);
-  bool preempt(Station& station, uint32_t instance);
-  bool starves(const StationInstance& instance, double quantum) const;
+
+  // instances.cpp
+  uint32_t instance_for(JobId id, const StationSpec& spec) const;
+  static uint32_t instance_of(const Op& op, const StationSpec& spec, uint64_t offset);
   Station& station_of_instance(uint32_t instance_number);
 
-  // buffers, in drains.cpp
-  void make_buffers();
-  [[gnu::noinline]] bool at_buffer(JobId id, const Step& step);
-  bool enter_buffer(JobId id, const Step& step);
-  bool flush_buffer(JobId id, const Step& step);
-  void drain(Buffers& buffers, uint32_t instance);
-  void piece_drained(JobId id);
-  void begin_piece(const Piece& piece, uint32_t owner);
-  void resume_freed();
-  void add_beside_steps(const std::vector<Step>& steps, size_t pieces);
-  void lingered(uint32_t number);
-  std::array<uint32_t, 4> words_of_piece(JobId id) const;
-  void check_buffers();
-  uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
-  bool is_own_station(JobId id, const StationSpec& spec) const;
-  void send_from_buffer(JobId id, Transfer& transfer) const;
-  double start_in_phase(const Job& job) const;
+  // locks.cpp
+  void take_lock(JobId id);
+  bool acquire_lock(JobId id, const Step& step);
+  double hand_over(JobId id, const Step& step);
+  void give_up_locks(const std::vector<JobId>& lost);
+  uint64_t lock_key(JobId id, int32_t lock) const;
 
-  // pools, in pools.cpp
-  void make_pools();
-  bool take_from_pool(JobId id, const Step& step);
-  void refill(Pools& pools, uint32_t instance);
-  void batch_made(const Piece& piece);
-  void check_pools();
-
-  // caches, in caches.cpp
-  void make_caches();
-  [[gnu::noinline]] void look_up(JobId id, const Step& step);
-  void forget(JobId id, Caches& caches);
-  Cache& cache_for(JobId id, Caches& caches, uint64_t offset);
-  void check_caches();
-
-  // locks on ranges, in extents.cpp
+  // extents.cpp: locks on ranges
   void make_extents();
   ExtentLocks* extents_of(const Step& step);
   bool take_extents(JobId id, const Step& step, ExtentLocks& extents);
@@ -270,29 +234,65 @@ private:
   void give_up_extents(const std::vector<JobId>& lost);
   void check_extents();
 
+  // transfers.cpp
   bool is_flow(JobId id) const;
   double transfer_seconds(JobId id) const;
   bool begin_transfer(JobId id, const Step& step);
+
+  // stripes.cpp: requests in parts
+  void split_visit(JobId id, const Step& step);
+  static uint32_t neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part, const StripePart& part);
+  JobId fork(JobId id, uint32_t instance);
+  bool join_part(JobId part);
+  double spanned_transfer_seconds(JobId id, const Step& step);
+  void split_transfer(JobId id, const Step& step);
+  void begin_part(JobId part);
+  void resume_part(JobId part);
+
+  // buffers.cpp
+  void make_buffers();
+  void add_beside_steps(const std::vector<Step>& steps, size_t pieces);
+  [[gnu::noinline]] bool at_buffer(JobId id, const Step& step);
+  bool enter_buffer(JobId id, const Step& step);
+  bool flush_buffer(JobId id, const Step& step);
+  void drain(Buffers& buffers, uint32_t instance);
+  void begin_piece(const Piece& piece, uint32_t owner);
+  void lingered(uint32_t number);
+  void piece_drained(JobId id);
+  void resume_freed();
+  uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
+  bool is_own_station(JobId id, const StationSpec& spec) const;
+  void send_from_buffer(JobId id, Transfer& transfer) const;
+  double start_in_phase(const Job& job) const;
+  std::array<uint32_t, 4> words_of_piece(JobId id) const;
+  void check_buffers();
+
+  // pools.cpp
+  void make_pools();
+  bool take_from_pool(JobId id, const Step& step);
+  void refill(Pools& pools, uint32_t instance);
+  void batch_made(const Piece& piece);
+  void check_pools();
+
+  // caches.cpp
+  void make_caches();
+  Cache& cache_for(JobId id, Caches& caches, uint64_t offset);
+  [[gnu::noinline]] void look_up(JobId id, const Step& step);
+  void forget(JobId id, Caches& caches);
+  void check_caches();
+
+  // failures.cpp
+  void make_failures();
+  void fail(uint32_t which);
+  void lose(JobId id, uint32_t lost_by);
+  void ask_again(JobId id);
+  bool find_server(JobId id, const Step& step);
+  bool find_end(JobId id, const Step& step, uint32_t& instance);
+
+  // background.cpp: the work of others
+  void make_background();
   void schedule_background(uint32_t which);
   void background_arrival(uint32_t which);
-
-  bool is_client(JobId id) const { return id < placement_.ranks; }
-  bool has_op(JobId id) const { return is_client(id) || jobs_[id].piece; }
-  /// What a client does, or what a piece of a buffer moves.
-  const Op& op_of(JobId id) const { return is_client(id) ? clients_[id].op : pieces_[id - placement_.ranks].extent.bytes; }
-  const Step& step_of(JobId id) const;
-  void prefetch(JobId id) const;
-  Limit& limit_for(JobId id, const Step& step);
-  double draw(JobId id, const Step& step);
-  double draw(JobId id, const Law& law);
-  double uniform(JobId id);
-  double hand_over(JobId id, const Step& step);
-  bool acquire_lock(JobId id, const Step& step);
-  uint32_t instance_for(JobId id, const StationSpec& spec) const;
-  static uint32_t instance_of(const Op& op, const StationSpec& spec, uint64_t offset);
-  uint64_t lock_key(JobId id, int32_t lock) const;
-  VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
-  void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
 
   const Platform& platform_;
   const Pattern& pattern_;

@@ -2,6 +2,7 @@
 #include "sim/simulate.hpp"
 
 #include "input/error.hpp"
+#include "models/finished_phase.hpp"
 #include "models/system.hpp"
 #include "sim/calendar_model.hpp"
 #include "sim/network.hpp"

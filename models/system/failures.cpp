@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What failures do to a system: requests that are lost and asked again.
-#include "input/error.hpp"
+// Failures: a server stops, and its requests are lost and asked again.
 #include "models/system.hpp"
 
-#include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 namespace iocast {
+
+void System::make_failures()
+{
+  for (uint32_t i = 0; i < platform_.failures.size(); ++i) {
+    const auto& failure = platform_.failures[i];
+    failures_.emplace_back(failure, options_.seed, i);
+    stations_[failure.station].outages.resize(platform_.stations[failure.station].count);
+    exposed_.resize(placement_.ranks);
+  }
+}
 
 /// The instance stops serving. What it has in service and in its queue is lost, in this order.
 void System::fail(uint32_t which)
@@ -32,21 +39,6 @@ void System::fail(uint32_t which)
   give_up_locks(lost);
   for (const JobId id : lost)
     lose(id, spec.instance);
-}
-
-/// A lock that is held for part of a service goes with the server. Were it kept, those who come later and get the server would
-/// wait for the lock, and the one who holds the lock for the server.
-void System::give_up_locks(const std::vector<JobId>& lost)
-{
-  std::vector<JobId> holders;
-  for (const JobId id : lost)
-    if (jobs_[id].locked && !locks_.leave(links_, lock_key(id, step_of(id).lock), id))
-      holders.push_back(id);
-  for (const JobId id : holders) {
-    jobs_[id].locked = false;
-    if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
-      serve(next);
-  }
 }
 
 /// The visit is to be asked again, as if it had never been.
@@ -97,27 +89,6 @@ bool System::find_end(JobId id, const Step& step, uint32_t& instance)
   ++sums.replays;
   push(again, EventKind::resume, id);
   return false;
-}
-
-/// What was taken has been given back.
-void System::check_nothing_is_held() const
-{
-  if (std::any_of(buffers_.begin(), buffers_.end(), [](const Buffers& buffers) { return buffers.sums.held > 0; }))
-    return; // what still drains may hold them
-  for (const auto& pools : pools_)
-    if (std::any_of(pools.instances.begin(), pools.instances.end(), [](const Pool& pool) { return pool.is_making(); }))
-      return; // and so may what is being made
-  size_t held = locks_.held();
-  for (const auto& extents : extents_)
-    for (const auto& [key, object] : extents.objects)
-      held += object.requests();
-  size_t slots = 0;
-  for (const auto& limits : limits_)
-    for (const auto& limit : limits)
-      slots += limit.used();
-  if (slots > 0 || held > 0 || parts_ > 0)
-    throw RunError(fmt::format("All clients of '{}' have ended, but {} slots of limits and {} locks are still held and {} parts of requests are under way; this is an error of the simulator.",
-                               platform_.file, slots, held, parts_));
 }
 
 } // namespace iocast

@@ -4,7 +4,6 @@
 #include "input/error.hpp"
 #include "models/system.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace iocast {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of System that takes locks and gives them back: whole ones, and those on ranges of objects.
+// Locks on ranges of objects: taken, granted and given back.
 #include "input/error.hpp"
 #include "models/system.hpp"
 

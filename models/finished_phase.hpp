@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/buffer.hpp"
+#include "models/cache.hpp"
+#include "models/extent.hpp"
+#include "models/pool.hpp"
+#include "profile/recorder.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace iocast {
+
+/// What a station did for one kind of operation in one phase; times are sums in seconds.
+struct VisitSums {
+  uint64_t visits  = 0;
+  double total     = 0; ///< from asking to leaving
+  double wait      = 0; ///< for a server (processor sharing and timeslice: all beyond the demand)
+  double lock_wait = 0;
+  double stall     = 0;
+  double lost      = 0; ///< in failures: spent in vain, and until it was asked again
+  uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
+};
+/// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
+using StationSums = std::vector<std::array<VisitSums, work_count>>;
+
+struct FinishedPhase {
+  size_t number;
+  double start; ///< simulated seconds
+  double end;   ///< last answer
+  std::vector<double> rank_seconds;
+  double think_asked;
+  double think_actual;
+  uint64_t cut_ranks; ///< that had not done all when the phase's time was over
+  bool watched;       ///< by Options::precision
+  const PhaseRecorder& recorder;
+  const StationSums& stations;
+  const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
+  const std::vector<CacheSums>& caches;   ///< likewise
+  const std::vector<PoolSums>& pools;     ///< likewise
+  const std::vector<ExtentSums>& extents; ///< likewise; of locks on ranges
+};
+
+} // namespace iocast

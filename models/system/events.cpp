@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop over events: what each kind of event sets going, and when the simulation stops.
+#include "models/system.hpp"
+
+namespace iocast {
+
+void System::start()
+{
+  for (uint32_t which = 0; which < platform_.background.size(); ++which)
+    schedule_background(which);
+  for (uint32_t which = 0; which < failures_.size(); ++which)
+    push(failures_[which].next(), EventKind::failure, which);
+  for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
+    start_op(rank);
+}
+
+bool System::run(double horizon, uint64_t most_events)
+{
+  const uint64_t stop = most_events == UINT64_MAX ? UINT64_MAX : events_ + most_events;
+  while (!finished_ && !calendar_.empty()) {
+    const double time = calendar_.next_time();
+    if (time > horizon || (time > now_ && !new_transfers_.empty()))
+      return true;
+    if (events_ >= stop)
+      return false;
+    const auto event = calendar_.pop();
+    if (!calendar_.empty() && is_client(calendar_.top().who))
+      prefetch(calendar_.top().who);
+    now_ = event.time;
+    ++events_;
+    handle(event);
+    while (!granted_.empty()) {
+      const JobId job = granted_.back();
+      granted_.pop_back();
+      ++jobs_[job].at;
+      advance(job);
+    }
+    if (precise_ && !finished_) [[unlikely]] {
+      think_actual_ += thinking_ * now_;
+      end_phase();
+      new_transfers_.clear();
+      finished_ = true;
+    }
+  }
+  return true;
+}
+
+void System::handle(const Calendar::Event& event)
+{
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::wake:
+      wake(event.who);
+      break;
+    case EventKind::resume:
+      if (has_op(event.who))
+        advance(event.who);
+      else
+        resume_part(event.who);
+      break;
+    case EventKind::served:
+      if (!is_stale(event))
+        served(event.who);
+      break;
+    case EventKind::slice_over:
+      if (jobs_[event.who].in_timeslice)
+        slice_over(event.who);
+      break;
+    case EventKind::shared_departure:
+      shared_departure(event.who);
+      break;
+    case EventKind::stall_over: {
+      if (is_stale(event))
+        break;
+      const JobId id = event.who;
+      sums_of(id).stall += now_ - jobs_[id].since;
+      jobs_[id].since = now_;
+      if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
+        enter_timeslice(id);
+      else
+        take_lock(id);
+      break;
+    }
+    case EventKind::background:
+      background_arrival(event.who);
+      break;
+    case EventKind::lingered:
+      lingered(event.who);
+      break;
+    case EventKind::failure: // numbers beyond the failures are jobs
+      if (event.who < failures_.size())
+        fail(event.who);
+      else
+        ask_again(event.who - static_cast<uint32_t>(failures_.size()));
+      break;
+  }
+}
+
+/// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
+void System::prefetch(JobId id) const
+{
+  if (placement_.ranks < 4000 || !is_client(id))
+    return; // all of them fit in the processor's cache, or there are few
+  asm volatile(""); // else GCC takes this for a function without effects and drops the calls
+  __builtin_prefetch(&jobs_[id]);
+  __builtin_prefetch(&links_[id]);
+  __builtin_prefetch(&clients_[id]);
+  __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
+  const uint32_t node = placement_.node_of(id); // not from the job, which is still on its way
+  for (const auto& limit : limits_)
+    if (limit.size() > 1)
+      __builtin_prefetch(&limit[node]);
+}
+
+} // namespace iocast

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a job through the steps of its route.
+#include "models/system.hpp"
+
+namespace iocast {
+
+/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that never
+/// make anyone wait) is added up and costs one event.
+void System::advance(JobId id)
+{
+  double ahead = 0;
+  for (;;) {
+    Job& job         = jobs_[id];
+    const Step& step = step_of(id);
+    switch (step.kind) {
+      case Step::Kind::delay:
+        ahead += draw(id, step);
+        ++job.at;
+        continue;
+      case Step::Kind::visit:
+        if (stations_[step.target].never_waits && step.lock < 0) {
+          const double work = work_of(id, step);
+          VisitSums& sums   = sums_of(id);
+          ++sums.visits;
+          sums.total += work;
+          ahead += work;
+          ++job.at;
+          continue;
+        }
+        break;
+      case Step::Kind::transfer:
+        if (!is_flow(id) && !stations_[step.target].outages.any()) {
+          ahead += step.stripes == Step::spanned ? spanned_transfer_seconds(id, step) : transfer_seconds(id);
+          ++job.at;
+          continue;
+        }
+        break;
+      case Step::Kind::jump:
+        job.at = static_cast<uint16_t>(job.at + step.jump);
+        continue;
+      case Step::Kind::end_part: {
+        Client& client   = clients_[id];
+        int64_t part_ns  = to_ns(now_ + ahead - client.op_start);
+        for (uint8_t part = 0; part < job.parts_done; ++part)
+          part_ns -= client.part_ns[part];
+        client.part_ns[job.parts_done++] = part_ns;
+        ++job.at;
+        continue;
+      }
+      default:
+        break;
+    }
+    if (ahead > 0) {
+      push(now_ + ahead, EventKind::resume, id);
+      if (step.kind == Step::Kind::release)
+        if (const JobId soon = limit_for(id, step).front(); soon != nobody)
+          prefetch(soon);
+      return;
+    }
+    switch (step.kind) {
+      case Step::Kind::visit:
+        begin_visit(id, step);
+        return;
+      case Step::Kind::seize:
+        if (!limit_for(id, step).acquire(links_, id, platform_.limits[step.target].slots))
+          return;
+        ++job.at;
+        break;
+      case Step::Kind::release:
+        if (const JobId next = limit_for(id, step).release(links_); next != nobody) {
+          granted_.push_back(next);
+          prefetch(next);
+        }
+        ++job.at;
+        break;
+      case Step::Kind::transfer:
+        if (step.stripes == Step::spanned)
+          split_transfer(id, step);
+        else if (begin_transfer(id, step))
+          ++job.at;
+        return;
+      case Step::Kind::enter:
+      case Step::Kind::flush:
+      case Step::Kind::take:
+      case Step::Kind::drained:
+        if (!at_buffer(id, step))
+          return;
+        break;
+      case Step::Kind::look:
+        look_up(id, step);
+        break;
+      case Step::Kind::recalled:
+        job.at = static_cast<uint16_t>(job.at + (job.recalled ? 1 : step.jump));
+        break;
+      case Step::Kind::end: {
+        if (job.kind == OpKind::phase) {
+          if (!awake(id))
+            return;
+          break;
+        }
+        if (clients_[id].op.is_joint() && !part(id))
+          return;
+        finish_op(id);
+        const double response = now_ - clients_[id].op_start;
+        const double seconds  = was_cut(id) ? 0 : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
+        if (seconds > 0) {
+          if (now_ + (seconds + platform_.think_overshoot) < deadline_ || !may_be_cut(id)) {
+            think(id, seconds);
+            return;
+          }
+          if (!cut(id)) // it would sleep until the phase is over
+            return;
+          break;
+        }
+        if (!pull_op(id))
+          return;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+}
+
+Limit& System::limit_for(JobId id, const Step& step)
+{
+  return limits_[step.target][platform_.limits[step.target].per == Per::node ? jobs_[id].owner : 0];
+}
+
+} // namespace iocast

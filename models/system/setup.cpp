@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A system is made from a platform, a pattern and where its ranks are. What only one part of it needs is made in that part's file.
+#include "input/error.hpp"
+#include "models/system.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+namespace iocast {
+
+namespace {
+bool asks_for(const Footprint& footprint, OpKind wanted)
+{
+  const auto& operations = footprint.operations;
+  return std::any_of(operations.begin(), operations.end(), [&](const auto& o) { return o.first == wanted && o.second > 0; });
+}
+
+bool visit(const std::vector<Step>& steps, size_t station)
+{
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == station; });
+}
+} // namespace
+
+System::System(const Platform& platform, const Pattern& pattern, const Placement& placement, const Options& options,
+               std::function<void(const FinishedPhase&)> on_phase)
+    : platform_(platform)
+    , pattern_(pattern)
+    , placement_(placement)
+    , options_(options)
+    , on_phase_(std::move(on_phase))
+    , jobs_(placement.ranks)
+    , links_(placement.ranks, nobody)
+    , clients_(placement.ranks)
+    , limits_(platform.limits.size())
+    , stalls_at_(platform.stations.size())
+    , sums_(platform.stations.size())
+    , background_count_(platform.background.size())
+{
+  const auto footprint = pattern.footprint();
+  for (const auto& [kind, count] : footprint.operations)
+    if (count > 0 && kind != OpKind::think && !platform.routes[static_cast<size_t>(kind)].served)
+      throw InputError(fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
+                                   "under 'operations'.",
+                                   platform.file, name_of(kind)));
+  if (placement.ranks >= Calendar::owners / 2) // the rest is for the work of others
+    throw InputError(fmt::format("{} clients are more than the simulator can tell apart; the most is {}.", placement.ranks, Calendar::owners / 2 - 1));
+  for (const double bandwidth :
+       {platform.network.node_bandwidth, platform.network.server_bandwidth, platform.network.backbone_bandwidth})
+    if (bandwidth > 0)
+      slowest_link_ = std::min(slowest_link_, bandwidth);
+  make_stations();
+  make_failures();
+  make_background();
+  make_buffers();
+  make_pools();
+  make_caches();
+  make_extents();
+  find_where_nobody_waits();
+  make_clients(asks_for(footprint, OpKind::think));
+  if (asks_for(footprint, OpKind::open))
+    make_groups();
+}
+
+void System::make_stations()
+{
+  uint32_t first = 0;
+  for (const auto& spec : platform_.stations) {
+    stations_.emplace_back(spec, placement_.nodes(), first);
+    first_instances_.push_back(first);
+    first += static_cast<uint32_t>(stations_.back().instances.size());
+  }
+  for (size_t i = 0; i < platform_.limits.size(); ++i)
+    limits_[i].resize(platform_.limits[i].per == Per::node ? placement_.nodes() : 1);
+  for (uint32_t i = 0; i < platform_.stalls.size(); ++i) {
+    stalls_.emplace_back(platform_.stalls[i], options_.seed, i);
+    stalls_at_[platform_.stalls[i].station].push_back(i);
+  }
+  if (platform_.speed_sigma > 0)
+    for (uint32_t node = 0; node < placement_.nodes(); ++node)
+      node_speed_.push_back(static_cast<float>(
+          std::exp(platform_.speed_sigma * normal_quantile(to_uniform(random_words(options_.seed, Stream::node_speed, node, 0)[0])))));
+}
+
+/// Stations of nodes that have a server for each who can come at the same time.
+void System::find_where_nobody_waits()
+{
+  for (size_t i = 0; i < stations_.size(); ++i) {
+    const auto& spec      = stations_[i].spec;
+    uint64_t most_at_once = placement_.ranks_per_node;
+    for (const auto& buffer : platform_.buffers)
+      if (visit(buffer.drain, i))
+        most_at_once += buffer.at_once;
+    for (const auto& pool : platform_.pools)
+      if (visit(pool.refill, i))
+        most_at_once += pool.at_once;
+    stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
+                               spec.servers >= most_at_once && stalls_at_[i].empty();
+  }
+}
+
+void System::make_clients(bool thinks)
+{
+  for (uint32_t rank = 0; rank < placement_.ranks; ++rank) {
+    clients_[rank].cursor.rank = rank;
+    jobs_[rank].owner          = placement_.node_of(rank);
+  }
+  if (!options_.op_stream_directory.empty())
+    for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
+      op_streams_.emplace_back(options_.op_stream_directory, rank);
+  if (std::any_of(platform_.stations.begin(), platform_.stations.end(),
+                  [](const auto& spec) { return spec.discipline == Discipline::timeslice; }))
+    slices_.resize(placement_.ranks);
+  bool sleeps = thinks;
+  bool open   = thinks;
+  for (uint32_t rank = 0; rank < placement_.ranks; ++rank) {
+    const auto& arrivals = pattern_.arrivals_of(rank);
+    open                 = open || arrivals.is_open();
+    sleeps               = sleeps || arrivals.thinks() || arrivals.is_open();
+  }
+  if (sleeps)
+    wake_slowdown_ = platform_.wake_slowdown;
+  if (open)
+    intents_.resize(placement_.ranks);
+  const auto& phases = pattern_.phases();
+  if (options_.time_limits && std::any_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.most_seconds > 0; }))
+    open_.resize(placement_.ranks);
+}
+
+} // namespace iocast
