@@ -107,13 +107,13 @@ def test_verify_finds_a_flipped_byte_in_an_access(start: Callable[..., subproces
 
 
 def test_verifying_is_in_no_latency(run: Run, root: Path) -> None:
-    """Filling and comparing take the more time beside the operations, the larger the objects; here about as much as these."""
+    """Filling and comparing take the more time beside the operations, the larger the objects; here a third of these and more."""
     large = ["--set", "datasets=1", "--set", "objects=40", "--set", "iterations=40", "--set", "object_size=4MiB", *place("posix", root), "--verify", "--json"]
     done = run(*large, ranks=1)
     assert done.code == 0, done.err
     for phase in done.json["phases"][:2]:
         inside = sum(row["count"] * row["mean"] for tag, row in phase["latency"].items() if "." not in tag)
-        assert phase["rank_seconds"][0] > 1.3 * inside, phase["name"]
+        assert phase["rank_seconds"][0] > 1.05 * inside, phase["name"]  # without, 1.001
 
 
 def test_a_backend_that_keeps_nothing_has_nothing_to_verify(run: Run) -> None:

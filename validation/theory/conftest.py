@@ -24,6 +24,11 @@ def simulator() -> Path:
 
 
 @pytest.fixture(scope="session")
+def iocast_sim() -> Path:
+    return simulator()
+
+
+@pytest.fixture(scope="session")
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
     """Runs a platform (as YAML text) once for each seed and gives the benchmark phases: stat, read, stat, read, ..."""
     binary = simulator()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from conftest import simulator
 
 NODES, RANKS_PER_NODE, SERVERS = 3, 4, 12
 LATENCY, NODE_BANDWIDTH, SERVER_BANDWIDTH = 40e-6, 9.8e6, 6.5e6
@@ -85,11 +84,11 @@ def ends_of(flows: list[Flow]) -> list[float]:
     return ends
 
 
-def test_flows_share_links_fairly_whenever_they_come(tmp_path: Path) -> None:
+def test_flows_share_links_fairly_whenever_they_come(iocast_sim: Path, tmp_path: Path) -> None:
     platform, out = tmp_path / "platform.yaml", tmp_path / "run"
     platform.write_text(PLATFORM)
     settings = ["items=60", "think_time=1ms", "think_law=exponential"]
-    command = [simulator(), "--platform", platform, "--workload", "mdtest-hard", *(word for setting in settings for word in ("--set", setting))]
+    command = [iocast_sim, "--platform", platform, "--workload", "mdtest-hard", *(word for setting in settings for word in ("--set", setting))]
     placement = ["--nodes", str(NODES), "--ppn", str(RANKS_PER_NODE), "--no-time-limits"]
     subprocess.run([*command, *placement, "--trace", "--out", out], check=True, capture_output=True)
     flows = flows_of(out / "ops.h5")
