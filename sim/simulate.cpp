@@ -128,8 +128,8 @@ void configure_simgrid()
   Engine::set_config("network/model:CM02");
   Engine::set_config("network/TCP-gamma:0");
   Engine::set_config("network/crosstraffic:0");
-  // The default updates only flows near those that changed and at times leaves some at old rates, in 3.32 other ones than in 4.1: on pvfs2-gigabit with
-  // ior-hard ends were off by up to 150 us from max-min sharing (validation/simgrid/versions.py tells them apart then).
+  // The default updates only flows near those that changed and at times leaves some at old rates, in 3.32 other ones than in 4.1: half a millisecond
+  // off max-min sharing in validation/theory/test_flows.py.
   Engine::set_config("network/optim:Full");
 }
 } // namespace

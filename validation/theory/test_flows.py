@@ -10,43 +10,49 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pytest
 
-NODES, RANKS_PER_NODE, SERVERS = 3, 4, 12
+NODES, RANKS_PER_NODE, SERVERS, STRIPE = 3, 4, 12, 64 * 1024
 LATENCY, NODE_BANDWIDTH, SERVER_BANDWIDTH = 40e-6, 9.8e6, 6.5e6
 PLATFORM = f"""
 schema_version: 1
-stations: {{s: {{count: {SERVERS}, servers: 1, spread: round-robin}}}}
+stations: {{s: {{count: {SERVERS}, servers: 1, spread: stripe, stripe_size: {STRIPE}B}}}}
 network: {{latency: 40us, node_bandwidth: 9.8MB/s, server_bandwidth: 6.5MB/s, flow_threshold: 1B}}
 operations:
-  create: {{write: [{{transfer: write, station: s}}]}}
-  stat: []
+  create: {{write: []}}
   read: {{}}
+  stat: []
   unlink: []
   mkdir: []
   rmdir: []
+  open: []
+  pwrite: [{{transfer: write, station: s, stripes: spanned}}]
+  pread: [{{transfer: read, station: s, stripes: spanned}}]
+  fsync: []
+  close: []
 """
-CREATE = 2  # of the trace, docs/operations.md
+PWRITE, PREAD = 10, 11  # of the trace, docs/operations.md
 
 
 @dataclass(frozen=True)
 class Flow:
+    operation: int
     start: float
-    end: float
     size: float
     links: tuple[str, str]
 
 
-def flows_of(trace: Path) -> list[Flow]:
-    """Files of one directory go to the servers in turn; which is the first doesn't matter."""
-    names = ("kind", "size", "rank", "dataset", "object", "start_ns", "duration_ns")
-    with h5py.File(trace) as file:
-        rows = np.stack([file[name][:].astype(np.int64) for name in names], axis=1)
-    rows = rows[rows[:, 0] == CREATE]
-    assert len(set(rows[:, 3])) == 1
-    return [
-        Flow(start * 1e-9, (start + duration) * 1e-9, float(size), (f"node {rank // RANKS_PER_NODE}", f"server {number % SERVERS}"))
-        for _, size, rank, _, number, start, duration in rows.tolist()
-    ]
+def flows_of(rows: np.ndarray) -> list[Flow]:
+    """An operation's bytes go to the server of each stripe that they lie in, all from its start on."""
+    flows = []
+    for operation, (start, rank, offset, size) in enumerate(rows[:, :4].tolist()):
+        end = offset + size
+        while offset < end:
+            stripe = offset // STRIPE
+            until = min(end, (stripe + 1) * STRIPE)
+            flows.append(Flow(operation, start * 1e-9, float(until - offset), (f"node {rank // RANKS_PER_NODE}", f"server {stripe % SERVERS}")))
+            offset = until
+    return flows
 
 
 def fair_rates(active: dict[int, tuple[str, str]]) -> dict[int, float]:
@@ -84,13 +90,21 @@ def ends_of(flows: list[Flow]) -> list[float]:
     return ends
 
 
-def test_flows_share_links_fairly_whenever_they_come(iocast_sim: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [PWRITE, PREAD], ids=["write", "read"])
+def test_flows_share_links_fairly_whenever_they_come(iocast_sim: Path, tmp_path: Path, kind: int) -> None:
+    """SimGrid's default, lazy updates, misses by up to half a millisecond here, when a node's flows of unlike sizes are written."""
     platform, out = tmp_path / "platform.yaml", tmp_path / "run"
     platform.write_text(PLATFORM)
-    settings = ["items=60", "think_time=1ms", "think_law=exponential"]
-    command = [iocast_sim, "--platform", platform, "--workload", "mdtest-hard", *(word for setting in settings for word in ("--set", setting))]
+    settings = ["segments=40", "transfer_size=47008B", "think_time=1ms", "think_law=exponential"]
+    command = [iocast_sim, "--platform", platform, "--workload", "ior-hard", *(word for setting in settings for word in ("--set", setting))]
     placement = ["--nodes", str(NODES), "--ppn", str(RANKS_PER_NODE), "--no-time-limits"]
     subprocess.run([*command, *placement, "--trace", "--out", out], check=True, capture_output=True)
-    flows = flows_of(out / "ops.h5")
-    assert len(flows) == 60 * NODES * RANKS_PER_NODE
-    assert np.max(np.abs(np.array(ends_of(flows)) - [flow.end for flow in flows])) < 1e-7  # starts and ends are known to the nanosecond
+    with h5py.File(out / "ops.h5") as file:
+        rows = np.stack([file[name][:].astype(np.int64) for name in ("start_ns", "rank", "offset", "size", "duration_ns", "kind")], axis=1)
+    rows = rows[rows[:, 5] == kind]
+    assert len(rows) == 40 * NODES * RANKS_PER_NODE
+    flows, ends = flows_of(rows), np.zeros(len(rows))
+    for flow, end in zip(flows, ends_of(flows), strict=True):
+        ends[flow.operation] = max(ends[flow.operation], end)
+    assert len(flows) > 1.5 * len(rows)
+    assert np.max(np.abs(ends - (rows[:, 0] + rows[:, 4]) * 1e-9)) < 1e-7  # starts and ends are known to the nanosecond
