@@ -11,6 +11,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, merge, reference, set_path
+from iocast.residuals import kind_of
 
 
 @dataclass
@@ -100,5 +101,5 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int) -> tuple[float
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
     distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / math.log(growth["step"])) ** growth["power"]
-    count = sum(row["quantity"].rpartition(".")[2] == kind for row in fitted["holdout"].get("rows", []))
+    count = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))
     return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, count)

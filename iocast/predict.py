@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from iocast.files import SCHEMA_VERSION, read_json, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
-from iocast.run_directory import QUANTITIES, Run, pooled_quantity
+from iocast.residuals import Residuals, kind_of
+from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.workers import Workers
 
 SEEDS = 3
@@ -89,10 +91,11 @@ def predict(
     answer |= {"phase": phase, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
-    answer["quantities"] = _intervals(platform.fitted, samples, ranks, level)
+    missed = _missed(platform, workload, samples["value"], ranks, factor)
+    answer["quantities"] = _intervals(platform.fitted, samples, missed, ranks, level)
     closed = not arrivals.is_open(full)  # the baselines know nothing else
     answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
-    answer |= shown
+    answer |= shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
@@ -274,21 +277,45 @@ def _solved(
     return {"value": value, "ensemble": {n: [e[n] for e in ensemble] for n in value}}, shown
 
 
-def _intervals(fitted: dict[str, Any], samples: dict[str, Any], ranks: int, level: float) -> dict[str, Any]:
+def _missed(platform: Fitted, workload: str | None, names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
+    """What the platform misses of the workload that it was fitted to, as a logarithm by quantity; of another one that is not known."""
+    measured = platform.fitted.get("campaign", {}).get("workload", {})
+    if workload not in (None, measured.get("name"), measured.get("pattern")):
+        return dict.fromkeys(names, 0.0)
+    residuals = Residuals.of_fitted(platform.fitted)
+    return {name: residuals.at(name, ranks, factor) for name in names}
+
+
+def _shifted(distribution: dict[str, list[float]], missed: dict[str, float], op: str) -> dict[str, list[float]]:
+    """A distribution as its quantiles are shifted, those between by straight lines over the normal scores."""
+    known = {p: missed[f"{op}.{name}"] for name, p in QUANTILES.items() if f"{op}.{name}" in missed}
+    if not known:
+        return distribution
+    shift = np.interp(ndtri(distribution["probability"]), ndtri(list(known)), list(known.values()))
+    return {"probability": distribution["probability"], "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(-shift)).tolist()}
+
+
+def _intervals(fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str, float], ranks: int, level: float) -> dict[str, Any]:
     """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the held-out scale showed,
     grown with the distance beyond the fitted scales, and by what two measurements of one thing differ by. The held-out rows are few,
-    hence Student's t. Without a calibration there is no interval."""
+    hence Student's t. All is shifted by what the platform misses of its own measurements. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
-    result = {}
-    for name, value in samples["value"].items():
-        kind = name.rpartition(".")[2]
+    result: dict[str, dict[str, float]] = {}
+    for name, model in samples["value"].items():
+        kind = kind_of(name)
         if kind not in fitted["discrepancy"]:
             continue  # nothing of the kind was fitted
         error, degrees = discrepancy_at(fitted, kind, ranks)
         widen = float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
         low, high = _central(samples["ensemble"][name], math.hypot(widen * error, fitted["noise"][kind]), level)
-        result[name] = {"value": value, "low": value * math.exp(max(low, -WIDEST)), "high": value * math.exp(min(high, WIDEST))}
+        value = model * math.exp(-missed[name])
+        result[name] = {"value": value, "low": value * math.exp(max(low, -WIDEST)), "high": value * math.exp(min(high, WIDEST)), "model": model}
+    for op in {name.rpartition(".")[0] for name in result} - {""}:
+        rising = [result[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in result]
+        for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
+            for end in ("value", "low", "high"):
+                higher[end] = max(higher[end], lower[end])
     return result
 
 

@@ -15,6 +15,7 @@ from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.predict import predict
+from iocast.residuals import kind_of
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers
 
@@ -64,7 +65,7 @@ def validate(
 
 def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> list[float]:
     """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own."""
-    rows = [row for point in validation["points"] for row in point["rows"] if row["quantity"].rpartition(".")[2] in KINDS[kind]]
+    rows = [row for point in validation["points"] for row in point["rows"] if kind_of(row["quantity"]) in KINDS[kind]]
     said = [(row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"]) for row in rows if model is None or model in row["baselines"]]
     return [math.expm1(abs(math.log(value / measured))) for value, measured in said]
 
@@ -159,7 +160,7 @@ def _is_rate(quantity: str) -> bool:
 
 
 def _is_quantile(quantity: str) -> bool:
-    return quantity.rpartition(".")[2] in ("q50", "q75", "q95", "q99")
+    return kind_of(quantity) in ("q50", "q75", "q95", "q99")
 
 
 _KINDS = {"rate": _is_rate, "quantiles": _is_quantile}

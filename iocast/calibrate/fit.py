@@ -20,6 +20,7 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.platform import Document, merge, reference, set_path
+from iocast.residuals import Residuals, kind_of
 from iocast.run_directory import QUANTITIES, Point, pooled_quantity
 from iocast.workers import Workers
 
@@ -209,8 +210,14 @@ class _Search:
             return {}
         self.report(f"holding out {self.largest} ranks", 1, 1)
         fit = self._fit(simulations, best.structure, best.values, kept)
-        asked = [point for point in self.points if point.ranks == self.largest]
-        rows = self.rows(simulations, self.build(fit.options, fit.values), asked)
+        smaller, asked = ([point for point in self.points if (point.ranks == self.largest) == largest] for largest in (False, True))
+        document = self.build(fit.options, fit.values)
+        missed = Residuals.of(self.rows(simulations, document, smaller), {p.name: (p.ranks, p.waiting_factor) for p in smaller}, self.noise)
+        rows = self.rows(simulations, document, asked)
+        for row in rows:
+            point = next(p for p in asked if p.name == row["point"])
+            row["forecast"] *= math.exp(-missed.at(row["quantity"], point.ranks, point.waiting_factor))
+            row["error"] = row["forecast"] / row["measured"] - 1
         # What the smaller scales leave open is no error of the model's.
         generator = np.random.default_rng(self.seed)
         drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), asked) for _ in range(DRAWS)]
@@ -386,7 +393,7 @@ def _discrepancy(holdout: dict[str, Any], noise: dict[str, float], floors: dict[
     smaller scales had left open, never below a floor; and what the system ages within a run."""
     result = {}
     for kind, floor in floors.items():
-        rows = [row for row in holdout.get("rows", []) if row["quantity"].rpartition(".")[2] == kind and row["error"] > -1]
+        rows = [row for row in holdout.get("rows", []) if kind_of(row["quantity"]) == kind and row["error"] > -1]
         if not rows:
             result[kind] = math.hypot(UNCHECKED_DISCREPANCY[kind], aged)
             continue

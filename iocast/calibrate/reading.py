@@ -13,6 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 from iocast.arrivals import refuse_in_calibration
 from iocast.errors import InputError
+from iocast.residuals import kind_of
 from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.utilisation import bounds
 
@@ -191,7 +192,7 @@ def noise(points: list[Point]) -> dict[str, float]:
             continue
         for quantity in point.quantities():
             logs = [math.log(max(x, 1e-9)) for x in point.observations(quantity)]
-            squares.setdefault(quantity.rpartition(".")[2], []).append(float(np.var(logs, ddof=1)))
+            squares.setdefault(kind_of(quantity), []).append(float(np.var(logs, ddof=1)))
     kinds = ("rate", "q50", "q75", "q95", "q99", "max")
     assumed = UNREPEATED_IMPORTED if any(point.first.imported for point in points) else UNREPEATED
     return {kind: math.sqrt(float(np.mean(squares[kind]))) if kind in squares else assumed for kind in kinds}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
+from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
 from iocast.study.desk import Ask, Desk, Point
@@ -285,7 +286,8 @@ class Search:
         return self._errors[reference]
 
     def error_of(self, candidate: Candidate, asked: list[tuple[str, Point]]) -> ModelError:
-        """What the platform's calibration found, grown with the distance beyond its scales; without one, what the study states."""
+        """What the platform's calibration found, grown with the distance beyond its scales, and what the platform misses of its own measurements, for a
+        study's designs are other systems, where that is no shift but a doubt; without a calibration, what the study states."""
         scale, degrees, noise, kinds = [], [], [], []
         fitted = self.desk.variants.platform_of(candidate.design).fitted
         for quantity, point in asked:
@@ -295,7 +297,7 @@ class Search:
                 from iocast.fitted import discrepancy_at
 
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
-                scale.append(error)
+                scale.append(math.hypot(error, Residuals.of_fitted(fitted).largest(quantity, kind)))
                 degrees.append(freedom)
                 noise.append(fitted["noise"][kind])
             else:

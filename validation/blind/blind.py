@@ -98,7 +98,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         notes = platform.fitted["notes"]
         found = {"truth": truth.name, "side": truth.side, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
         found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}
-        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout")}
+        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout", "fit")}
 
 
 def _settings(factor: float, iterations: int) -> dict[str, str]:

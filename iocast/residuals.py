@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fitted platform still misses of its own measurements, carried on to where nothing was measured. A random walk over the logarithm of scale
+is the simplest error of a model that is not known to end anywhere (Kennedy & O'Hagan 2001, section 4.2: discrepancy as a Gaussian process); its
+mean between two scales is a straight line, and beyond the largest one what it was there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Line = tuple[list[float], list[float]]
+"""Logarithms of ranks, and of forecast over measured there."""
+
+
+@dataclass(frozen=True)
+class Residuals:
+    lines: dict[str, dict[float, Line]]
+    """By quantity and waiting factor."""
+
+    @classmethod
+    def of(cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]) -> Residuals:
+        """From rows that say what a platform was off by: {point, quantity, error}, error as a factor less 1.
+
+        @param places ranks and waiting factor of each point, by name
+        @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""
+        known: dict[str, dict[float, dict[int, list[float]]]] = {}
+        for row in rows:
+            if row["error"] > -1:
+                ranks, factor = places[row["point"]]
+                known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(math.log1p(row["error"]))
+        squares: dict[str, list[float]] = {}
+        for quantity, by_factor in known.items():
+            squares.setdefault(kind_of(quantity), []).extend(log**2 for by_ranks in by_factor.values() for logs in by_ranks.values() for log in logs)
+        kept = {kind: _beyond_noise(float(np.mean(logs)), noise.get(kind, 0.0)) for kind, logs in squares.items()}
+        return cls({
+            quantity: {
+                factor: ([math.log(n) for n in sorted(by_ranks)], [kept[kind_of(quantity)] * float(np.mean(by_ranks[n])) for n in sorted(by_ranks)])
+                for factor, by_ranks in by_factor.items()
+            }
+            for quantity, by_factor in known.items()
+        })  # fmt: skip
+
+    @classmethod
+    def of_fitted(cls, fitted: dict[str, Any]) -> Residuals:
+        """Of the section `fitted` of a platform file (docs/answers.md); none of a platform that was never calibrated."""
+        places = {p["name"]: (p["ranks"], p["waiting_factor"]) for p in fitted.get("campaign", {}).get("points", [])}
+        return cls.of(fitted.get("fit", []), places, fitted.get("noise", {}))
+
+    def at(self, quantity: str, ranks: int, waiting_factor: float) -> float:
+        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to this one."""
+        lines = self.lines.get(quantity)
+        if not lines:
+            return 0.0
+        nearest = min(lines, key=lambda factor: (abs(math.log1p(factor) - math.log1p(waiting_factor)), factor))
+        return float(np.interp(math.log(ranks), *lines[nearest]))
+
+    def largest(self, quantity: str, kind: str) -> float:
+        """By how much the platform is off, either way, at the largest scale, as a logarithm: in the quantity, or if it was not fitted in any of its kind."""
+        about = [quantity] if quantity in self.lines else [name for name in self.lines if kind_of(name) == kind]
+        return max((abs(logs[-1]) for name in about for _, logs in self.lines[name].values()), default=0.0)
+
+
+def kind_of(quantity: str) -> str:
+    """ "create.q50" -> "q50"."""
+    return quantity.rpartition(".")[2]
+
+
+def _beyond_noise(square: float, noise: float) -> float:
+    """The share of residuals of this mean square that is not chance, of the measurement and of the simulation beside it: shrinking by it makes their
+    mean square error least, of all that shrink them all alike (James & Stein 1961)."""
+    return max(0.0, 1 - 2 * noise**2 / square) if square > 0 else 0.0

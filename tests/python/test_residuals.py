@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fitted platform misses of its own measurements is carried on to other scales, chance is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from iocast.predict import _intervals, _shifted
+from iocast.residuals import Residuals
+
+PLACES = {"N=1": (1, 0.0), "N=4": (4, 0.0), "N=16": (16, 0.0), "N=16 T=1": (16, 1.0)}
+NOISE = {"rate": 0.0, "q50": 0.05}
+
+
+def row(point: str, quantity: str, log: float) -> dict[str, object]:
+    return {"point": point, "quantity": quantity, "error": math.expm1(log)}
+
+
+def test_beyond_the_largest_scale_it_stays_as_it_was() -> None:
+    missed = Residuals.of([row("N=1", "rate", 0.0), row("N=4", "rate", 0.1), row("N=16", "rate", -0.3), row("N=16 T=1", "rate", 0.2)], PLACES, NOISE)
+    assert missed.at("rate", 256, 0.0) == pytest.approx(-0.3)
+    assert missed.at("rate", 4, 0.0) == pytest.approx(0.1)
+    assert missed.at("rate", 2, 0.0) == pytest.approx(0.05)
+    assert missed.at("rate", 64, 4.0) == pytest.approx(0.2), "the nearest waiting factor that was measured"
+    assert missed.at("create.q50", 64, 0.0) == 0
+
+
+def test_chance_is_not_carried_on() -> None:
+    """200 quantities of a platform that is right but for noise, and of one that is off by four times the noise."""
+    noises = np.random.default_rng(1).normal(0, math.sqrt(2) * NOISE["q50"], 200)
+
+    def shares(off: float) -> list[float]:
+        found = Residuals.of([row("N=16", f"op{i}.q50", off + noise) for i, noise in enumerate(noises)], PLACES, NOISE)
+        return [found.at(f"op{i}.q50", 64, 0.0) / (off + noise) for i, noise in enumerate(noises)]
+
+    # The mean square of 200 normal numbers is more than 1.43 times their variance once in 10,000 tries (chi-square).
+    assert max(shares(0.0)) < 1 - 1 / 1.43
+    # Beside 0.2 squared a variance of 0.005 within that, and a mean within 0.02, leave the share of what is not chance between these.
+    assert 0.86 < min(shares(0.2)) <= max(shares(0.2)) < 0.91
+
+
+def test_shifted_quantiles_do_not_cross() -> None:
+    fitted = {"discrepancy": {"q50": 0.1, "q75": 0.1}, "noise": {"q50": 0.01, "q75": 0.01}, "campaign": {"ranks": [1, 4, 16]}, "holdout": {}}
+    samples = {"value": {"create.q50": 1.0, "create.q75": 1.1}, "ensemble": {"create.q50": [0.9, 1.0, 1.1], "create.q75": [1.0, 1.1, 1.2]}}
+    found = _intervals(fitted, samples, {"create.q50": -0.5, "create.q75": 0.0}, 64, 0.9)
+    assert found["create.q50"]["value"] == pytest.approx(math.exp(0.5))
+    assert found["create.q50"]["model"] == 1.0
+    for end in ("low", "value", "high"):
+        assert found["create.q50"][end] <= found["create.q75"][end]
+
+
+def test_a_distribution_is_shifted_as_its_quantiles() -> None:
+    distribution = {"probability": [0.0, 0.5, 0.75, 0.9, 0.99, 1.0], "seconds": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    missed = {"rate": 1.0, "create.q50": 0.0, "create.q75": 0.1, "create.q95": 0.1, "create.q99": -0.2}
+    shifted = _shifted(distribution, missed, "create")["seconds"]
+    assert shifted == pytest.approx([1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)])
+    assert _shifted(distribution, {"rate": 1.0}, "create") == distribution
