@@ -86,15 +86,18 @@ def measure(
     role: Annotated[Optional[str], typer.Option(help="Only the points of this role: fit or check.")] = None,
     nodes: Annotated[Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1)] = None,
     sets: Sets = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Measure nothing: propose the runs of a campaign and write it to --out, or what to measure next for a fitted --platform.")] = False,
+    platform: Annotated[str, typer.Option(help="Plan: the platform that will be calibrated, or was.")] = "local",
+    asked: Annotated[str, typer.Option(help="Plan: placement that forecasts are wanted of, NODES or NODESxRANKS; by default ten times --nodes with --ppn.")] = "",
     find_knee: Annotated[bool, typer.Option("--find-knee", help="No campaign: search the load at which throughput / response time is greatest.")] = False,
     slo: Annotated[Optional[list[str]], typer.Option(help="No campaign: search the highest load that keeps this level, such as 'p99(create) < 50 ms'; may be repeated, then all must hold.")] = None,
     over: Annotated[str, typer.Option(help="Knee search: the load is the rate (open loop, response times from the intended start) or the waiting_factor (closed loop).")] = "rate",
-    workload: Annotated[str, typer.Option(help="Knee search: workload.")] = "md-workbench",
-    ppn: Annotated[int, typer.Option(help="Knee search: ranks a node.", min=1)] = 1,
+    workload: Annotated[str, typer.Option(help="Plan and knee search: workload.")] = "md-workbench",
+    ppn: Annotated[int, typer.Option(help="Plan: most ranks a node; knee search: ranks a node.", min=1)] = 1,
     threads_per_rank: Annotated[int, typer.Option(help="Knee search: ranks that are threads of one process.", min=1)] = 1,
     phase: Annotated[str, typer.Option(help="Knee search: phase that is searched.")] = "benchmark",
     length: Annotated[str, typer.Option(help="Knee search: planned length of a run.")] = "5s",
-    budget: Annotated[str, typer.Option(help="Knee search: time after which no further run begins.")] = "10min",
+    budget: Annotated[str, typer.Option(help="Plan: time for all runs; knee search: time after which no further run begins.")] = "10min",
     confidence: Annotated[float, typer.Option(help="Knee search: probability that the interval is meant to cover the knee.")] = 0.9,
     precision: Annotated[float, typer.Option(help="Knee search: width of the interval that is narrow enough, as a share of the load.")] = 0.1,
     backend: Annotated[str, typer.Option(help="Backend (see: iocast list backends); DIRECTORY is for posix and mpiio only.")] = "posix",
@@ -113,6 +116,11 @@ def measure(
     With --find-knee or --slo each run's load follows from those before it. Exit status 4 when not even an unloaded system keeps the levels."""
     from iocast.campaign import POSIX, Backend, Campaign, Ending, read_plan
 
+    if plan:
+        if find_knee or slo or campaign is not None or role is not None or observe or slurm or slurm_only_write or directory is not None:
+            raise InputError("--plan measures nothing; leave DIRECTORY, --campaign, --role, --observe, --slurm and what is for a knee search out, and give them with the campaign it writes.")
+        _plan(out if context.get_parameter_source("out").name == "COMMANDLINE" else Path("plan.yaml"), platform, asked, workload, sets, nodes or 1, ppn, budget, seed, json_)
+        return
     if find_knee or slo:
         if campaign is not None or role is not None or observe or slurm or slurm_only_write:
             raise InputError("A knee search plans its own runs; leave --campaign, --role, --observe and --slurm out. Inside a Slurm job it starts its runs with srun.")
@@ -123,10 +131,10 @@ def measure(
         return
     storage = Backend(backend, tuple(backend_option or ()))
     storage.check_place(directory)
-    searching = ("over", "workload", "ppn", "threads_per_rank", "phase", "length", "budget", "confidence", "precision")
+    searching = ("platform", "asked", "over", "workload", "ppn", "threads_per_rank", "phase", "length", "budget", "confidence", "precision")
     given = [f"--{name.replace('_', '-')}" for name in searching if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"]
     if given:
-        raise InputError(f"A campaign has its own plan; {', '.join(given)} {'is' if len(given) == 1 else 'are'} for --find-knee and --slo.")
+        raise InputError(f"A campaign has its own plan; {', '.join(given)} {'is' if len(given) == 1 else 'are'} for --plan, --find-knee and --slo.")
     campaign = campaign or "quick"
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
@@ -152,6 +160,38 @@ def measure(
         print(json.dumps(work.json))
     else:
         print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
+
+
+def _plan(out: Path, platform: str, asked: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, budget: str, seed: int, json_: bool) -> None:
+    from iocast import plan as planning
+    from iocast.calibrate.reading import UNREPEATED
+    from iocast.calibrate.search import Simulations
+    from iocast.files import duration
+    from iocast.fitted import Fitted
+    from iocast.text import plan_text
+
+    if out.suffix not in (".yaml", ".yml"):
+        raise InputError(f"The plan is a campaign in YAML; name a file such as plan.yaml, not '{out}'.")
+    _refuse_existing(out)
+    seconds = duration(budget, "--budget", 1, 30 * 86400)
+    fitted = Fitted.open(platform)
+    target = planning.read_place(asked) if asked else planning.Place(10 * nodes, ppn)
+    with Simulations() as simulations, Steps() as steps:
+        steps("what could be true, and what measurements would tell of it", 0, 1)
+        if fitted.fitted:
+            ensemble = planning.of_fitted(simulations, fitted, seed)
+            workload, settings = ensemble.pattern, planning.measured_settings(fitted)
+        else:
+            settings = _settings(sets)
+            noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
+            ensemble = planning.of_family(simulations, platform, workload, settings, noise, seed)
+        planner = planning.Planner(ensemble, target, fitted.fitted)
+        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn), seconds)
+    source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
+    if proposed:
+        write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))
+    answer = {"asked": vars(target), "repeats": repeats, "seconds": planner.length, "points": [one.document() | {"purpose": one.purpose} for one in proposed]}
+    print(json.dumps(answer) if json_ else plan_text(target, proposed, repeats, planner.length, str(out)))
 
 
 def _find_knee(
@@ -217,7 +257,10 @@ def calibrate(
 ) -> None:
     """Fits a platform to measurements and forecasts its largest measured scale as a test. What was tried lies beside the platform
     (fitted.search.jsonl); after an interruption the same command goes on from there."""
-    from iocast.calibrate import calibrate as fit, findings
+    from iocast.calibrate import calibrate as fit
+    from iocast.calibrate import findings
+    from iocast.fitted import Fitted
+    from iocast.plan import next_runs, telling
     from iocast.platform import dump
 
     if look:
@@ -229,14 +272,18 @@ def calibrate(
     _refuse_existing(out)
     with Steps() as steps, _crew(workers, scheduler, slurm, slurm_option, out) as crew:
         document = fit(_points(sources, phase), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))
+        steps("what a further measurement would tell", 1, 1)
+        fitted = document["fitted"]
+        asked, proposed = next_runs(Fitted(out, fitted, [{key: value for key, value in document.items() if key != "fitted"}], []), seed=seed, workers=crew)
+        fitted["next"] = {"asked": vars(asked), "runs": [one.document() for one in proposed]}
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
-    fitted = document["fitted"]
     if json_:
         print(json.dumps(document))
         return
-    from iocast.text import calibration_text
+    from iocast.text import calibration_text, next_text
 
     print(calibration_text(fitted))
+    print(next_text(fitted["open"], asked, telling(proposed)) if "open" in fitted else "")
     print(f"Written to {out}.")
 
 

@@ -91,15 +91,15 @@ FEWEST_DEGREES = 2
 """Of Student's t, for a discrepancy that rests on one value or on none of this system."""
 
 
-def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int) -> tuple[float, int]:
+def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, int]:
     """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
-    held-out scale showed, grown with the distance beyond the fitted scales. And how many values it rests on: Student's t.
+    held-out scale showed, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And how many values it rests on: Student's t.
 
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:
         raise InputError(f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a platform with measured latencies.")
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
-    distance = max(0.5, math.log(max(ranks / scales[-1], 1)) / math.log(growth["step"])) ** growth["power"]
+    distance = max(0.5, math.log(max(ranks / max(scales[-1], largest), 1)) / math.log(growth["step"])) ** growth["power"]
     count = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))
     return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, count)

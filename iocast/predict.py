@@ -68,7 +68,7 @@ def predict(
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
     as_measured = platform.rates_alone and workload in (None, platform.fitted["campaign"]["workload"]["pattern"])
-    pattern, full, phase = _measured(platform, settings, solver) if as_measured else _workload(platform, workload, settings)
+    pattern, full, phase = _measured(platform, settings, solver) if as_measured else workload_of(platform, workload, settings)
     if solver == "analytic":
         arrivals.refuse_in_analytic(full)
     with Simulations(workers) as simulations:
@@ -99,7 +99,15 @@ def predict(
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
+    answer["parting"] = _parting(samples, platform.fitted)
     unsettled = [] if samples.get("settles", True) else [PILED_UP]
+    unsettled += [_parted(one) for one in answer["parting"]]
+    if answer["parting"]:
+        from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
+
+        told = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
+        answer["next"] = [one.document() for one in told]
+        unsettled += [f"The measurement that would tell most: {told[0].text}."] if told else []
     answer["warnings"] = unsettled + _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
@@ -138,7 +146,7 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
     return {k: v for overlay in platform.documents[1:] for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()}
 
 
-def _workload(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str], str]:
+def workload_of(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str], str]:
     """Pattern, its settings, and the phase that the forecast is of: that which was fitted, or another workload's benchmark."""
     measured = platform.fitted.get("campaign", {}).get("workload")
     if measured is None or (workload is not None and workload not in (measured["name"], measured["pattern"])):
@@ -169,16 +177,20 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[
 
 
 @lru_cache(maxsize=64)
-def _resolved(document: str) -> Any:
-    """The platform of a file with this text; whoever asks for several placements asks for the same ones again."""
+def _resolved(text: str) -> Any:
     with Simulations() as simulations:
-        return binaries.resolve_platform(simulations.write(yaml.safe_load(document)))
+        return binaries.resolve_platform(simulations.write(yaml.safe_load(text)))
+
+
+def resolved(document: Document) -> Any:
+    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again."""
+    return _resolved(dump(document))
 
 
 def _solved_rates(platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rate by the analytic solver, for a platform on which all operations are alike: the median of what the draws say."""
     solutions = [
-        analytic.solve(_resolved(dump(document)), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
+        analytic.solve(resolved(document), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
         for document in (platform.best(), *platform.draws())
     ]
     rates = [solution.rate for solution in solutions[1:]]
@@ -196,11 +208,14 @@ def _simulated(
     operations = sum(p["operations"] for p in first["phases"])
     affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
     # Spread over the structures, which come in order of weight.
-    chosen = [draws[i * len(draws) // affordable] for i in range(affordable)] if draws else []
+    chosen = [i * len(draws) // affordable for i in range(affordable)] if draws else []
     seeds = 1 if operations > MOST_OPERATIONS / 4 else SEEDS
     centre = [first, *simulations.run([(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)])]
-    jobs = [(simulations.write(draw), pattern, settings, nodes, ranks_per_node, seed + i) for i, draw in enumerate(chosen)]
-    settled = [run for run in simulations.run_those_that_settle(jobs) if run is not None]
+    jobs = [(simulations.write(draws[number]), pattern, settings, nodes, ranks_per_node, seed + i) for i, number in enumerate(chosen)]
+    found = simulations.run_those_that_settle(jobs)
+    settled = [run for run in found if run is not None]
+    structures = platform.fitted.get("draw_structures") or [{}] * len(draws)
+    settled_structures = [structures[number] for number, run in zip(chosen, found, strict=True) if run is not None]
     asked = [p for p in first["phases"] if p["name"] == phase][-1]
     names = ["rate", *(f"{op}.{q}" for op in asked["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
@@ -210,7 +225,7 @@ def _simulated(
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}
-    return {"value": value, "ensemble": ensemble, "settles": settles}, shown
+    return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures}, shown
 
 
 def _first_that_settles(
@@ -362,6 +377,31 @@ def _stations(phase: dict[str, Any]) -> dict[str, Any]:
                 sums[key] += visit["visits"] * visit.get(key, 0.0) / operations
         result[name] = {"utilisation": station["utilisation"], **sums}
     return result
+
+
+def _parting(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Choices of structure whose options fit about equally well and say different throughputs here: by more than a tenth, than two measurements
+    of one thing differ by, and than chance among the draws explains (Welch's t above 2)."""
+    found = []
+    structures = samples.get("structures") or []
+    logs = np.log(np.maximum(samples["ensemble"].get("rate", []), 1e-9))
+    for choice in structures[0] if structures else ():
+        by_option: dict[str, list[float]] = {}
+        for structure, log in zip(structures, logs, strict=True):
+            by_option.setdefault(structure[choice], []).append(float(log))
+        told = sorted((float(np.mean(said)), option) for option, said in by_option.items() if len(said) > 1)
+        if len(told) < 2:
+            continue
+        (least, slow), (most, fast) = told[0], told[-1]
+        chance = math.sqrt(sum(float(np.var(by_option[option], ddof=1)) / len(by_option[option]) for option in (slow, fast)))
+        if most - least > max(math.log(1.1), 2 * fitted["noise"]["rate"], 2 * chance):
+            found.append({"choice": choice, "rates": {option: math.exp(mean) for mean, option in told}})
+    return found
+
+
+def _parted(parting: dict[str, Any]) -> str:
+    said = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
+    return f"The measurements leave open which {parting['choice']} it is, and here that matters: {said}."
 
 
 def _bottleneck(stations: dict[str, Any]) -> str:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # text of other answers should not wait for what computes these
+    from iocast.plan import Place, Proposed
 
 
 def quantity(name: str, value: float | None) -> str:
@@ -53,6 +56,30 @@ def findings_text(found: list[dict[str, Any]]) -> str:
     if not found:
         return "The measurements show nothing that a forecast should know of."
     return "\n".join(["The measurements show:", *(f"- {one['text']}" for one in found)])
+
+
+PURPOSES = {"needed": "a calibration needs it", "narrows": "narrows the forecast most for its time", "checks": "shows what has no place in the model"}
+
+
+def plan_text(asked: Place, proposed: list[Proposed], repeats: int, length: float, out: str) -> str:
+    """A campaign that is proposed, in the order in which its measurements were chosen."""
+    if not proposed:
+        return f"No measurement within these nodes, ranks and time would narrow a forecast of {asked.text}; nothing is written."
+    rows = [[one.place.text, f"{one.seconds:.0f} s", f"a factor {one.after:.2f}" if one.after < 30 else "more than a factor 30", PURPOSES[one.purpose]] for one in proposed]
+    total = repeats * sum(one.seconds for one in proposed)
+    lines = [table(["", "a run", f"throughput of {asked.text} then within", ""], rows), ""]
+    lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {total / 60:.0f} minutes in all, by the platform's own times until a pilot run knows better.")
+    return "\n".join([*lines, f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs."])
+
+
+def next_text(open_choices: dict[str, dict[str, float]], asked: Place, proposed: list[Proposed]) -> str:
+    """What measurements left open, and which one would settle most of it."""
+    lines = [f"Left open: {choice} {' or '.join(f'{option} ({100 * weight:.0f} %)' for option, weight in options.items())}." for choice, options in open_choices.items() if len(options) > 1]
+    if proposed:
+        lines.append(f"To measure next, for a forecast of {asked.text}: {proposed[0].text}.")
+    else:
+        lines.append(f"No single measurement up to {asked.text} would narrow the forecast there.")
+    return "\n".join(lines)
 
 
 def selftest_text(answer: dict[str, Any]) -> str:

@@ -30,6 +30,8 @@ RESIDUALS_A_FACT = 8
 """Residuals of a point are far from independent: so many of them count as one."""
 MOST_DRAWN = 2.5
 """Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no more."""
+SETTLED = 0.9
+"""Weight from which on an option of a choice is the answer."""
 MOST_ROUNDS = 3
 """Through all choices, at most."""
 DISCREPANCY_FLOOR = {"rate": 0.01, "q50": 0.01, "q75": 0.01, "q95": 0.01, "q99": 0.02, "max": 0.05}
@@ -192,6 +194,15 @@ class _Search:
     def facts(self) -> float:
         return sum(t.logs.size for t in self.targets) / RESIDUALS_A_FACT
 
+    def open_choices(self) -> dict[str, dict[str, float]]:
+        """Options by weight of the choices that the measurements don't settle."""
+        found = {}
+        for choice, rivals in self.rivals.items():
+            weights = {fit.structure[choice]: float(weight) for fit, weight in zip(rivals, self.weights(rivals), strict=True)}
+            if max(weights.values()) < SETTLED:
+                found[choice] = {option: weight for option, weight in sorted(weights.items(), key=lambda one: -one[1]) if weight > 1 - SETTLED}
+        return found
+
     def score(self, fit: Fit) -> float:
         """A structure with a parameter more must earn it (Akaike's criterion over the number of facts)."""
         return fit.cost + 2 * len(fit.parameters) / self.facts
@@ -241,8 +252,8 @@ class _Search:
                 rows.append({"point": point.name, "quantity": quantity, "measured": measured, "forecast": forecast, "error": forecast / measured - 1})
         return rows
 
-    def draws(self, fits: list[Fit]) -> list[Document]:
-        """Candidates drawn from structures by weight and from each structure's parameters by their covariance. Options that fit as well as
+    def draws(self, fits: list[Fit]) -> list[tuple[dict[str, str], Document]]:
+        """Structures and candidates drawn from structures by weight and from each structure's parameters by their covariance. Options that fit as well as
         others did when their choice was up may as well go together: what the number of threads leaves open is open with every kind of slowdown.
         So each choice is drawn by itself, all of them by systematic samples in an order of its own."""
         generator = np.random.default_rng(self.seed)
@@ -253,7 +264,8 @@ class _Search:
             cumulative = np.cumsum(self.weights(rivals))
             for one, place in zip(drawn, generator.permutation(DRAWS), strict=True):
                 one[choice] = rivals[int(np.searchsorted(cumulative, (place + 0.5) / DRAWS))]
-        return [self._difference(*self._together(one, best, generator), best) for one in drawn]
+        structures = [{choice: fit.structure[choice] for choice, fit in one.items()} for one in drawn]
+        return [(structure, self._difference(*self._together(one, best, generator), best)) for structure, one in zip(structures, drawn, strict=True)]
 
     def _together(self, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator) -> tuple[list[Option], dict[str, float]]:
         """Options that were fitted apart: each brings its own parameters, those of all come from the one that differs from the best, or the best."""
@@ -331,6 +343,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "alternatives": [
             {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values} for f, w in zip(fits, weights, strict=True)
         ],
+        "open": search.open_choices(),
         "misfit": best.cost,
         "noise": search.noise,
         "fit": rows,
@@ -340,8 +353,9 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "simulations": sum(f.evaluations for f in fits) * len(search.targets),
         "findings": [one.document() for one in search.found],
         "notes": search.notes,
-        "draws": search.draws(fits),
     }
+    drawn = search.draws(fits)
+    fitted["draws"], fitted["draw_structures"] = [document for _, document in drawn], [structure for structure, _ in drawn]
     observed = reading.observed_demands(search.points)
     if observed:
         fitted["observed"] = observed
@@ -380,7 +394,7 @@ def _measured(point: Point) -> Document:
         op: {"count": point.first.count(op)} | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
-    return {"name": point.name, "ranks": point.ranks, "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
+    return {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
 
 
 def _aged(found: list[Finding]) -> float:

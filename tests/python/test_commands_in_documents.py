@@ -55,6 +55,11 @@ def test_export(page: Page) -> None:
     assert "'operation': 'create'" in page.said[-1]
 
 
+def test_planning(page: Page) -> None:
+    page.run("planning.md", {"--ppn 4 --asked 1x32 --budget 2min": "--ppn 4 --asked 1x32 --budget 25s"})
+    assert "a calibration needs it" in page.said[0]
+
+
 def test_compare(page: Page) -> None:
     page.run("compare.md")
 

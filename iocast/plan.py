@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which measurements would tell most of what is asked: of platforms that may all be true, those that part company where the question lies, and the
+places where a measurement would tell them apart (docs/planning.md)."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from iocast import analytic
+from iocast.calibrate.recipe import Option, Parameter, Recipe, read_recipe
+from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, units_of
+from iocast.errors import InputError
+from iocast.fitted import Fitted, discrepancy_at
+from iocast.platform import Document, merge, reference
+from iocast.predict import resolved, workload_of
+from iocast.workers import Workers
+
+Array = NDArray[np.float64]
+
+BELIEFS = 64
+"""Platforms drawn of a family before anything was measured."""
+SPREAD = 1.5
+"""Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
+WAITING_FACTORS = (0.0, 1.0, 4.0)
+TOLD = ("q50", "q95")
+"""Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
+ONE_FACT = 8
+"""Quantities of a point are far from independent: so many count as one (calibrate/fit.py)."""
+ITERATIONS, FEWEST = 1500, 10
+"""Of all ranks in a simulation together, and of each at least."""
+STARTUP = 2.0
+"""Seconds that a run takes beside its phases."""
+WORTH_IT = 0.02
+"""A measurement that narrows the interval by less, on the logarithmic scale, is not proposed."""
+MOST_TOLD = 30.0
+"""An interval of so much either way says that nothing is known."""
+LENGTHS = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds of the phase of a lone rank: the longest with which the least there must be takes a third of the time."""
+MOST_REPEATS = 3
+BENCHMARK_REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    nodes: int
+    ranks_per_node: int
+    waiting_factor: float = 0.0
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def text(self) -> str:
+        ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
+        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}"
+
+
+ALONE = Place(1, 1)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What each platform says of a place: logarithms, [platform, quantity], the rate first; NaN where it has no answer."""
+
+    logs: Array
+    variances: Array  # of a measurement of each quantity, with what the model deserves
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """A measurement, and by which factor either way a 90 % interval of the asked throughput holds before it and after it."""
+
+    place: Place
+    seconds: float  # of one run
+    before: float
+    after: float
+    purpose: str = "narrows"  # or "needed" by a calibration, or "checks" whether the model has a place for what the system does
+
+    @property
+    def worth_it(self) -> bool:
+        return math.log(self.before / self.after) >= WORTH_IT
+
+    @property
+    def text(self) -> str:
+        return f"{self.place.text} (a run takes some {self.seconds:.0f} s); throughput would then hold within {either_way(self.after)} instead of {either_way(self.before)}"
+
+    def document(self) -> dict[str, Any]:
+        return vars(self.place) | {"seconds": round(self.seconds, 1), "before": self.before, "after": self.after}
+
+
+def either_way(factor: float) -> str:
+    return f"a factor {factor:.2f} either way" if factor < MOST_TOLD else f"more than a factor {MOST_TOLD:g} either way"
+
+
+class Ensemble:
+    """Platforms that may all be true, and what they say."""
+
+    def __init__(self, simulations: Simulations, documents: Sequence[Document], pattern: str, settings: dict[str, str], phase: str, noise: dict[str, float], *, rates_alone: bool, seed: int = 0) -> None:
+        self.simulations, self.documents, self.pattern, self.phase, self.noise, self.seed = simulations, documents, pattern, phase, noise, seed
+        self.rates_alone = rates_alone
+        self.settings = settings
+        self.known: dict[Place, Said] = {}
+        self._files = [] if rates_alone else [simulations.write(document) for document in documents]
+        self._short = set() if rates_alone else set(units_of(pattern)) & {"iterations", "objects", "repeats"}
+
+    def ask(self, places: Sequence[Place]) -> None:
+        new = [place for place in dict.fromkeys(places) if place not in self.known]
+        if self.rates_alone:
+            for place in new:
+                solved = [analytic.solve(resolved(d), {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64) for d in self.documents]
+                self.known[place] = Said(np.log([[one.rate] for one in solved]), np.array([self._variance("rate")]))
+            return
+        jobs = [(file, self.pattern, self._settings(place), place.nodes, place.ranks_per_node, self.seed) for place in new for file in self._files]
+        found = self.simulations.run_those_that_settle(jobs)
+        for number, place in enumerate(new):
+            runs = [one and next(p for p in one["phases"] if p["name"] == self.phase) for one in found[number * len(self._files) : (number + 1) * len(self._files)]]
+            operations = next((sorted(op for op in one["latency"] if "." not in op) for one in runs if one), [])
+            names = [(op, which) for op in operations for which in TOLD]
+            rows = [[one["rate"], *(one["latency"][op][which] for op, which in names)] if one else [math.nan] * (1 + len(names)) for one in runs]
+            variances = [self._variance("rate"), *(self._variance(which) for _, which in names)]
+            self.known[place] = Said(np.log(np.maximum(np.array(rows, dtype=float), 1e-9)), np.array(variances))
+
+    def _settings(self, place: Place) -> dict[str, str]:
+        iterations = str(max(FEWEST, ITERATIONS // place.ranks))
+        short = {"iterations": iterations, "objects": iterations, "repeats": "1"}
+        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"}
+
+    def _variance(self, kind: str) -> float:
+        floor = RATE_FLOOR if kind == "rate" else SUMMARIES[kind]
+        return ONE_FACT * (floor**2 + self.noise[kind] ** 2)
+
+    def spread(self, asked: Place, measured: Sequence[Place]) -> float:
+        """Standard deviation of the logarithm of the asked throughput that remains after these measurements: each platform in turn is taken for the
+        true one and forecast by what the others say of it, linearly (Bayes linear adjustment, Goldstein & Wooff 2007, section 3)."""
+        target = self.known[asked].logs[:, 0]
+        told = [self.known[place] for place in measured]
+        facts = np.hstack([one.logs for one in told]) if told else np.zeros((len(target), 0))
+        errors = np.diag(np.concatenate([one.variances for one in told])) if told else np.zeros((0, 0))
+        usable = np.isfinite(target) & np.isfinite(facts).all(axis=1)
+        target, facts = target[usable], facts[usable]
+        if len(target) < 3:
+            return 0.0
+        squares = []
+        for number in range(len(target)):
+            others = np.arange(len(target)) != number
+            mean = facts[others].mean(axis=0)
+            apart, asked_apart = facts[others] - mean, target[others] - target[others].mean()
+            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ asked_apart / (len(apart) - 1)) if told else np.zeros(0)
+            missed = target[number] - target[others].mean() - (facts[number] - mean) @ weights
+            squares.append(missed**2 + weights @ errors @ weights)
+        return math.sqrt(float(np.mean(squares)))
+
+    def seconds(self, place: Place, length: float) -> float:
+        """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most platforms say."""
+        slower = math.exp(float(np.nanmedian(self.known[ALONE].logs[:, 0])) - float(np.nanmedian(self.known[place].logs[:, 0]))) * place.ranks
+        share = (BENCHMARK_REPEATS + 1) if place.waiting_factor == 0 else 0.5 + 0.5 / (1 + place.waiting_factor)
+        return STARTUP + length / BENCHMARK_REPEATS * slower * share
+
+
+def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ensemble:
+    """What measurements left open.
+
+    @raises InputError for a platform that was never calibrated"""
+    documents = platform.draws()
+    if not documents:
+        raise InputError(f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign.")
+    pattern, settings, phase = (platform.fitted["campaign"]["workload"]["pattern"], {}, platform.phase) if platform.rates_alone else workload_of(platform, None, {})
+    return Ensemble(simulations, documents, pattern, settings, phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
+
+
+def of_family(simulations: Simulations, family: str, workload: str, settings: dict[str, str], noise: dict[str, float], seed: int = 0) -> Ensemble:
+    """What is open before anything was measured: any structure, any numbers about the family's own.
+
+    @raises InputError when the platform can't be calibrated"""
+    recipe = read_recipe(family)
+    if recipe.method == "rates":
+        raise InputError(f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to (iocast list platforms).")
+    generator = np.random.default_rng(seed)
+    documents = [_believed(recipe, generator) for _ in range(BELIEFS)]
+    return Ensemble(simulations, documents, workload, settings | ({"phases": "benchmark"} if "phases" in units_of(workload) else {}), "benchmark", noise, rates_alone=False, seed=seed)
+
+
+def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
+    document: Document = {"schema_version": 1, "extends": reference(recipe.family)}
+    options: list[Option] = []
+    for choice in recipe.choices.values():
+        open_ones = [option for option in choice if not option.needs]  # what data must show first is not in the family
+        options.append(open_ones[int(generator.integers(len(open_ones)))])
+    for option in options:
+        document = merge(document, copy.deepcopy(option.edit))
+    for parameter in (*recipe.parameters, *(p for option in options for p in option.parameters)):
+        parameter.write(document, _drawn(parameter, generator))
+    return document
+
+
+def _drawn(parameter: Parameter, generator: np.random.Generator) -> float:
+    return float(np.clip(parameter.start * math.exp(SPREAD * generator.standard_normal()), parameter.low, parameter.high))
+
+
+@dataclass
+class Planner:
+    """Proposes measurements for a question."""
+
+    ensemble: Ensemble
+    asked: Place
+    fitted: dict[str, Any]  # empty before anything was measured
+    length: float = 1.0
+
+    def within(self, measured: Sequence[Place]) -> float:
+        """By which factor either way a 90 % interval of the asked throughput would hold after these measurements beside those that were fitted."""
+        spread = self.ensemble.spread(self.asked, measured)
+        own = 0.0
+        if self.fitted:
+            largest = max([*self.fitted["campaign"]["ranks"], *(place.ranks for place in measured)])
+            own, degrees = discrepancy_at(self.fitted, "rate", self.asked.ranks, largest)
+            own *= float(stdtrit(degrees, 0.95) / ndtri(0.95))
+        return math.exp(float(ndtri(0.95)) * math.hypot(spread, own))
+
+    def proposals(self, candidates: Sequence[Place], measured: Sequence[Place] = ()) -> list[Proposed]:
+        """What each candidate would add, the one that narrows the interval most first."""
+        self.ensemble.ask([ALONE, self.asked, *measured, *candidates])
+        before = self.within(measured)
+        told = [Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place])) for place in candidates]
+        return sorted(told, key=lambda one: (one.after, one.seconds))
+
+    def campaign(self, candidates: Sequence[Place], budget: float) -> tuple[list[Proposed], int]:
+        """Measurements one after the other, each the one that narrows the interval most for its time, until nothing narrows it or the time is used;
+        and how often each is made. Those that a calibration can't do without are first.
+
+        @raises InputError when the time isn't enough for those"""
+        self.ensemble.ask([ALONE, self.asked, *candidates])
+        needed = [] if self.fitted else _needed(candidates)
+        repeats = 2
+
+        def time_of(places: Sequence[Place]) -> float:
+            return repeats * sum(self.ensemble.seconds(place, self.length) for place in places)
+
+        for length in LENGTHS:
+            if length == LENGTHS[0] or repeats * sum(self.ensemble.seconds(place, length) for place in needed or candidates[-1:]) <= budget / 3:
+                self.length = length
+        if time_of(needed) > budget:
+            raise InputError(f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s.")
+        chosen: list[Place] = []
+        said: list[Proposed] = []
+
+        def take(place: Place, purpose: str) -> None:
+            before = self.within(chosen)
+            chosen.append(place)
+            said.append(Proposed(place, self.ensemble.seconds(place, self.length), before, self.within(chosen), purpose))
+
+        def affordable() -> list[Place]:
+            return [place for place in candidates if place not in chosen and time_of([*chosen, place]) <= budget]
+
+        for place in needed:
+            take(place, "needed")
+        while True:
+            now = math.log(self.within(chosen))
+            gains = {place: now - math.log(self.within([*chosen, place])) for place in affordable()}
+            worth = [place for place in gains if gains[place] >= WORTH_IT]
+            if not worth:
+                break
+            take(max(worth, key=lambda place: gains[place] / self.ensemble.seconds(place, self.length)), "narrows")
+        while not self.fitted and (left := [place for place in affordable() if place.ranks not in {one.ranks for one in chosen}]):
+            take(left[0], "checks")
+        if chosen and (repeats + 1) / repeats * time_of(chosen) <= budget:
+            repeats = MOST_REPEATS
+        return said, repeats
+
+
+def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, workload: str, settings: dict[str, str], source: str) -> str:
+    """A campaign in YAML, as `iocast measure --campaign` takes it."""
+    document = {
+        "schema_version": 1,
+        "description": f"planned for a forecast of {planner.asked.text}",
+        "source": source,
+        "workload": workload,
+        "settings": settings,
+        "seconds": planner.length,
+        "benchmark_repeats": BENCHMARK_REPEATS,
+        "repeats": repeats,
+        "points": [vars(one.place) | {"role": "fit"} for one in proposed],
+    }
+    return "# SPDX-License-Identifier: Apache-2.0\n" + yaml.safe_dump(document, sort_keys=False)
+
+
+def next_runs(platform: Fitted, asked: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
+    """What is asked, by default four times the largest measured scale, and the measurements beyond the measured scales, the most telling first."""
+    asked = asked or _four_times(platform)
+    with Simulations(workers) as simulations:
+        planner = Planner(of_fitted(simulations, platform, seed), asked, platform.fitted)
+        return asked, planner.proposals(beyond(platform, asked))
+
+
+def telling(proposed: Sequence[Proposed], most: int = 3) -> list[Proposed]:
+    """Those that are worth their while."""
+    return [one for one in proposed if one.worth_it][:most]
+
+
+def _four_times(platform: Fitted) -> Place:
+    """The largest measured placement with four times the nodes, or on one node the ranks."""
+    largest = max(platform.fitted["campaign"]["points"], key=lambda point: point["ranks"])
+    nodes = int(largest.get("nodes", 1))
+    per_node = int(largest["ranks"]) // nodes
+    return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
+
+
+def candidates(nodes: int, ranks_per_node: int, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
+    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes."""
+    spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
+    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
+
+
+def beyond(platform: Fitted, asked: Place) -> list[Place]:
+    """Places between what was measured and what is asked, up to eight times as large, with as many ranks a node as are asked."""
+    largest = max(platform.fitted["campaign"]["ranks"])
+    nodes = [n for n in (math.ceil(times * largest / asked.ranks_per_node) for times in (2, 4, 8)) if n < asked.nodes]
+    ranks = [(n, asked.ranks_per_node) for n in nodes]
+    if asked.nodes == 1:
+        ranks = [(1, times * largest) for times in (2, 4, 8) if times * largest < asked.ranks]
+    factors = dict.fromkeys((0.0, asked.waiting_factor))
+    return [Place(n, p, factor) for n, p in dict.fromkeys(ranks) for factor in factors]
+
+
+def read_place(text: str) -> Place:
+    """ "1000x10" or "1000": nodes and ranks of each.
+
+    @raises InputError for anything else"""
+    found = re.fullmatch(r"([1-9]\d{0,8})(?:x([1-9]\d{0,8}))?", text)
+    if not found:
+        raise InputError(f"'{text}' is no placement; write NODES or NODESxRANKS, such as 1000x10.")
+    return Place(int(found[1]), int(found[2] or 1))
+
+
+def measured_settings(platform: Fitted) -> dict[str, Any]:
+    """Of the fitted campaign's workload, without what a campaign chooses itself."""
+    own = ("iterations", "objects", "waiting_factor", "repeats", "start_index", "phases")
+    return {name: value for name, value in workload_of(platform, None, {})[1].items() if name not in own}
+
+
+def _by_twos(most: int) -> list[int]:
+    return [*(2**i for i in range(most.bit_length()) if 2**i < most), most]
+
+
+def _needed(candidates: Sequence[Place]) -> list[Place]:
+    """One rank, all of them, and a number between: what a calibration asks for at least."""
+    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0}.values(), key=lambda place: place.ranks)
+    if len(by_ranks) < 3:
+        raise InputError("A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all.")
+    return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planning: what measurements would tell, against closed forms; and campaigns that are proposed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+import yaml
+
+from iocast.campaign import read_plan
+from iocast.plan import ALONE, Ensemble, Place, Planner, Said, beyond, candidates
+
+Iocast = Callable[..., CompletedProcess[str]]
+ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
+
+
+def ensemble(said: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
+    """One whose answers are these: log rates of each platform, and the variance of a measurement."""
+    made = Ensemble.__new__(Ensemble)
+    made.known = {place: Said(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in said.items()}
+    made.ask = lambda places: None  # type: ignore[method-assign]
+    return made
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
+def test_what_remains_is_that_of_normal_theory(noise: float) -> None:
+    """Rate at the asked scale z = a + b, at the measured one y = a + error: Var(z | y) = 1 + 1 - 1 / (1 + noise^2) when a and b have variance 1."""
+    generator = np.random.default_rng(3)
+    a, b = generator.standard_normal((2, 800))
+    made = ensemble({ASKED: (a + b, 0.0), NEAR: (a, noise**2)})
+    # A mean of 800 squares is within 3.9 sqrt(2 / 800) of its own once in 10,000 tries; the two fitted moments add 3 in 800.
+    assert made.spread(ASKED, []) ** 2 == pytest.approx(2, rel=0.2)
+    assert made.spread(ASKED, [NEAR]) ** 2 == pytest.approx(2 - 1 / (1 + noise**2), rel=0.2)
+
+
+def test_a_measurement_that_tells_nothing_is_not_proposed() -> None:
+    generator = np.random.default_rng(4)
+    z = generator.standard_normal(400)
+    made = ensemble({ASKED: (z, 0.0), ALONE: (np.zeros(400), 0.01), NEAR: (generator.standard_normal(400), 0.01), FAR: (z + 0.1 * generator.standard_normal(400), 0.01)})
+    best, other = Planner(made, ASKED, {}).proposals([NEAR, FAR])
+    assert best.place == FAR and best.worth_it
+    assert not other.worth_it
+    # what remains: noise and scatter of variance 0.02 beside a variance of 1
+    assert math.log(best.after) == pytest.approx(1.645 * math.sqrt(0.02 / 1.02), rel=0.15)
+
+
+def test_measuring_further_out_lessens_the_models_own_error() -> None:
+    fitted = {"campaign": {"ranks": [1, 4, 16]}, "discrepancy": {"rate": 0.05}, "discrepancy_growth": {"step": 4, "power": 1}, "holdout": {"rows": []}}
+    same = np.linspace(-1e-3, 1e-3, 50)
+    made = ensemble({place: (same, 0.01) for place in (ASKED, ALONE, NEAR, FAR)})
+    best, other = Planner(made, ASKED, fitted).proposals([NEAR, FAR])
+    assert best.place == FAR
+    # twice as far as the step before; half of that from 64 on
+    assert math.log(other.after) == pytest.approx(2 * math.log(best.after), rel=0.02)
+
+
+def test_candidates_go_over_nodes_first() -> None:
+    assert [(p.nodes, p.ranks_per_node) for p in candidates(6, 3, [0.0])] == [(1, 1), (2, 1), (4, 1), (6, 1), (6, 2), (6, 3)]
+
+
+def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
+    out = tmp_path / "plan.yaml"
+    done = iocast("measure", "--plan", "--platform", "fuse", "--nodes", 4, "--ppn", 2, "--asked", "100x2", "--budget", "5min", "--out", out, "--set", "datasets=2", "--json")
+    assert done.returncode == 0, done.stderr
+    said, plan = json.loads(done.stdout), read_plan(str(out))
+    assert plan.settings == {"datasets": "2"}
+    placed = {(p.nodes, p.ranks_per_node) for p in plan.points}
+    assert {(1, 1), (4, 2)} < placed, "one rank and all of them"
+    assert len({p.nodes * p.ranks_per_node for p in plan.points if p.waiting_factor == 0}) >= 3
+    assert said["repeats"] * sum(point["seconds"] for point in said["points"]) <= 300
+    falling = [point["after"] for point in said["points"] if point["purpose"] == "narrows"]
+    assert falling == sorted(falling, reverse=True)
+
+
+def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
+    known = yaml.safe_load(fitted.read_text())["fitted"]
+    assert known["next"]["asked"] == {"nodes": 1, "ranks_per_node": 32, "waiting_factor": 0.0}
+    assert {run["ranks_per_node"] for run in known["next"]["runs"]} == {16}
+    assert len(known["draw_structures"]) == len(known["draws"])
+    out = tmp_path / "next.yaml"
+    done = iocast("measure", "--plan", "--platform", fitted, "--ppn", 16, "--asked", "1x64", "--budget", "10min", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert out.exists() == ("Written to" in done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--asked", "many"], "'many' is no placement; write NODES or NODESxRANKS, such as 1000x10."),
+        (["--budget", "3s", "--ppn", "8"], "the budget is 3 s."),
+        (["--ppn", "2"], "at least three numbers of ranks"),
+        (["--platform", "queue", "--ppn", "8"], "fitted to rates alone"),
+        (["--platform", "locul"], "local"),
+        (["--out", "plan"], "name a file such as plan.yaml"),
+        (["--campaign", "quick"], "--plan measures nothing"),
+        (["--find-knee"], "--plan measures nothing"),
+        (["--workload", "md-workbensch", "--ppn", "8"], "md-workbench"),
+    ],
+)
+def test_what_cannot_be_planned(iocast: Iocast, tmp_path: Path, arguments: list[str], says: str) -> None:
+    out = [] if "--out" in arguments else ["--out", tmp_path / "plan.yaml"]
+    done = iocast("measure", "--plan", *arguments, *out)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr.replace("\n", " ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_a_plan_are_refused_elsewhere(iocast: Iocast, tmp_path: Path) -> None:
+    done = iocast("measure", tmp_path, "--asked", "4", "--out", tmp_path / "campaign")
+    assert done.returncode == 2 and "for --plan" in done.stderr
+
+
+def test_places_beyond_lie_between(fitted: Path) -> None:
+    from iocast.fitted import Fitted
+
+    platform = Fitted.open(str(fitted))
+    assert {p.ranks for p in beyond(platform, Place(1, 64))} == {16, 32}
+    assert beyond(platform, Place(1, 8)) == []
