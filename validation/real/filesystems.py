@@ -1,36 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts come true on real file systems? ext4, XFS and btrfs on loop devices, tmpfs, and the self-test's file system, whose truth is known
+"""Do forecasts come true on real file systems? ext4, XFS and btrfs on loop devices, tmpfs, GlusterFS with a delayed brick, and the self-test's file system, whose truth is known
 (docs/selftest.md): each measured at up to four ranks, calibrated, forecast at thirty-two, and only then measured there. Prints how wrong the forecasts were; beside them the closed M/M/c queue's errors.
 
     validation/real/filesystems.py [FILESYSTEM...] [--place DIR] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-Needs root for loop devices and mounts, xfsprogs and btrfs-progs for XFS and btrfs, and a quiet machine; about five minutes a file system.
+Needs root for loop devices and mounts, xfsprogs, btrfs-progs, glusterfs-server and glusterfs-client for XFS, btrfs and GlusterFS, and a quiet machine; about five minutes a file system.
 With --keep, file systems that are finished there are not measured again.
 Errors are medians of |log(forecast / measured)| as factors less 1; exit status 4 when one is above what was asked for."""
 
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "validation")]
+sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real")]
+from mounts import MOUNTS  # noqa: E402
 from scoreboard import Bars, error_table, judge, put, scores  # noqa: E402
 
-from iocast import selftest  # noqa: E402
-
-MAKE = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q", "-f"], "btrfs": ["mkfs.btrfs", "-q", "-f"], "tmpfs": [], "queuefs": []}
-FAMILY = {"queuefs": "fuse"}  # all others: local
-PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs", "btrfs": "btrfs-progs"}
-SIZE = 12 << 30
+FAMILY = {"queuefs": "fuse", "glusterfs": "fuse"}  # all others: local
 CAMPAIGN = """\
 schema_version: 1
 workload: md-workbench
@@ -42,35 +35,10 @@ points:
   - {{ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}}
   - {{ranks: 32, waiting_factor: [0, 1], role: check}}
 """
-FEW = {"queuefs": {"benchmark_repeats": 1, "repeats": 2}}  # its runs last as long as they should, and no page cache makes one unlike the other
+SLEEPING = {"benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
+FEW = {"queuefs": SLEEPING, "glusterfs": SLEEPING}
 MANY = {"benchmark_repeats": 3, "repeats": 3}
 BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverage=(0.80, 0.97))
-
-
-@contextmanager
-def mounted(kind: str, place: Path) -> Iterator[Path]:
-    """A fresh file system of this kind."""
-    if kind == "queuefs":
-        with tempfile.TemporaryDirectory(prefix="iocast-queuefs-") as scratch, selftest.mounted("queuefs", Path(scratch) / "log.csv", 1) as directory:
-            yield directory
-        return
-    if MAKE[kind] and shutil.which(MAKE[kind][0]) is None:
-        sys.exit(f"{MAKE[kind][0]} is not installed; install the package {PACKAGES[kind]}.")
-    with tempfile.TemporaryDirectory(prefix=f"iocast-{kind}-", dir=place) as scratch:
-        directory = Path(scratch) / "mount"
-        directory.mkdir()
-        if kind == "tmpfs":
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "iocast", str(directory)], check=True)
-        else:
-            image = Path(scratch) / "image"
-            with image.open("wb") as file:
-                file.truncate(SIZE)
-            subprocess.run([*MAKE[kind], str(image)], check=True)
-            subprocess.run(["mount", "-o", "loop", str(image), str(directory)], check=True)
-        try:
-            yield directory
-        finally:
-            subprocess.run(["umount", str(directory)], check=True)
 
 
 def iocast(*arguments: object, allowed: tuple[int, ...] = (0,)) -> str:
@@ -90,7 +58,7 @@ def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
     out.mkdir(parents=True)
     plan = out / "campaign.yaml"
     plan.write_text(CAMPAIGN.format(**FEW.get(kind, MANY)))
-    with mounted(kind, place) as directory:
+    with MOUNTS[kind](place) as directory:
         forecast_and_check([directory], FAMILY.get(kind, "local"), plan, out)
     return validated(out)
 
@@ -111,16 +79,16 @@ def validated(out: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", metavar="FILESYSTEM", help=f"of {', '.join(MAKE)}; all without")
+    parser.add_argument("kinds", nargs="*", metavar="FILESYSTEM", help=f"of {', '.join(MOUNTS)}; all without")
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie")
     parser.add_argument("--keep", type=Path, help="a directory for campaigns, forecasts and validations")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
-    unknown = [kind for kind in given.kinds if kind not in MAKE]
+    unknown = [kind for kind in given.kinds if kind not in MOUNTS]
     if unknown:
-        parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(MAKE)}")
-    kinds = given.kinds or list(MAKE)
+        parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(MOUNTS)}")
+    kinds = given.kinds or list(MOUNTS)
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
         out = given.keep or Path(scratch) / "out"
         found = {kind: validation_of(kind, given.place, out / kind) for kind in kinds}

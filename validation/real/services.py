@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts come true of services? PostgreSQL and an S3 gateway (rclone, on a directory) on this machine, started as the tests do: each measured at up to four
-ranks, calibrated as `service`, forecast at thirty-two, and only then measured there. Prints how wrong the
+"""Do forecasts come true of services? PostgreSQL, an S3 gateway (rclone, on a directory) and CephFS by its library, whose metadata server is held to a tenth of a core, on this machine,
+started as the tests do: each measured at up to four ranks, calibrated as `service` or `cephfs`, forecast at thirty-two, and only then measured there. Prints how wrong the
 forecasts were, as filesystems.py does.
 
     validation/real/services.py [SERVICE...] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-Needs the packages of packaging/debian-packages-check.txt and a quiet machine; about five minutes a service. Exit status 4 when an error is above what
+Needs the packages of packaging/debian-packages-check.txt, root and control groups of version 1 for CephFS, and a quiet machine; about five minutes a service. Exit status 4 when an error is above what
 was asked for."""
 
 import argparse
@@ -20,9 +20,32 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "tests/backends"), str(ROOT / "tests")]
 from filesystems import forecast_and_check, report, validated  # noqa: E402
-from servers import Buckets, Tables  # noqa: E402
+from servers import Buckets, CephFiles, Tables  # noqa: E402
 
-KINDS = {"postgresql": Tables, "s3": Buckets}
+GROUPS = Path("/sys/fs/cgroup/cpu")
+PERIOD, QUOTA = 20_000, 2_000
+"""Microseconds of a core that the metadata server may use in each period."""
+
+
+class HeldCephFiles(CephFiles):
+    """Its metadata server is the bottleneck, and not the clients: it works for a tenth of each period, and then waits for the next one."""
+
+    def start_metadata_server(self) -> None:
+        super().start_metadata_server()
+        if not (GROUPS / "cpu.cfs_quota_us").exists():
+            sys.exit(f"CephFS needs control groups of version 1 with their processor controller at {GROUPS}, which this machine doesn't have.")
+        self.group = GROUPS / f"iocast-{os.getpid()}"
+        self.group.mkdir()
+        for name, value in (("cpu.cfs_period_us", PERIOD), ("cpu.cfs_quota_us", QUOTA), ("cgroup.procs", self.servers["ceph-mds"].pid)):
+            (self.group / name).write_text(str(value))
+
+    def stop(self) -> None:
+        super().stop()
+        self.group.rmdir()
+
+
+KINDS = {"postgresql": (Tables, "service"), "s3": (Buckets, "service"), "cephfs": (HeldCephFiles, "cephfs")}
+"""And the family that each is calibrated as."""
 CAMPAIGN = """\
 schema_version: 1
 workload: md-workbench
@@ -45,11 +68,12 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
     out.mkdir(parents=True)
     plan = out / "campaign.yaml"
     plan.write_text(CAMPAIGN)
-    with KINDS[kind]() as service:
+    start, family = KINDS[kind]
+    with start() as service:
         os.environ |= service.environment
         pairs = service.options[2:]
         storage = ["--backend", kind, *(f"--backend-option={name}={value}" for name, value in zip(pairs[::2], pairs[1::2], strict=True))]
-        forecast_and_check(list(storage), "service", plan, out)
+        forecast_and_check(list(storage), family, plan, out)
     return validated(out)
 
 
