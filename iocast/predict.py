@@ -8,7 +8,7 @@ import math
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,9 @@ def predict(
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     missed = _missed(platform, workload, samples["value"], ranks, factor)
-    answer["quantities"] = _intervals(platform.fitted, samples, missed, ranks, level)
+    quantities = _intervals(platform.fitted, samples, missed, ranks, level)
+    answer["quantities"] = {name: said for name, said in quantities.items() if not _is_part(name)}
+    answer["parts"] = {name: said for name, said in quantities.items() if _is_part(name)}
     closed = not arrivals.is_open(full)  # the baselines know nothing else
     answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
     answer |= shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
@@ -217,15 +219,36 @@ def _simulated(
     structures = platform.fitted.get("draw_structures") or [{}] * len(draws)
     settled_structures = [structures[number] for number, run in zip(chosen, found, strict=True) if run is not None]
     asked = [p for p in first["phases"] if p["name"] == phase][-1]
-    names = ["rate", *(f"{op}.{q}" for op in asked["latency"] if "." not in op or op.endswith(".response") for q in QUANTITIES)]
+    names = ["rate", *(f"{op}.{q}" for op, said in asked["latency"].items() if said["count"] for q in QUANTITIES)]
     value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
     ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
     # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
     if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
-    shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations)}
+    shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(asked)}
+    shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
     return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures}, shown
+
+
+def _is_part(name: str) -> bool:
+    """ "create.open.q50", and not "create.q50" or "create.response.q50"."""
+    op = name.rpartition(".")[0]
+    return "." in op and not op.endswith(".response")
+
+
+def _timeline(phase: dict[str, Any]) -> dict[str, Any]:
+    """Throughput over the phase's time: operations a second that ended within each bin."""
+    bins = phase["timeline"]
+    counts = [one["count"] for name, one in bins.items() if name != "bin_seconds"]
+    width = bins["bin_seconds"]
+    return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
+
+
+def _balance(said: list[float]) -> dict[str, float]:
+    """First rank's end over the last one's (docs/run-directory.md): median and the middle nine tenths of the simulated runs. No error of the model's is in it."""
+    low, value, high = np.quantile(said, [0.05, 0.5, 0.95])
+    return {"value": float(value), "low": float(low), "high": float(high)}
 
 
 def _first_that_settles(

@@ -51,8 +51,10 @@ class Residuals:
         return cls.of(fitted.get("fit", []), places, fitted.get("noise", {}))
 
     def at(self, quantity: str, ranks: int, waiting_factor: float) -> float:
-        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to this one."""
-        lines = self.lines.get(quantity)
+        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to this one. A part of an operation
+        ("create.open.q50") is off as the whole is."""
+        op, _, which = quantity.rpartition(".")
+        lines = self.lines.get(quantity) or self.lines.get(f"{op.partition('.')[0]}.{which}")
         if not lines:
             return 0.0
         nearest = min(lines, key=lambda factor: (abs(math.log1p(factor) - math.log1p(waiting_factor)), factor))

@@ -109,7 +109,10 @@ def forecast_text(forecast: dict[str, Any]) -> str:
             else:
                 row.append(quantity(name, said))
         rows.append(row)
-    lines += [table(["", "forecast", "interval", *models], rows), forecast["bottleneck"], *forecast["warnings"]]
+    lines += [table(["", "forecast", "interval", *models], rows)]
+    if balance := forecast.get("balance"):
+        lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over what the measurements left open.")
+    lines += [forecast["bottleneck"], *forecast["warnings"]]
     return "\n".join(lines)
 
 

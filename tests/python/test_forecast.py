@@ -129,6 +129,20 @@ def test_both_solvers_answer_and_intervals_hold_the_value(fitted: Path, iocast: 
     assert rate <= bounds["high"] * 1.05
 
 
+def test_a_forecast_tells_parts_balance_and_the_course_of_time(fitted: Path, iocast: Iocast) -> None:
+    answer = json.loads(iocast("predict", fitted, "--ppn", "16", "--set", "iterations=200", "--json").stdout)
+    parts = answer["parts"]
+    assert parts["create.open.q50"]["value"] < answer["quantities"]["create.q50"]["value"]
+    for name, said in parts.items():
+        assert name.count(".") == 2 and said["low"] <= said["value"] <= said["high"]
+    balance = answer["balance"]
+    assert 0 < balance["low"] <= balance["value"] <= balance["high"] <= 1
+    told = answer["timeline"]
+    operations = sum(told["rate"]) * told["bin_seconds"]
+    datasets = int(answer["workload"]["parameters"]["datasets"])
+    assert round(operations) == 16 * 200 * datasets * 4, "every operation of one run: create, stat, read, unlink"
+
+
 def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
     rates = [
         json.loads(iocast("predict", fitted, "--ppn", "16", "--solver", solver, "--json").stdout)["quantities"]["rate"]["value"]

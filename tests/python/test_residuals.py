@@ -26,6 +26,8 @@ def test_beyond_the_largest_scale_it_stays_as_it_was() -> None:
     assert missed.at("rate", 2, 0.0) == pytest.approx(0.05)
     assert missed.at("rate", 64, 4.0) == pytest.approx(0.2), "the nearest waiting factor that was measured"
     assert missed.at("create.q50", 64, 0.0) == 0
+    known = Residuals.of([row("N=16", "create.q50", 0.4)], PLACES, {"q50": 0.0})
+    assert known.at("create.open.q50", 64, 0.0) == known.at("create.q50", 64, 0.0) == pytest.approx(0.4)
 
 
 def test_chance_is_not_carried_on() -> None:
