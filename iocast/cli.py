@@ -186,11 +186,11 @@ def _plan(out: Path, platform: str, asked: str, workload: str, sets: list[str] |
             noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
             ensemble = planning.of_family(simulations, platform, workload, settings, noise, seed)
         planner = planning.Planner(ensemble, target, fitted.fitted)
-        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn), seconds)
+        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, ensemble.pattern), seconds)
     source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
     if proposed:
         write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))
-    answer = {"asked": vars(target), "repeats": repeats, "seconds": planner.length, "points": [one.document() | {"purpose": one.purpose} for one in proposed]}
+    answer = {"asked": target.document(), "repeats": repeats, "seconds": planner.length, "points": [one.document() | {"purpose": one.purpose} for one in proposed]}
     print(json.dumps(answer) if json_ else plan_text(target, proposed, repeats, planner.length, str(out)))
 
 
@@ -275,7 +275,7 @@ def calibrate(
         steps("what a further measurement would tell", 1, 1)
         fitted = document["fitted"]
         asked, proposed = next_runs(Fitted(out, fitted, [{key: value for key, value in document.items() if key != "fitted"}], []), seed=seed, workers=crew)
-        fitted["next"] = {"asked": vars(asked), "runs": [one.document() for one in proposed]}
+        fitted["next"] = {"asked": asked.document(), "runs": [one.document() for one in proposed]}
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
     if json_:
         print(json.dumps(document))

@@ -21,6 +21,7 @@ from iocast.calibrate.recipe import Option, Parameter, Recipe, read_recipe
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
+from iocast.operations import profile
 from iocast.platform import Document, merge, reference
 from iocast.predict import resolved, workload_of
 from iocast.workers import Workers
@@ -32,11 +33,13 @@ BELIEFS = 64
 SPREAD = 1.5
 """Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
 WAITING_FACTORS = (0.0, 1.0, 4.0)
+TELLING_APART = (("read_only", "true"),)
+"""Settings of patterns with which only some of their operations are done."""
 TOLD = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
 """Quantities of a point are far from independent: so many count as one (calibrate/fit.py)."""
-ITERATIONS, FEWEST = 1500, 10
+OPERATIONS, FEWEST = 6000, 40
 """Of all ranks in a simulation together, and of each at least."""
 STARTUP = 2.0
 """Seconds that a run takes beside its phases."""
@@ -55,6 +58,7 @@ class Place:
     nodes: int
     ranks_per_node: int
     waiting_factor: float = 0.0
+    settings: tuple[tuple[str, str], ...] = ()  # what of the workload is other than in all other runs
 
     @property
     def ranks(self) -> int:
@@ -63,7 +67,13 @@ class Place:
     @property
     def text(self) -> str:
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}"
+        own = "".join(f", {name}={value}" for name, value in self.settings)
+        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}{own}"
+
+    def document(self) -> dict[str, Any]:
+        """As in a campaign's point."""
+        own = {"settings": dict(self.settings)} if self.settings else {}
+        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor} | own
 
 
 ALONE = Place(1, 1)
@@ -96,7 +106,7 @@ class Proposed:
         return f"{self.place.text} (a run takes some {self.seconds:.0f} s); throughput would then hold within {either_way(self.after)} instead of {either_way(self.before)}"
 
     def document(self) -> dict[str, Any]:
-        return vars(self.place) | {"seconds": round(self.seconds, 1), "before": self.before, "after": self.after}
+        return self.place.document() | {"seconds": round(self.seconds, 1), "before": self.before, "after": self.after}
 
 
 def either_way(factor: float) -> str:
@@ -113,6 +123,7 @@ class Ensemble:
         self.known: dict[Place, Said] = {}
         self._files = [] if rates_alone else [simulations.write(document) for document in documents]
         self._short = set() if rates_alone else set(units_of(pattern)) & {"iterations", "objects", "repeats"}
+        self._each = self._operations_of_an_iteration() if "iterations" in self._short else 1.0
 
     def ask(self, places: Sequence[Place]) -> None:
         new = [place for place in dict.fromkeys(places) if place not in self.known]
@@ -132,9 +143,13 @@ class Ensemble:
             self.known[place] = Said(np.log(np.maximum(np.array(rows, dtype=float), 1e-9)), np.array(variances))
 
     def _settings(self, place: Place) -> dict[str, str]:
-        iterations = str(max(FEWEST, ITERATIONS // place.ranks))
+        iterations = str(max(2, round(max(FEWEST, OPERATIONS / place.ranks) / self._each)))
         short = {"iterations": iterations, "objects": iterations, "repeats": "1"}
-        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"}
+        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"} | dict(place.settings)
+
+    def _operations_of_an_iteration(self) -> float:
+        ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
+        return sum(profile(self._files[0], self.pattern, ten)["phases"][self.phase]["operations"].values()) / 10
 
     def _variance(self, kind: str) -> float:
         floor = RATE_FLOOR if kind == "rate" else SUMMARIES[kind]
@@ -289,7 +304,7 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
         "seconds": planner.length,
         "benchmark_repeats": BENCHMARK_REPEATS,
         "repeats": repeats,
-        "points": [vars(one.place) | {"role": "fit"} for one in proposed],
+        "points": [one.place.document() | {"role": "fit"} for one in proposed],
     }
     return "# SPDX-License-Identifier: Apache-2.0\n" + yaml.safe_dump(document, sort_keys=False)
 
@@ -315,10 +330,12 @@ def _four_times(platform: Fitted) -> Place:
     return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
 
 
-def candidates(nodes: int, ranks_per_node: int, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
-    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes."""
+def candidates(nodes: int, ranks_per_node: int, pattern: str, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
+    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes; and with all ranks what tells operations
+    apart, where the pattern has it."""
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
-    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
+    alone = [(name, value) for name, value in TELLING_APART if name in units_of(pattern)]
+    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors] + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in alone]
 
 
 def beyond(platform: Fitted, asked: Place) -> list[Place]:
@@ -354,7 +371,7 @@ def _by_twos(most: int) -> list[int]:
 
 def _needed(candidates: Sequence[Place]) -> list[Place]:
     """One rank, all of them, and a number between: what a calibration asks for at least."""
-    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0}.values(), key=lambda place: place.ranks)
+    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0 and not place.settings}.values(), key=lambda place: place.ranks)
     if len(by_ranks) < 3:
         raise InputError("A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all.")
     return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]
