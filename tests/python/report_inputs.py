@@ -140,6 +140,8 @@ def _forecast(
         stations[name] = {"utilisation": station["utilisation"], **sums}
     busiest = max(stations, key=lambda s: stations[s]["utilisation"])
     widen = 1 + 0.5 * math.log2(max(extrapolation, 1))
+    width = phase["timeline"]["bin_seconds"]
+    counts = zip(*(phase["timeline"][operation]["count"] for operation in OPERATIONS), strict=False)
     return {
         "schema_version": 1, "kind": "forecast", "label": label,
         "platform": {"name": "scratch", "file": "fitted.yaml", "edits": edits or {}},
@@ -147,7 +149,7 @@ def _forecast(
         "quantities": {name: _interval(name, value, widen / 2) for name, value in quantities(phase).items()},
         "baselines": baselines, "distributions": distributions, "stations": stations,
         "bottleneck": f"The station {busiest} is busy {100 * stations[busiest]['utilisation']:.0f} % of the time and limits the rate.",
-        "alternatives": [], "warnings": [], "extrapolation": extrapolation,
+        "alternatives": [], "warnings": [], "extrapolation": extrapolation, "timeline": {"bin_seconds": width, "rate": [sum(bins) / width for bins in counts]},
     }  # fmt: skip
 
 

@@ -248,7 +248,7 @@ def test_one_simulated_run_is_a_report(inputs, tmp_path):
     write_report([inputs.simulated], tmp_path / "one.html", title="One run")
     text = (tmp_path / "one.html").read_text()
     numbers = json.loads(Page(text).texts["numbers"])
-    assert numbers["no_data"] == ["beside", "load", "throughput", "utilisation", "whatif"]
+    assert numbers["no_data"] == ["beside", "load", "throughput", "utilisation", "whatif", "course"]
     assert text.count("no data. It needs") == len(numbers["no_data"])
     assert "<title>One run</title>" in text and "In simulation, 64" in text
 
