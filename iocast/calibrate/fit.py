@@ -42,8 +42,8 @@ UNCHECKED_DISCREPANCY = {"rate": 0.12, "q50": 0.2, "q75": 0.2, "q95": 0.2, "q99"
 """Where no scale could be held out: round numbers chosen by hand."""
 
 USUAL_MISFIT = 0.44
-"""Mean square of the standardised residuals after soft L1. Settled on the systems of `validation/blind/blind.py --seed 1`; of those of seed 3 the family's own
-left at most 0.38, all others 0.47 and more."""
+"""Mean square of the standardised residuals after soft L1. Settled on the systems of `validation/blind/blind.py --seed 1`; of those of seeds 3 and 4
+31 of the family's own left at most 0.39 and one 0.59, all others but two (reads that hardly slow down) 0.45 and more."""
 GROWTH_POWER = 0.5
 """Of the discrepancy with the distance beyond the fitted scales. Chosen on 12 systems of validation/blind (seed 2), whose intervals held with 0.5 as with
 1, and were narrower."""
