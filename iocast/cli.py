@@ -95,7 +95,7 @@ def measure(
     workload: Annotated[str, typer.Option(help="Plan and knee search: workload.")] = "md-workbench",
     ppn: Annotated[int, typer.Option(help="Plan: most ranks a node; knee search: ranks a node.", min=1)] = 1,
     threads_per_rank: Annotated[int, typer.Option(help="Knee search: ranks that are threads of one process.", min=1)] = 1,
-    phase: Annotated[str, typer.Option(help="Knee search: phase that is searched.")] = "benchmark",
+    phase: Annotated[str, typer.Option(help="Plan: phase that will be calibrated; knee search: phase that is searched.")] = "benchmark",
     length: Annotated[str, typer.Option(help="Knee search: planned length of a run.")] = "5s",
     budget: Annotated[str, typer.Option(help="Plan: time for all runs; knee search: time after which no further run begins.")] = "10min",
     confidence: Annotated[float, typer.Option(help="Knee search: probability that the interval is meant to cover the knee.")] = 0.9,
@@ -119,7 +119,7 @@ def measure(
     if plan:
         if find_knee or slo or campaign is not None or role is not None or observe or slurm or slurm_only_write or directory is not None:
             raise InputError("--plan measures nothing; leave DIRECTORY, --campaign, --role, --observe, --slurm and what is for a knee search out, and give them with the campaign it writes.")
-        _plan(out if context.get_parameter_source("out").name == "COMMANDLINE" else Path("plan.yaml"), platform, asked, workload, sets, nodes or 1, ppn, budget, seed, json_)
+        _plan(out if context.get_parameter_source("out").name == "COMMANDLINE" else Path("plan.yaml"), platform, asked, workload, phase, sets, nodes or 1, ppn, budget, seed, json_)
         return
     if find_knee or slo:
         if campaign is not None or role is not None or observe or slurm or slurm_only_write:
@@ -162,7 +162,7 @@ def measure(
         print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
 
 
-def _plan(out: Path, platform: str, asked: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, budget: str, seed: int, json_: bool) -> None:
+def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets: list[str] | None, nodes: int, ppn: int, budget: str, seed: int, json_: bool) -> None:
     from iocast import plan as planning
     from iocast.calibrate.reading import UNREPEATED
     from iocast.calibrate.search import Simulations
@@ -184,7 +184,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, sets: list[str] |
         else:
             settings = _settings(sets)
             noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
-            ensemble = planning.of_family(simulations, platform, workload, settings, noise, seed)
+            ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
         planner = planning.Planner(ensemble, target, fitted.fitted)
         proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, ensemble.pattern), seconds)
     source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
@@ -283,7 +283,7 @@ def calibrate(
     from iocast.text import calibration_text, next_text
 
     print(calibration_text(fitted))
-    print(next_text(fitted["open"], asked, telling(proposed)) if "open" in fitted else "")
+    print(next_text(fitted.get("open", {}), asked, telling(proposed)))
     print(f"Written to {out}.")
 
 

@@ -24,6 +24,7 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import profile
 from iocast.platform import Document, merge, reference
 from iocast.predict import resolved, workload_of
+from iocast.strict_yaml import allowed_sentence
 from iocast.workers import Workers
 
 Array = NDArray[np.float64]
@@ -41,6 +42,8 @@ ONE_FACT = 8
 """Quantities of a point are far from independent: so many count as one (calibrate/fit.py)."""
 OPERATIONS, FEWEST = 6000, 40
 """Of all ranks in a simulation together, and of each at least."""
+MOST_RANKS = 50_000
+"""Of the place that is asked."""
 STARTUP = 2.0
 """Seconds that a run takes beside its phases."""
 WORTH_IT = 0.02
@@ -149,7 +152,10 @@ class Ensemble:
 
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
-        return sum(profile(self._files[0], self.pattern, ten)["phases"][self.phase]["operations"].values()) / 10
+        phases = profile(self._files[0], self.pattern, ten)["phases"]
+        if self.phase not in phases:
+            raise InputError(f"The workload {self.pattern} has no phase '{self.phase}'. {allowed_sentence(self.phase, list(phases))}")
+        return sum(phases[self.phase]["operations"].values()) / 10
 
     def _variance(self, kind: str) -> float:
         floor = RATE_FLOOR if kind == "rate" else SUMMARIES[kind]
@@ -194,16 +200,18 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
     return Ensemble(simulations, documents, pattern, settings, phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
 
 
-def of_family(simulations: Simulations, family: str, workload: str, settings: dict[str, str], noise: dict[str, float], seed: int = 0) -> Ensemble:
+def of_family(simulations: Simulations, family: str, workload: str, settings: dict[str, str], phase: str, noise: dict[str, float], seed: int = 0) -> Ensemble:
     """What is open before anything was measured: any structure, any numbers about the family's own.
 
-    @raises InputError when the platform can't be calibrated"""
+    @raises InputError when the platform can't be calibrated, or a campaign of the workload can't be sized"""
     recipe = read_recipe(family)
     if recipe.method == "rates":
         raise InputError(f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to (iocast list platforms).")
+    if "iterations" not in units_of(workload):
+        raise InputError(f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench.")
     generator = np.random.default_rng(seed)
     documents = [_believed(recipe, generator) for _ in range(BELIEFS)]
-    return Ensemble(simulations, documents, workload, settings | ({"phases": "benchmark"} if "phases" in units_of(workload) else {}), "benchmark", noise, rates_alone=False, seed=seed)
+    return Ensemble(simulations, documents, workload, settings | ({"phases": phase} if "phases" in units_of(workload) else {}), phase, noise, rates_alone=False, seed=seed)
 
 
 def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
@@ -231,6 +239,10 @@ class Planner:
     asked: Place
     fitted: dict[str, Any]  # empty before anything was measured
     length: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.asked.ranks > MOST_RANKS:
+            raise InputError(f"{self.asked.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MOST_RANKS}); what tells of fewer tells of them too.")
 
     def within(self, measured: Sequence[Place]) -> float:
         """By which factor either way a 90 % interval of the asked throughput would hold after these measurements beside those that were fitted."""
@@ -310,8 +322,11 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
 
 
 def next_runs(platform: Fitted, asked: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
-    """What is asked, by default four times the largest measured scale, and the measurements beyond the measured scales, the most telling first."""
+    """What is asked, by default four times the largest measured scale, and the measurements beyond the measured scales, the most telling first; none where there
+    would be too much to simulate."""
     asked = asked or _four_times(platform)
+    if asked.ranks > MOST_RANKS:
+        return asked, []
     with Simulations(workers) as simulations:
         planner = Planner(of_fitted(simulations, platform, seed), asked, platform.fitted)
         return asked, planner.proposals(beyond(platform, asked))

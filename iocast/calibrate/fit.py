@@ -30,6 +30,8 @@ RESIDUALS_A_FACT = 8
 """Residuals of a point are far from independent: so many of them count as one."""
 MOST_DRAWN = 2.5
 """Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no more."""
+PLAIN = "none"
+"""The option of a choice that does nothing, by its name in every family."""
 SETTLED = 0.9
 """Weight from which on an option of a choice is the answer."""
 MOST_ROUNDS = 3
@@ -166,10 +168,10 @@ class _Search:
     def explore(self, simulations: Simulations) -> list[Fit]:
         """One choice after the other: every option is tried with the other choices as they are best so far, and all over again until nothing
         gets better, since what is best in one choice may hang on another. The choice with the most options is first, since it moves the
-        most. A stall that was seen is there from the beginning: without one, all else would be fitted to what it does."""
+        most. Where what is found is a misfit, the same from a second structure. A stall that was seen is there from the beginning: without one, all else would be fitted to what it does."""
         order = sorted(self.choices, key=lambda choice: -len(self.choices[choice]))
         round_of = 1 + sum(len(self.choices[choice]) - 1 for choice in order)
-        structure = {choice: next((o for o in options if o.needs), options[0]).name for choice, options in self.choices.items()}
+        structure = self._begin()
         fits: dict[str, Fit] = {}
 
         def tried(structure: dict[str, str], start: dict[str, float]) -> Fit:
@@ -179,16 +181,33 @@ class _Search:
                 fits[name] = self._fit(simulations, structure, start, self.targets)
             return fits[name]
 
-        best = tried(structure, {})
-        for _ in range(MOST_ROUNDS):
-            before = best
-            for choice in order:
-                options = [{**best.structure, choice: option.name} for option in self.choices[choice]]
-                self.rivals[choice] = [tried(candidate, best.values) for candidate in options]
-                best = min(self.rivals[choice], key=self.score)
-            if best is before:
-                break
+        def descend(best: Fit) -> tuple[Fit, dict[str, list[Fit]]]:
+            rivals: dict[str, list[Fit]] = {}
+            for _ in range(MOST_ROUNDS):
+                before = best
+                for choice in order:
+                    options = [{**best.structure, choice: option.name} for option in self.choices[choice]]
+                    rivals[choice] = [tried(candidate, best.values) for candidate in options]
+                    best = min(rivals[choice], key=self.score)
+                if best is before:
+                    break
+            return best, rivals
+
+        best, self.rivals = descend(tried(structure, {}))
+        if best.cost > USUAL_MISFIT:
+            # One step at a time may have led where every further one is for the worse: once more from where nothing is in nobody's way.
+            again, rivals = descend(tried(self._begin(PLAIN), {}))
+            if self.score(again) < self.score(best):
+                self.rivals = rivals
         return sorted(fits.values(), key=self.score)
+
+    def _begin(self, preferred: str = "") -> dict[str, str]:
+        """What was seen in the data; of all other choices the preferred option, or else the first."""
+
+        def option(options: list[Option]) -> Option:
+            return min(options, key=lambda one: (not one.needs, one.name != preferred))
+
+        return {choice: option(options).name for choice, options in self.choices.items()}
 
     @property
     def facts(self) -> float:
