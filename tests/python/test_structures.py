@@ -32,7 +32,7 @@ calibration:
 
 
 def test_two_threads_that_take_turns_are_told_from_many_that_contend(tmp_path: Path) -> None:
-    """With many threads, contention makes all operations longer in proportion, much as turns do: from there no single step leads to the truth."""
+    """With many threads, contention makes all operations longer in proportion, much as turns do."""
     (tmp_path / "family.yaml").write_text(FAMILY)
     truth = tmp_path / "truth.yaml"
     truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", "stations": {"server": {"servers": 2, "discipline": "ps"}}}))
@@ -46,3 +46,22 @@ def test_two_threads_that_take_turns_are_told_from_many_that_contend(tmp_path: P
     fitted = calibrate(group(runs), str(tmp_path / "family.yaml"), 0, lambda *_: None)["fitted"]
     assert (fitted["structure"]["threads"], fitted["structure"]["order"]) == ("2", "turns")
     assert not [note for note in fitted["notes"] if note.startswith(("Misfit", "Alarm"))]
+
+
+@pytest.mark.parametrize(("at_the_trap", "finds"), [(10 * USUAL_MISFIT, ("2", "none", "turns")), (0.9 * USUAL_MISFIT, ("16", "contention", "none"))])
+def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[str, ...]) -> None:
+    """Costs by structure, where from the first one no single step is for the better. A good fit is not left: most systems are of their family."""
+    costs = {("16", "contention", "none"): at_the_trap, ("16", "contention", "turns"): at_the_trap, ("2", "none", "turns"): 0.1, ("2", "none", "none"): 12 * USUAL_MISFIT}
+    search = _Search.__new__(_Search)
+    names = {"threads": ["16", "2", "4"], "slowdown": ["contention", "none"], "order": ["none", "turns"]}
+    search.choices = {choice: [Option(name, {}) for name in options] for choice, options in names.items()}
+    search.report = lambda *_: None
+    search.targets = [SimpleNamespace(logs=np.zeros(800))]  # type: ignore[list-item]
+
+    def fit(_: object, structure: dict[str, str], *__: object) -> Fit:
+        return Fit(structure, [], [], {}, costs.get(tuple(structure.values()), 20 * USUAL_MISFIT), np.zeros((0, 0)), 1)
+
+    search._fit = fit  # type: ignore[method-assign, assignment]
+    best = search.explore(None)[0]  # type: ignore[arg-type]
+    assert tuple(best.structure.values()) == finds
+    assert all(any(rival.structure == best.structure for rival in rivals) for rivals in search.rivals.values()), "alternatives are those about the best"
