@@ -2,11 +2,17 @@
 """Which structure a calibration finds, when the truth is one of the family's."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
+import pytest
 import yaml
 
 from iocast import binaries
 from iocast.calibrate import calibrate
+from iocast.calibrate.fit import USUAL_MISFIT, _Search
+from iocast.calibrate.recipe import Option
+from iocast.calibrate.search import Fit
 from iocast.run_directory import Run, group
 
 FAMILY = """
