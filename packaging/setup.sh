@@ -44,7 +44,12 @@ setup_python() {
   wanted=$(sha256sum pyproject.toml | cut -c1-16)${1:-}
   [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && return
   step "Setting up Python in .venv"
-  [ -x .venv/bin/python ] || python3 -m venv .venv || stop "python3 can't make a virtual environment; install python3-venv."
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
-  touch ".venv/.has-$wanted"
+  mkdir -p .venv
+  ( # two at a time would take each other's files away
+    ! command -v flock >/dev/null || flock 9
+    [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && exit
+    [ -x .venv/bin/python ] || python3 -m venv .venv || stop "python3 can't make a virtual environment; install python3-venv."
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."
+    touch ".venv/.has-$wanted"
+  ) 9>.venv/.setting-up || exit
 }

@@ -203,5 +203,5 @@ def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: p
     refused(tmp_path, *slo, *DUMMY, says="works in no directory")
     refused(*slo, "--backend", "dummy", "--backend-option=--s3.region=x", says="no option of the backend 'dummy'")
     refused(tmp_path, "--backend", "dummy", says="works in no directory")
-    refused(tmp_path, "--length", "10s", "--ppn", 8, says="--ppn, --length are for --find-knee and --slo")
+    refused(tmp_path, "--length", "10s", "--ppn", 8, says="--ppn, --length are for --plan, --find-knee and --slo")
     refused(tmp_path, *slo, "--set", "datasts=1", says="datasts")
