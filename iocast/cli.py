@@ -138,21 +138,21 @@ def measure(
     campaign = campaign or "quick"
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
-    plan = read_plan(campaign, nodes=nodes, settings=_settings(sets))
+    runs = read_plan(campaign, nodes=nodes, settings=_settings(sets))
     if slurm or slurm_only_write:
         arguments = [] if directory is None else [str(directory.resolve())]
-        arguments += ["--campaign", str(plan.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
+        arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
         for name, value in (("--role", role), ("--nodes", nodes)):
             arguments += [name, str(value)] if value is not None else []
         arguments += [a for one in sets or [] for a in ("--set", one)] + ["--observe"] * observe
         arguments += [] if storage == POSIX else ["--backend", backend, *(f"--backend-option={option}" for option in storage.options)]
-        _measure_by_slurm(plan, arguments, out, slurm_time, slurm_option or [], submit=not slurm_only_write, json_=json_)
+        _measure_by_slurm(runs, arguments, out, slurm_time, slurm_option or [], submit=not slurm_only_write, json_=json_)
         return
     from iocast.slurm import MARGIN, deadline
 
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
-        work = Campaign(directory, plan, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
+        work = Campaign(directory, runs, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
         work.prepare()
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
@@ -186,7 +186,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets:
             noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
             ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
         planner = planning.Planner(ensemble, target, fitted.fitted)
-        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, ensemble.pattern), seconds)
+        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn), seconds)
     source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
     if proposed:
         write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))

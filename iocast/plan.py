@@ -34,8 +34,6 @@ BELIEFS = 64
 SPREAD = 1.5
 """Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
 WAITING_FACTORS = (0.0, 1.0, 4.0)
-TELLING_APART = (("read_only", "true"),)
-"""Settings of patterns with which only some of their operations are done."""
 TOLD = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
@@ -61,7 +59,6 @@ class Place:
     nodes: int
     ranks_per_node: int
     waiting_factor: float = 0.0
-    settings: tuple[tuple[str, str], ...] = ()  # what of the workload is other than in all other runs
 
     @property
     def ranks(self) -> int:
@@ -70,13 +67,11 @@ class Place:
     @property
     def text(self) -> str:
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        own = "".join(f", {name}={value}" for name, value in self.settings)
-        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}{own}"
+        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}"
 
     def document(self) -> dict[str, Any]:
         """As in a campaign's point."""
-        own = {"settings": dict(self.settings)} if self.settings else {}
-        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor} | own
+        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor}
 
 
 ALONE = Place(1, 1)
@@ -105,8 +100,12 @@ class Proposed:
         return math.log(self.before / self.after) >= WORTH_IT
 
     @property
+    def width(self) -> str:
+        return either_way(self.after)
+
+    @property
     def text(self) -> str:
-        return f"{self.place.text} (a run takes some {self.seconds:.0f} s); throughput would then hold within {either_way(self.after)} instead of {either_way(self.before)}"
+        return f"{self.place.text} (a run takes some {self.seconds:.0f} s); throughput would then hold within {self.width} instead of {either_way(self.before)}"
 
     def document(self) -> dict[str, Any]:
         return self.place.document() | {"seconds": round(self.seconds, 1), "before": self.before, "after": self.after}
@@ -148,7 +147,7 @@ class Ensemble:
     def _settings(self, place: Place) -> dict[str, str]:
         iterations = str(max(2, round(max(FEWEST, OPERATIONS / place.ranks) / self._each)))
         short = {"iterations": iterations, "objects": iterations, "repeats": "1"}
-        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"} | dict(place.settings)
+        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"}
 
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
@@ -345,12 +344,10 @@ def _four_times(platform: Fitted) -> Place:
     return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
 
 
-def candidates(nodes: int, ranks_per_node: int, pattern: str, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
-    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes; and with all ranks what tells operations
-    apart, where the pattern has it."""
+def candidates(nodes: int, ranks_per_node: int, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
+    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes."""
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
-    alone = [(name, value) for name, value in TELLING_APART if name in units_of(pattern)]
-    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors] + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in alone]
+    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
 
 
 def beyond(platform: Fitted, asked: Place) -> list[Place]:
@@ -386,7 +383,7 @@ def _by_twos(most: int) -> list[int]:
 
 def _needed(candidates: Sequence[Place]) -> list[Place]:
     """One rank, all of them, and a number between: what a calibration asks for at least."""
-    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0 and not place.settings}.values(), key=lambda place: place.ranks)
+    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0}.values(), key=lambda place: place.ranks)
     if len(by_ranks) < 3:
         raise InputError("A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all.")
     return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]

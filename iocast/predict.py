@@ -317,7 +317,7 @@ def _solved(
 
 def _missed(platform: Fitted, workload: str | None, names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
     """What the platform misses of the workload that it was fitted to, as a logarithm by quantity; of another one that is not known. What few rates are
-    missed by is left to the belief about storage: carried on, it made forecasts of published systems worse (validation/published: median 54 % in place of 52)."""
+    missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
     measured = platform.fitted.get("campaign", {}).get("workload", {})
     if platform.rates_alone or workload not in (None, measured.get("name"), measured.get("pattern")):
         return dict.fromkeys(names, 0.0)

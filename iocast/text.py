@@ -65,7 +65,7 @@ def plan_text(asked: Place, proposed: list[Proposed], repeats: int, length: floa
     """A campaign that is proposed, in the order in which its measurements were chosen."""
     if not proposed:
         return f"No measurement within these nodes, ranks and time would narrow a forecast of {asked.text}; nothing is written."
-    rows = [[one.place.text, f"{one.seconds:.0f} s", f"a factor {one.after:.2f}" if one.after < 30 else "more than a factor 30", PURPOSES[one.purpose]] for one in proposed]
+    rows = [[one.place.text, f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]] for one in proposed]
     total = repeats * sum(one.seconds for one in proposed)
     lines = [table(["", "a run", f"throughput of {asked.text} then within", ""], rows), ""]
     lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {total / 60:.0f} minutes in all, by the platform's own times until a pilot run knows better.")

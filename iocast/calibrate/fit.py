@@ -240,7 +240,8 @@ class _Search:
             return {}
         self.report(f"holding out {self.largest} ranks", 1, 1)
         fit = self._fit(simulations, best.structure, best.values, kept)
-        smaller, asked = ([point for point in self.points if (point.ranks == self.largest) == largest] for largest in (False, True))
+        smaller = [point for point in self.points if point.ranks < self.largest]
+        asked = [point for point in self.points if point.ranks == self.largest]
         document = self.build(fit.options, fit.values)
         missed = Residuals.of(self.rows(simulations, document, smaller), {p.name: (p.ranks, p.waiting_factor) for p in smaller}, self.noise)
         rows = self.rows(simulations, document, asked)
