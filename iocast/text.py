@@ -68,7 +68,7 @@ def plan_text(asked: Place, proposed: list[Proposed], repeats: int, length: floa
     rows = [[one.place.text, f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]] for one in proposed]
     total = repeats * sum(one.seconds for one in proposed)
     lines = [table(["", "a run", f"throughput of {asked.text} then within", ""], rows), ""]
-    lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {total / 60:.0f} minutes in all, by the platform's own times until a pilot run knows better.")
+    lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {f'{total:.0f} s' if total < 120 else f'{total / 60:.0f} minutes'} in all, by the platform's own times until a pilot run knows better.")
     return "\n".join([*lines, f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs."])
 
 
