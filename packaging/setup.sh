@@ -30,13 +30,18 @@ setup_packages() {
   rm -f "$log"
 }
 
+# Two set-ups at a time would take each other's files away.
+take_turns() { ! command -v flock >/dev/null || flock 9; }
+
 setup_build() {
   local log=build/setup.log
   mkdir -p build
-  if ! cmake -S . -B build -G Ninja "$@" >"$log" 2>&1 || ! { cmake --build build --parallel "$(nproc)" || cmake --build build; } >>"$log" 2>&1; then
+  (
+    take_turns
+    cmake -S . -B build -G Ninja "$@" >"$log" 2>&1 && { cmake --build build --parallel "$(nproc)" || cmake --build build; } >>"$log" 2>&1 && exit
     tail -n 40 "$log" >&2
     stop "the build failed; its last words are above, all of them in $log."
-  fi
+  ) 9>build/.setting-up || exit
 }
 
 setup_python() {
@@ -45,8 +50,8 @@ setup_python() {
   [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && return
   step "Setting up Python in .venv"
   mkdir -p .venv
-  ( # two at a time would take each other's files away
-    ! command -v flock >/dev/null || flock 9
+  (
+    take_turns
     [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && exit
     [ -x .venv/bin/python ] || python3 -m venv .venv || stop "python3 can't make a virtual environment; install python3-venv."
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${1:-}" || stop "pip could not install iocast and its dependencies."

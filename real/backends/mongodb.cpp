@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <mongoc/mongoc.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace iocast {
@@ -24,7 +26,11 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_MONGOC
 
-constexpr uint64_t largest_data    = (uint64_t{16} << 20) - 1024; ///< a document has at most 16 MiB
+/// The library puts counters for other programs into shared memory as soon as it is loaded, whichever backend a run uses. A process
+/// that is killed would leave them on its node, where a later process of the same number trips over them; their name is not needed.
+[[maybe_unused]] const int counters = shm_unlink(fmt::format("/mongoc-{}", getpid()).c_str());
+
+constexpr uint64_t largest_data = (uint64_t{16} << 20) - 1024; ///< a document has at most 16 MiB
 
 template <auto free> struct Freed {
   template <class T> void operator()(T* pointer) const { free(pointer); }

@@ -187,6 +187,7 @@ def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pat
     wait_for(lambda: not ranks_in(root))
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] in ("running", "interrupted")
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
+    assert not [name for name in os.listdir("/dev/shm") for rank in ranks if name.endswith(f"-{rank}")]  # what libmongoc puts there
     assert run(*base, "--sweep", ranks=3).code == 0
     assert list(root.iterdir()) == []
 
