@@ -15,7 +15,7 @@ import typer
 from iocast import binaries
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
-from iocast.progress import Steps, stderr
+from iocast.progress import Steps, keep_interrupts, stderr
 
 if TYPE_CHECKING:  # each verb loads what it needs
     from iocast.workers import Workers
@@ -700,6 +700,7 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def main() -> None:
+    keep_interrupts()
     try:
         app(prog_name="iocast")
     except InputError as error:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 import time
 from typing import Any
 
@@ -12,6 +15,21 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from iocast.errors import RunError
 
 stderr = Console(stderr=True, highlight=False)
+
+
+def keep_interrupts() -> None:
+    """Python drops an interrupt that comes while it throws an object away (in __del__ or the callback of a weak reference); from now on
+    it is sent again a moment later."""
+
+    def again(dropped: Any) -> None:
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            timer = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))  # wakes it if it waits
+            timer.daemon = True
+            timer.start()
+        else:
+            sys.__unraisablehook__(dropped)
+
+    sys.unraisablehook = again
 
 
 class Steps:

@@ -151,15 +151,31 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple
     while not (memory.is_file() and memory.stat().st_size > 60_000):
         assert time.monotonic() < until and process.poll() is None, process.communicate()
         time.sleep(0.02)
-    while process.poll() is None:  # one that comes while an object is thrown away is dropped by Python; a user asks again
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.3)  # a fast machine is through with the study in a second
-    _, said = process.communicate()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 1 and said.strip().endswith("iocast: Interrupted; what was measured or computed is kept.")
     assert not (tmp_path / "answer" / "study.json").exists()
     told = answered(iocast("study", file, "--out", tmp_path / "answer", "--workers", "2", "--json"))
     assert told["search"]["found"] > 8, "nothing of the first run was used"
     assert json.dumps(without_counts(told)) == json.dumps(without_counts(small[1]))
+
+
+def test_no_interrupt_is_lost() -> None:
+    """Python drops those that come while an object is thrown away."""
+    program = """
+import os, signal, time
+from iocast.progress import keep_interrupts
+class Thrown:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+keep_interrupts()
+Thrown()
+time.sleep(20)
+"""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and time.monotonic() - began < 15
+    assert done.stderr.count("KeyboardInterrupt") == 1
 
 
 @pytest.fixture
