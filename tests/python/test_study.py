@@ -140,12 +140,17 @@ def test_what_is_known_is_told_before_more_is_computed(small: tuple[Path, dict[s
     assert "earlier runs" not in iocast("study", file, "--out", tmp_path / "answer", "--json").stderr, "nothing was left to compute"
 
 
+def heed_interrupts() -> None:
+    """What a shell starts in the background ignores them, and so do the programs that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple[Path, dict[str, Any]], simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
     """One process begins, two go on: the answer's bytes are those of one."""
     file = write(tmp_path, SMALL)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
     command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), "--workers", "1"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 60_000):
@@ -173,7 +178,7 @@ Thrown()
 time.sleep(20)
 """
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, timeout=60, check=False, preexec_fn=heed_interrupts)
     assert done.returncode != 0 and time.monotonic() - began < 15
     assert done.stderr.count("KeyboardInterrupt") == 1
 
@@ -203,7 +208,7 @@ def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], c
     file = write(tmp_path, SMALL)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
     command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), "--scheduler", address, "--json"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 80_000):
