@@ -85,22 +85,30 @@ def set_path(document: Document, path: str, value: Any) -> None:
         here = here[key]
 
 
-def holds(document: Document, path: str) -> bool:
-    """Whether there is something at the path, which is read as set_path() does."""
+_NOTHING = object()
+
+
+def get_path(document: Document, path: str, otherwise: Any = None) -> Any:
+    """What is at the path, which is read as set_path() does; `otherwise` when there is nothing."""
     parts = path.split(".")
     here: Any = document
     while parts:
         if isinstance(here, list):
             here, parts = _entry(here, parts[0]), parts[1:]
             if here is None:
-                return False
+                return otherwise
             continue
         taken = next((n for n in range(len(parts), 0, -1) if isinstance(here, dict) and ".".join(parts[:n]) in here), 0)
         if taken == 0:
-            return False
+            return otherwise
         here = here[".".join(parts[:taken])]
         parts = parts[taken:]
-    return True
+    return here
+
+
+def holds(document: Document, path: str) -> bool:
+    """Whether there is something at the path."""
+    return get_path(document, path, _NOTHING) is not _NOTHING
 
 
 def _entry(entries: list[Any], number: str) -> Any:

@@ -18,13 +18,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
 from iocast import analytic, arrivals, baselines, binaries
-from iocast.calibrate.search import PILES_UP, Simulations, units_of
+from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_json, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
-from iocast.residuals import Residuals, kind_of
+from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.workers import Workers
 
@@ -91,12 +91,12 @@ def predict(
     answer |= {"phase": phase, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
-    missed = _missed(platform, workload, samples["value"], ranks, factor)
+    missed = _missed(platform, workload, full, samples["value"], ranks, factor)
     quantities = _intervals(platform.fitted, samples, missed, ranks, level)
     answer["quantities"] = {name: said for name, said in quantities.items() if not _is_part(name)}
     answer["parts"] = {name: said for name, said in quantities.items() if _is_part(name)}
     closed = not arrivals.is_open(full)  # the baselines know nothing else
-    answer["baselines"] = _baselines(platform.fitted, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
+    answer["baselines"] = _baselines(platform.fitted, full, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
     answer |= shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
@@ -151,8 +151,9 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
 def workload_of(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str], str]:
     """Pattern, its settings, and the phase that the forecast is of: that which was fitted, or another workload's benchmark."""
     measured = platform.fitted.get("campaign", {}).get("workload")
+    remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
     if measured is None or (workload is not None and workload not in (measured["name"], measured["pattern"])):
-        return workload or "md-workbench", settings | _only("benchmark", workload or "md-workbench"), "benchmark"
+        return workload or "md-workbench", settings | only("benchmark", workload or "md-workbench", remembering), "benchmark"
     units = units_of(measured["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     full = {}
@@ -160,12 +161,7 @@ def workload_of(platform: Fitted, workload: str | None, settings: dict[str, str]
         if name in ("waiting_factor", "repeats", "start_index", "phases"):
             continue
         full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
-    return measured["pattern"], full | settings | _only(platform.phase, measured["pattern"]), platform.phase
-
-
-def _only(phase: str, workload: str) -> dict[str, str]:
-    """The setting by which a workload runs this phase alone, where it has a choice."""
-    return {"phases": phase} if "phases" in units_of(workload) else {}
+    return measured["pattern"], full | settings | only(platform.phase, measured["pattern"], remembering), platform.phase
 
 
 def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[str, dict[str, str], str]:
@@ -315,13 +311,13 @@ def _solved(
     return {"value": value, "ensemble": {n: [e[n] for e in ensemble] for n in value}}, shown
 
 
-def _missed(platform: Fitted, workload: str | None, names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
+def _missed(platform: Fitted, workload: str | None, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
     """What the platform misses of the workload that it was fitted to, as a logarithm by quantity; of another one that is not known. What few rates are
     missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
     measured = platform.fitted.get("campaign", {}).get("workload", {})
     if platform.rates_alone or workload not in (None, measured.get("name"), measured.get("pattern")):
         return dict.fromkeys(names, 0.0)
-    residuals = Residuals.of_fitted(platform.fitted)
+    residuals = Residuals.of_fitted(platform.fitted, settings)
     return {name: residuals.at(name, ranks, factor) for name in names}
 
 
@@ -371,10 +367,8 @@ def _central(draws: list[float], sd: float, level: float) -> tuple[float, float]
     return end((1 - level) / 2), end((1 + level) / 2)
 
 
-def _baselines(fitted: dict[str, Any], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
-    points = [
-        baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"]) for p in fitted["campaign"]["points"]
-    ]
+def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
+    points = [baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"]) for p in points_like(fitted, settings)]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
     said = baselines.forecast(points, ranks, factor)

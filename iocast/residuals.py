@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ class Residuals:
     def of(cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]) -> Residuals:
         """From rows that say what a platform was off by: {point, quantity, error}, error as a factor less 1.
 
-        @param places ranks and waiting factor of each point, by name
+        @param places ranks and waiting factor of each point, by name; rows of others are left out
         @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""
         known: dict[str, dict[float, dict[int, list[float]]]] = {}
         for row in rows:
-            if row["error"] > -1:
+            if row["error"] > -1 and row["point"] in places:
                 ranks, factor = places[row["point"]]
                 known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(math.log1p(row["error"]))
         squares: dict[str, list[float]] = {}
@@ -45,9 +46,9 @@ class Residuals:
         })  # fmt: skip
 
     @classmethod
-    def of_fitted(cls, fitted: dict[str, Any]) -> Residuals:
-        """Of the section `fitted` of a platform file (docs/answers.md); none of a platform that was never calibrated."""
-        places = {p["name"]: (p["ranks"], p["waiting_factor"]) for p in fitted.get("campaign", {}).get("points", [])}
+    def of_fitted(cls, fitted: dict[str, Any], settings: dict[str, str] | None = None) -> Residuals:
+        """Of the section `fitted` of a platform file (docs/answers.md), at the points that are like these settings; none of a platform that was never calibrated."""
+        places = {p["name"]: (p["ranks"], p["waiting_factor"]) for p in points_like(fitted, settings or {})}
         return cls.of(fitted.get("fit", []), places, fitted.get("noise", {}))
 
     def at(self, quantity: str, ranks: int, waiting_factor: float) -> float:
@@ -64,6 +65,15 @@ class Residuals:
         """By how much the platform is off, either way, at the largest scale, as a logarithm: in the quantity, or if it was not fitted in any of its kind."""
         about = [quantity] if quantity in self.lines else [name for name in self.lines if kind_of(name) == kind]
         return max((abs(logs[-1]) for name in about for _, logs in self.lines[name].values()), default=0.0)
+
+
+def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[str, Any]]:
+    """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with the settings, a switch that is
+    not set being as it mostly was; all where none does."""
+    points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
+    told = {name for point in points for name in point.get("switches", {})}
+    wanted = {name: settings.get(name) or mode(p["switches"][name] for p in points if name in p["switches"]) for name in told}
+    return [p for p in points if p.get("switches", {}) == wanted] or points
 
 
 def kind_of(quantity: str) -> str:

@@ -22,6 +22,8 @@ QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
 """The quantiles that forecasts are about; the maximum comes beside them."""
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
+UNTOLD = ("repeats", "start_index", "phases")
+"""Parameters that change how long a point was watched, and not what it is."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,8 @@ class Point:
 
     runs: list[Run] = field(default_factory=list)
     role: str = "fit"
+    apart: dict[str, str] = field(default_factory=dict)
+    """Workload parameters that tell it from others of its placement and waiting factor, as settings."""
 
     @property
     def first(self) -> Run:
@@ -225,7 +229,7 @@ class Point:
     def name(self) -> str:
         nodes, ranks_per_node = self.first.placement
         where = f"N={self.ranks}" if nodes == 1 else f"N={nodes}x{ranks_per_node}"
-        return f"{where} T={self.waiting_factor:g}"
+        return " ".join([f"{where} T={self.waiting_factor:g}", *(f"{name}={value}" for name, value in self.apart.items())])
 
     def observations(self, quantity: str) -> list[float]:
         """The quantity ("rate", "create.q99", "create.mean") in every run."""
@@ -257,8 +261,7 @@ def group(runs: list[Run]) -> list[Point]:
     """Groups runs by placement and parameters, smallest first; refuses a mixture of workloads or file systems."""
     points: dict[tuple[Any, ...], Point] = defaultdict(Point)
     for run in runs:
-        # A repeat count changes how long a point was watched, not what it is.
-        parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases")}
+        parameters = {k: v for k, v in run.parameters.items() if k not in UNTOLD}
         key = (run.ranks, *run.placement, run.waiting_factor, *sorted((k, str(v)) for k, v in parameters.items()))
         points[key].runs.append(run)
     kinds = {run.json["workload"]["pattern"] for run in runs}
@@ -267,7 +270,33 @@ def group(runs: list[Run]) -> list[Point]:
     systems = {system for run in runs if (system := _system(run))}
     if len(systems) > 1:
         raise InputError(f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself.")
-    return [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
+    found = [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
+    _tell_apart(found)
+    return found
+
+
+def _tell_apart(points: list[Point]) -> None:
+    """Says of points of one placement and waiting factor in what else they differ."""
+    alike: dict[str, list[Point]] = defaultdict(list)
+    for point in points:
+        alike[point.name].append(point)
+    for those in alike.values():
+        settings = [{name: as_setting(value) for name, value in point.first.parameters.items() if name not in UNTOLD} for point in those]
+        differ = [name for name in settings[0] if len({one.get(name) for one in settings}) > 1]
+        for point, own in zip(those, settings, strict=True):
+            point.apart = {name: own[name] for name in differ if name in own}
+
+
+def switches(points: list[Point]) -> list[dict[str, str]]:
+    """Of each point the workload parameters that are no numbers and not the same in all points, such as whether it only reads."""
+    settings = [{k: as_setting(v) for k, v in point.first.parameters.items() if k not in UNTOLD and (isinstance(v, bool) or not isinstance(v, int | float))} for point in points]
+    differ = sorted({k for one in settings for k in one if len({other.get(k) for other in settings}) > 1})
+    return [{k: one[k] for k in differ if k in one} for one in settings]
+
+
+def as_setting(value: Any) -> str:
+    """A parameter's value as --set takes it, without its unit."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _system(run: Run) -> str:

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from iocast.calibrate import reading
+from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import Finding, findings
 from iocast.calibrate.rates import calibrate_rates, check_platform
 from iocast.calibrate.recipe import Option, Parameter, Recipe, family_document, read_recipe
-from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, whole_settings
+from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, remembers, whole_settings
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.files import sha256
-from iocast.platform import Document, merge, reference, set_path
+from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import Residuals, kind_of
-from iocast.run_directory import QUANTITIES, Point, pooled_quantity
+from iocast.run_directory import QUANTITIES, Point, pooled_quantity, switches
 from iocast.workers import Workers
 
 DRAWS = 16
@@ -87,6 +88,7 @@ class _Search:
     def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report, trace: Trace) -> None:
         self.trace = trace
         self.recipe = recipe
+        self.family = family_document(recipe.family)
         self.points = points
         self.seed = seed
         self.report = report
@@ -101,13 +103,11 @@ class _Search:
         self.laws_between_stalls = self._laws(self.stall.length / 2) if self.stall else self.laws
         self.largest = max(point.ranks for point in points)
         self.rivals: dict[str, list[Fit]] = {}  # by choice, what was compared when it was made
-        self.choices = {
-            choice: [option for option in options if option.needs != "stall" or self.stall is not None]
-            for choice, options in recipe.choices.items()
-        }
+        seen = {name for name, shown in EVIDENCE.items() if shown(points)}
+        self.choices = {choice: [option for option in options if not option.needs or option.needs in seen] for choice, options in recipe.choices.items()}
 
     def _laws(self, below: float = math.inf) -> Document:
-        single = next(p for p in self.points if p.ranks == 1 and p.waiting_factor == 0)
+        single = max((p for p in self.points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations))
         laws = {}
         for demand, tag in self.recipe.laws.items():
             law = reading.single_rank_law(single, tag, below)
@@ -125,7 +125,7 @@ class _Search:
             op, _, part = tag.rpartition(".")
             if demand not in known and part and op in single.first.operations:
                 together.setdefault(op, {})[demand] = tag
-        family = family_document(self.recipe.family).get("demands", {})
+        family = self.family.get("demands", {})
         laws: Document = {}
         for op, demands in together.items():
             whole = reading.single_rank_law(single, op)
@@ -151,6 +151,8 @@ class _Search:
             for fact, path in option.detected:
                 assert self.stall is not None
                 set_path(document, path, round(self.stall.sigma, 4) if fact == "sigma" else f"{getattr(self.stall, fact):.9g}s")
+        for option in options:
+            follow(document, option.then, self.family)
         for parameter in self._active(options):
             parameter.write(document, values[parameter.name])
         return document
@@ -205,7 +207,7 @@ class _Search:
         """What was seen in the data; of all other choices the preferred option, or else the first."""
 
         def option(options: list[Option]) -> Option:
-            return min(options, key=lambda one: (not one.needs, one.name != preferred))
+            return min(options, key=lambda one: (one.needs != "stall", one.name != preferred))
 
         return {choice: option(options).name for choice, options in self.choices.items()}
 
@@ -243,10 +245,13 @@ class _Search:
         smaller = [point for point in self.points if point.ranks < self.largest]
         asked = [point for point in self.points if point.ranks == self.largest]
         document = self.build(fit.options, fit.values)
-        missed = Residuals.of(self.rows(simulations, document, smaller), {p.name: (p.ranks, p.waiting_factor) for p in smaller}, self.noise)
+        known = self.rows(simulations, document, smaller)
+        told = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
         rows = self.rows(simulations, document, asked)
         for row in rows:
             point = next(p for p in asked if p.name == row["point"])
+            like = [p for p in smaller if told[p.name] == told[point.name]] or smaller
+            missed = Residuals.of(known, {p.name: (p.ranks, p.waiting_factor) for p in like}, self.noise)
             row["forecast"] *= math.exp(-missed.at(row["quantity"], point.ranks, point.waiting_factor))
             row["error"] = row["forecast"] / row["measured"] - 1
         # What the smaller scales leave open is no error of the model's.
@@ -260,7 +265,7 @@ class _Search:
     def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
         """What a platform says of these points, beside what was measured; nothing when work of others piles up in it without end."""
         platform = simulations.write(document)
-        jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first), *p.first.placement, self.seed + 1) for p in points]
+        jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first, remembers(document)), *p.first.placement, self.seed + 1) for p in points]
         found = simulations.run_those_that_settle(jobs)
         rows: list[dict[str, Any]] = []
         for point, simulated in zip(points, found, strict=True):
@@ -319,6 +324,13 @@ def _drawn(fit: Fit, generator: np.random.Generator) -> dict[str, float]:
     return {p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)}
 
 
+def follow(document: Document, then: Document, family: Document) -> None:
+    """Puts steps at the end of routes, by path; of the family's own route where the document has none."""
+    for path, steps in then.items():
+        route = get_path(document, path) or get_path(family, path) or []
+        set_path(document, path, [*copy.deepcopy(route), *copy.deepcopy(steps)])
+
+
 def _set_keeping_null(document: Document, path: str, value: Any) -> None:
     """A null stays in the file, where it hides what the family says."""
     set_path(document, path, value if value is not None else "")
@@ -355,7 +367,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "workload": search.points[0].first.json["workload"],
             "phase": search.points[0].first.phase,
             "environment": search.points[0].first.json.get("environment") or {},
-            "points": [_measured(point) for point in search.points],
+            "points": [_measured(point) | ({"switches": told} if told else {}) for point, told in zip(search.points, switches(search.points), strict=True)],
         },
         "family": search.recipe.family,
         "structure": best.structure,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from iocast.calibrate.evidence import EVIDENCE
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, holds, merge, set_path
 from iocast.strict_yaml import Section
@@ -40,6 +41,8 @@ class Parameter:
                 set_path(document, f"demands.{law}.shift", self._text(-2 * there))
 
     def _text(self, value: float) -> Any:
+        if self.unit == "B":
+            return f"{round(value)}B"
         return f"{value:.9g}{self.unit}" if self.unit else float(f"{value:.9g}")
 
 
@@ -55,8 +58,9 @@ class Option:
 
     name: str
     edit: Document
+    then: Document = field(default_factory=dict)  # by path of a route, steps that follow at its end
     parameters: tuple[Parameter, ...] = ()
-    needs: str = ""
+    needs: str = ""  # what must be seen in the data (evidence.py)
     detected: tuple[tuple[str, str], ...] = ()
 
 
@@ -125,8 +129,9 @@ def _option(section: Section, name: str) -> Option:
     option = Option(
         name,
         edit=section.value("edit", {}),
+        then=section.value("then", {}),
         parameters=tuple(_parameters(section)),
-        needs=section.choice("needs", ("", "stall"), ""),
+        needs=section.choice("needs", ("", *EVIDENCE), ""),
         detected=tuple(section.value("detected", {}).items()),
     )
     section.finish()

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from iocast import binaries
-from iocast.calibrate.recipe import Option, Parameter
+from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.platform import Document, dump
@@ -51,20 +51,46 @@ MOST_REPEATS = 8
 """... but not more often."""
 
 
+MEMORY = ("caches", "buffers", "pools")
+"""Sections of a platform by which what was done before a phase matters in it."""
+
+
 @lru_cache(maxsize=None)
-def units_of(pattern: str) -> dict[str, str]:
+def _parameters_of(pattern: str) -> list[dict[str, str]]:
     described = binaries.run_json([binaries.find("iocast-sim"), "--describe", pattern, "--json"])
-    return {p["name"]: p["unit"] for p in described["parameters"]}
+    return list(described["parameters"])
 
 
-def whole_settings(run: Run) -> dict[str, str]:
-    """The run's workload parameters as settings for a simulation of its phase, with all repeats; of all phases, when the pattern
-    has no choice of them."""
+def units_of(pattern: str) -> dict[str, str]:
+    return {p["name"]: p["unit"] for p in _parameters_of(pattern)}
+
+
+def only(phase: str, pattern: str, remembering: bool = False) -> dict[str, str]:
+    """The setting by which a workload runs this phase alone, where it has a choice; on a platform that remembers with those before it."""
+    phases = next((p["default"].split(",") for p in _parameters_of(pattern) if p["name"] == "phases"), None)
+    if phases is None:
+        return {}
+    return {"phases": ",".join(phases[: phases.index(phase) + 1]) if remembering and phase in phases else phase}
+
+
+def remembers(document: Document) -> bool:
+    """Whether it has memory that what was done before a phase leaves full or empty."""
+    return any(document.get(kind) for kind in MEMORY) or _family_remembers(str(document["extends"]))
+
+
+@lru_cache(maxsize=None)
+def _family_remembers(platform: str) -> bool:
+    return any(family_document(platform).get(kind) for kind in MEMORY)
+
+
+def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
+    """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform that remembers of the phases before
+    it as well, and of all phases when the pattern has no choice of them."""
     units = units_of(run.json["workload"]["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     settings = {name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units}
     settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
-    return settings | {name: value for name, value in (("phases", run.phase), ("start_index", "0")) if name in units}
+    return settings | ({"start_index": "0"} if "start_index" in units else {}) | only(run.phase, run.json["workload"]["pattern"], remembering)
 
 
 def for_the_search(run: Run) -> dict[str, str]:
@@ -101,9 +127,10 @@ class Target:
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
         return cls(point, names, np.array(logs), np.array(sigmas), for_the_search(point.first))
 
-    def asked(self) -> tuple[str, dict[str, str], int, int]:
+    def asked(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
-        return self.point.first.json["workload"]["pattern"], self.settings, *self.point.first.placement
+        pattern = self.point.first.json["workload"]["pattern"]
+        return pattern, self.settings | only(self.point.first.phase, pattern, remembering), *self.point.first.placement
 
 
 def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
@@ -185,7 +212,7 @@ class Simulations:
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
         """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end, or can't be."""
         platform = self.write(document)
-        found = self.run_those_that_settle([(platform, *t.asked(), seed) for t in targets])
+        found = self.run_those_that_settle([(platform, *t.asked(remembers(document)), seed) for t in targets])
         platform.unlink()
         return [t.logs + FAR if one is None else summaries(one, t.names, t.point.first.phase) for one, t in zip(found, targets, strict=True)]
 
@@ -237,7 +264,7 @@ def fit_structure(
         if x.tobytes() in latest:
             return latest[x.tobytes()]
         document = build(options, values(x))
-        key = kept.key([document, [(*t.asked(), t.names) for t in targets], seed])
+        key = kept.key([document, [(*t.asked(remembers(document)), t.names) for t in targets], seed])
         known = kept.get(key)
         simulated = simulations.at_targets(document, targets, seed) if known is None else known
         parts = [(s - t.logs) / t.sigmas for s, t in zip(simulated, targets, strict=True)]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from iocast.fitted import Fitted
-from iocast.platform import Document
-from iocast.study.documents import Down, Edit, edited, get_path, is_count, number, whole
+from iocast.platform import Document, get_path
+from iocast.study.documents import Down, Edit, edited, is_count, number, whole
 from iocast.study.spec import NORMAL, Study, Value
 from iocast.study.store import content_hash
 

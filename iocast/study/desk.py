@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from iocast.calibrate.search import MEMORY, only
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import find_platform
+from iocast.platform import find_platform, get_path
 from iocast.strict_yaml import allowed_sentence
 from iocast.study.designs import Design, Designs, Platform, Variants
-from iocast.study.documents import Edit, get_path, known_paths, nearest, number, plus
+from iocast.study.documents import Edit, known_paths, nearest, number, plus
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
@@ -137,8 +138,9 @@ class Desk:
         try:
             profile = self._one(request)
             known, wanted = profile["parameters"].get("phases"), workload.phase or "benchmark"
-            if known and "phases" not in settings and wanted in known["default"].split(","):  # the others need not be simulated
-                settings["phases"] = wanted
+            if known and "phases" not in settings and wanted in known["default"].split(","):  # others need not be simulated
+                documents = [d for p in self.platforms.values() for d in (p.best[0], *p.fitted.get("draws", []))]
+                settings |= only(wanted, profile["pattern"], any(d.get(kind) for d in documents for kind in MEMORY))
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
             raise InputError(f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}") from error

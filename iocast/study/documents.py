@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, merge, set_path
+from iocast.platform import Document, chain, find_platform, get_path, merge, set_path
 
 PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
 """Keys of a platform file that say nothing about how it behaves."""
@@ -66,17 +66,6 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
 def is_count(path: str) -> bool:
     """Whether the value there is a whole number of things, which nobody is uncertain about."""
     return path.rpartition(".")[2] in COUNTS
-
-
-def get_path(document: Document, path: str) -> Any:
-    """The value at a dotted path, None when nothing is there. As in `set_path`, names may hold dots."""
-    parts, here = path.split("."), document
-    while parts:
-        taken = next((n for n in range(len(parts), 0, -1) if isinstance(here, dict) and ".".join(parts[:n]) in here), 0)
-        if not taken:
-            return None
-        here, parts = here[".".join(parts[:taken])], parts[taken:]
-    return here
 
 
 def paths(node: Any, prefix: str = "") -> Iterator[str]:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be seen in the measurements before an option of a choice is tried (`needs:` in a platform's `calibration` section). Without it the option
+could explain nothing, and would only make the search longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from iocast.calibrate.reading import find_stall
+from iocast.run_directory import Point, Run
+
+WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
+CLEARLY = math.log(2)
+"""By how much, as a logarithm, some operations must slow down beyond all others."""
+
+
+def _stall(points: list[Point]) -> bool:
+    """The slowest operations show periodic stalls."""
+    return find_stall([run for point in points for run in point.runs]) is not None
+
+
+def _shared_nodes(points: list[Point]) -> bool:
+    """Ranks share a node."""
+    return any(point.first.placement[1] > 1 for point in points)
+
+
+def _slow_reads(points: list[Point]) -> bool:
+    """At some scale reads take longer than a lone rank's by at least twice the factor of all other operations."""
+    return _slower_than_alone(points, READS)
+
+
+def _slow_writes(points: list[Point]) -> bool:
+    """The same of writes; or they slow down so from the first third of a phase to the last, in most runs of some scale."""
+    return _slower_than_alone(points, WRITES) or any(sum(_fills(run) for run in point.runs) > len(point.runs) / 2 for point in points)
+
+
+def _slower_than_alone(points: list[Point], which: tuple[str, ...]) -> bool:
+    closed = [point for point in points if point.waiting_factor == 0]
+    lone = next((point for point in closed if point.ranks == 1), None)
+
+    def slower(point: Point, op: str) -> float | None:
+        name = f"{op}.q75"
+        known = lone is not None and point.has(name) and lone.has(name) and lone.value(name) > 0
+        return math.log(point.value(name) / lone.value(name)) if known else None  # type: ignore[union-attr]
+
+    return any(_stands_out({op: slower(point, op) for op in point.first.operations}, which) for point in closed)
+
+
+def _fills(run: Run) -> bool:
+    timeline = run.phases[0].get("timeline") or {}
+    return _stands_out({op: _slowing(line) for op, line in timeline.items() if isinstance(line, dict)}, WRITES)
+
+
+def _slowing(line: dict[str, list[float | None]]) -> float | None:
+    """Logarithm of an operation's mean in the last third of the phase over that in the first."""
+    counts, means = (np.array([value or 0 for value in line[key]], dtype=float) for key in ("count", "mean"))
+    third = len(counts) // 3
+    if third == 0:
+        return None
+    first, last = (float((counts[part] * means[part]).sum() / max(counts[part].sum(), 1)) for part in (slice(third), slice(-third, None)))
+    return math.log(last / first) if first > 0 and last > 0 else None
+
+
+def _stands_out(slower: dict[str, float | None], which: tuple[str, ...]) -> bool:
+    known = {op: log for op, log in slower.items() if log is not None}
+    those = [log for op, log in known.items() if op in which]
+    others = [log for op, log in known.items() if op not in which]
+    return bool(those) and max(those) - max([0.0, *others]) > CLEARLY
+
+
+EVIDENCE: dict[str, Callable[[list[Point]], bool]] = {"stall": _stall, "shared nodes": _shared_nodes, "slow reads": _slow_reads, "slow writes": _slow_writes}

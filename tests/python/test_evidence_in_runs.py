@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that need to be seen in the measurements: when they are tried, and that they are found where they are true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from iocast import binaries
+from iocast.calibrate import calibrate
+from iocast.calibrate.evidence import EVIDENCE
+from iocast.calibrate.fit import follow
+from iocast.calibrate.recipe import family_document, read_recipe
+from iocast.fitted import Fitted
+from iocast.platform import dump, merge
+from iocast.predict import predict
+from iocast.residuals import points_like
+from iocast.run_directory import Point, Run, group, switches
+
+SMALL = ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400", "--set", "object_size=4KiB"]
+FAMILY = """
+schema_version: 1
+stations: {server: {servers: 16}, disks: {servers: 64}}
+limits: {requests: {slots: 8, per: node}}
+demands:
+  make: {law: lognormal, mean: 400us, sigma: 0.1}
+  look: {law: lognormal, mean: 200us, sigma: 0.1}
+  fetch: {law: lognormal, mean: 300us, sigma: 0.1}
+  drop: {law: lognormal, mean: 300us, sigma: 0.1}
+operations:
+  create: {open: [{limit: requests, steps: [{station: server, demand: make}]}], write: [], close: []}
+  stat: [{station: server, demand: look}]
+  read: {open: [], read: [{station: server, demand: fetch}], close: []}
+  unlink: [{limit: requests, steps: [{station: server, demand: drop}]}]
+  mkdir: []
+  rmdir: []
+calibration:
+  laws: {make: create.open, look: stat, fetch: read.read, drop: unlink}
+  choices:
+    node: {many: {}, one: {needs: shared nodes, edit: {limits: {requests: {slots: 1}}}}}
+    memory:
+      none: {}
+      cache:
+        needs: slow reads
+        edit: {caches: {memory: {per: system, capacity: 1GiB, page: 64KiB}}, demands: {disk: {law: exponential, mean: 5ms}}}
+        then:
+          operations.read.read: [{cache: memory, miss: [{station: disks, demand: disk}]}]
+          operations.create.write: [{cache: memory}]
+        parameters:
+          memory: {path: caches.memory.capacity, unit: B, low: 100000, high: 1000000000, start: 10000000}
+          disk: {path: demands.disk.mean, unit: s, low: 0.0001, high: 0.1, start: 0.002}
+    absorption:
+      none: {}
+      buffer:
+        needs: slow writes
+        edit: {buffers: {burst: {per: system, capacity: 1GiB, drain: [{delay: drain}]}}, demands: {drain: 1ms}}
+        then: {operations.create.write: [{buffer: burst}]}
+        parameters:
+          burst: {path: buffers.burst.capacity, unit: B, low: 100000, high: 1000000000, start: 10000000}
+          drain: {path: demands.drain, unit: s, low: 0.00001, high: 0.1, start: 0.001}
+"""
+TRUTHS: dict[str, dict[str, object]] = {
+    "many none none": {},
+    "one none none": {"limits": {"requests": {"slots": 1}}},
+    "many cache none": {
+        "caches": {"memory": {"per": "system", "capacity": "10MB", "page": "64KiB"}},
+        "demands": {"disk": {"law": "exponential", "mean": "3ms"}},
+        "operations": {
+            "read": {"read": [{"station": "server", "demand": "fetch"}, {"cache": "memory", "miss": [{"station": "disks", "demand": "disk"}]}]},
+            "create": {"write": [{"cache": "memory"}]},
+        },
+    },
+    "many none buffer": {
+        "buffers": {"burst": {"per": "system", "capacity": "2MB", "drain": [{"delay": "drain"}]}},
+        "demands": {"drain": "300us"},
+        "operations": {"create": {"write": [{"buffer": "burst"}]}},
+    },
+}
+
+
+@pytest.fixture
+def family(tmp_path: Path) -> Path:
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    return tmp_path / "family.yaml"
+
+
+def simulated(truth: Path, ranks: int, nodes: int, out: Path, *settings: str) -> Run:
+    seed = str(1000 * nodes + ranks + len(out.name))
+    binaries.run_json([
+        binaries.find("iocast-sim"), "--platform", str(truth), *SMALL, *settings, "--nodes", str(nodes), "--ppn", str(ranks // nodes), "--seed", seed, "--out", str(out), "--json",
+    ])  # fmt: skip
+    return Run(out, "benchmark")
+
+
+def campaign(truth: Path, out: Path) -> list[Point]:
+    return group([simulated(truth, ranks, nodes, out / f"n{ranks}x{nodes}") for ranks, nodes in ((1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (16, 1))])
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_what_is_true_is_found_and_forecast(family: Path, tmp_path: Path, truth: str) -> None:
+    """Twice the clients on twice the nodes, on which neither memory nor room for writes is enough: within 8 %."""
+    file = tmp_path / "truth.yaml"
+    file.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", **TRUTHS[truth]}))
+    points = campaign(file, tmp_path)
+    fitted = calibrate(points, str(family), 0, lambda *_: None)
+    assert " ".join(fitted["fitted"]["structure"].values()) == truth
+    (tmp_path / "fitted.yaml").write_text(dump(fitted))
+    asked = simulated(file, 32, 2, tmp_path / "asked")
+    said = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 2, 16)["quantities"]
+    assert said["rate"]["value"] == pytest.approx(asked.rate, rel=0.08)
+    assert said["read.q75"]["value"] == pytest.approx(asked.quantity("read", "q75"), rel=0.08)
+    assert said["create.q75"]["value"] == pytest.approx(asked.quantity("create", "q75"), rel=0.08)
+
+
+def test_evidence(family: Path, tmp_path: Path) -> None:
+    """Of each truth, and that nothing else is seen in it."""
+    shown = {"many none none": set(), "one none none": set(), "many cache none": {"slow reads"}, "many none buffer": {"slow writes"}}
+    for truth, expected in shown.items():
+        file = tmp_path / f"{truth}.yaml"
+        file.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", **TRUTHS[truth]}))
+        points = campaign(file, tmp_path / truth)
+        assert {name for name, seen in EVIDENCE.items() if seen(points)} == expected | {"shared nodes"}
+    alone = [point for point in points if point.first.placement[1] == 1]
+    assert not EVIDENCE["shared nodes"](alone)
+
+
+WITH_STEPS = [("lustre", choice, option.name) for choice, options in read_recipe("lustre").choices.items() for option in options if option.then]
+
+
+@pytest.mark.parametrize(("family", "choice", "option"), WITH_STEPS)
+def test_options_of_families_are_platforms(family: str, choice: str, option: str, tmp_path: Path) -> None:
+    """What an option adds to routes fits the family's own, for operations that were not measured as well."""
+    chosen = next(one for one in read_recipe(family).choices[choice] if one.name == option)
+    document = merge({"schema_version": 1, "extends": family}, chosen.edit)
+    follow(document, chosen.then, family_document(family))
+    for parameter in chosen.parameters:
+        parameter.write(document, parameter.start)
+    (tmp_path / "with.yaml").write_text(dump(document))
+    for workload in ("md-workbench", "ior-easy", "ior-hard"):
+        binaries.run_json([binaries.find("iocast-sim"), "--platform", str(tmp_path / "with.yaml"), "--workload", workload, "--nodes", "2", "--ppn", "2", "--json", *TINY[workload]])
+
+
+TINY = {"md-workbench": SMALL, "ior-easy": ["--set", "per_process=4MiB"], "ior-hard": ["--set", "segments=10"]}
+
+
+def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> None:
+    runs = [simulated(family, ranks, 1, tmp_path / f"{ranks}-{mode}", "--set", f"read_only={mode}") for ranks in (1, 4) for mode in ("false", "true")]
+    runs.append(simulated(family, 8, 1, tmp_path / "8"))
+    points = group(runs)
+    names = [point.name for point in points]
+    assert names == ["N=1 T=0 read_only=false", "N=1 T=0 read_only=true", "N=4 T=0 read_only=false", "N=4 T=0 read_only=true", "N=8 T=0"]
+    told = switches(points)
+    assert [one["read_only"] for one in told] == ["false", "true", "false", "true", "false"]
+    fitted = {"campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, told, strict=True)]}}
+
+    def like(settings: dict[str, str]) -> list[str]:
+        return [str(point["name"]) for point in points_like(fitted, settings)]
+
+    assert like({"read_only": "true"}) == names[1:4:2]
+    assert like({}) == like({"read_only": "false"}) == [names[0], names[2], names[4]]
+    assert switches(group(runs[:1])) == [{}], "one alone differs from nothing"
