@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast is the simulator? Requests a second of one core, and memory a client, for md-workbench at several numbers of clients.
+"""How fast is the simulator? Requests a second of one core, and memory a client, for md-workbench on each platform family at several numbers of
+clients; how many times as fast as the same closed network of SimGrid's actors and mailboxes (actors.cpp); and how long bulk data of 10,000 clients
+take (HPCS scenario 7 on xt4). Each figure stands beside what was asked for; exit status 4 when one falls short.
 
 Every size is simulated several times, the sizes in turns, so that whatever else the machine does hits all alike. A run's
 iterations are chosen such that it handles at least the asked number of requests, but a client makes at least six. The bytes a
 client are the peak memory beyond that of one client alone.
 
-    validation/speed/simulator.py [--platform lustre] [--clients 100 10000 1000000] [--runs 5] [--json]
+    validation/speed/simulator.py [--platform NAME...] [--clients 100 10000 1000000] [--runs 5] [--json]
 """
 
 import argparse
@@ -14,42 +16,48 @@ import json
 import math
 import statistics
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from iocast import binaries, text
 
+FAMILIES = ("lustre", "beegfs", "cephfs", "local", "fuse", "service", "pvfs2-gigabit", "cooley", "datawarp", "ime")
 OPERATIONS_PER_ITERATION = 4  # md-workbench: stat, read, unlink, create
+RANKS_PER_NODE = 10
+LEAST_RATE, MOST_GROWTH, MOST_BYTES = 2e6, 2.0, 200
+"""Requests a second at every size, cost of a request at the most clients over that at the fewest, bytes a client."""
+BULK_CLIENTS, BULK_SECONDS = 10_000, 60
+CLOSED = Path(__file__).with_name("closed.yaml")
+EQUAL_WORK = 0.05
+"""The two closed networks' simulated rates may differ by this share: their random numbers differ."""
+
+
+def simulate(program: str, platform: str, clients: int, *settings: str, ranks_per_node: int = RANKS_PER_NODE) -> dict[str, Any]:
+    ranks_per_node = min(ranks_per_node, clients)
+    command = [program, "--json", "--platform", platform, "--nodes", str(clients // ranks_per_node), "--ppn", str(ranks_per_node), *settings]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def run(program: str, platform: str, clients: int, requests: int) -> dict[str, Any]:
     iterations = max(3, math.ceil(requests / clients / (OPERATIONS_PER_ITERATION + 2)))
-    ranks_per_node = min(10, clients)
-    command = [program, "--json", "--platform", platform, "--nodes", str(clients // ranks_per_node), "--ppn", str(ranks_per_node)]
-    command += ["--set", "datasets=1", "--set", f"objects={iterations}", "--set", f"iterations={iterations}"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return simulate(program, platform, clients, *sized(iterations))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--platform", default="lustre", help="a name or a file")
-    parser.add_argument("--clients", type=int, nargs="+", default=[100, 10_000, 1_000_000], help="ten a node")
-    parser.add_argument("--requests", type=int, default=3_000_000, help="at least so many in a run")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+def sized(iterations: int) -> list[str]:
+    return ["--set", "datasets=1", "--set", f"objects={iterations}", "--set", f"iterations={iterations}"]
 
-    program = binaries.find("iocast-sim")
-    empty = run(program, given.platform, 1, 1)["peak_rss_bytes"]
+
+def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, Any]:
+    empty = run(program, platform, 1, 1)["peak_rss_bytes"]
     runs: dict[int, list[dict[str, Any]]] = {clients: [] for clients in given.clients}
     for _ in range(given.runs):
         for clients, results in runs.items():
-            results.append(run(program, given.platform, clients, given.requests))
-
-    report = []
+            results.append(run(program, platform, clients, given.requests))
+    sizes = []
     for clients, results in runs.items():
         rates = [result["requests_per_second"] for result in results]
-        report.append(
+        sizes.append(
             {
                 "clients": clients,
                 "requests": results[0]["requests"],
@@ -59,15 +67,72 @@ def main() -> None:
                 "bytes_per_client": (max(result["peak_rss_bytes"] for result in results) - empty) / clients,
             }
         )
+    slowest, first, last = min(one["requests_per_second"]["median"] for one in sizes), sizes[0], sizes[-1]
+    bars = {
+        "least requests a second": {"value": slowest, "asked": LEAST_RATE, "met": slowest >= LEAST_RATE},
+        "growth of a request's cost": _at_most(first["requests_per_second"]["median"] / last["requests_per_second"]["median"], MOST_GROWTH),
+    }
+    if last["clients"] >= 10_000:
+        bars["bytes a client"] = _at_most(last["bytes_per_client"], MOST_BYTES)
+    return {"platform": platform, "sizes": sizes, "bars": bars}
+
+
+def _at_most(value: float, asked: float) -> dict[str, Any]:
+    return {"value": value, "asked": asked, "met": value <= asked}
+
+
+def against_actors(program: str, actors: str, clients: int, requests: int, runs: int) -> dict[str, Any]:
+    """The same closed network in both, in turns."""
+    iterations = max(3, math.ceil(requests / clients / OPERATIONS_PER_ITERATION))
+    each = iterations * OPERATIONS_PER_ITERATION
+    factors, rates = [], []
+    for _ in range(runs):
+        ours = simulate(program, str(CLOSED), clients, *sized(iterations), "--set", "phases=benchmark")
+        theirs = json.loads(subprocess.run([actors, str(clients // RANKS_PER_NODE), str(RANKS_PER_NODE), str(each)], check=True, capture_output=True, text=True).stdout)
+        simulated = ours["phases"][0]["rate"], theirs["requests"] / theirs["simulated_seconds"]
+        if not 1 - EQUAL_WORK < simulated[0] / simulated[1] < 1 + EQUAL_WORK:
+            sys.exit(f"The two networks of {clients} clients are not the same one: {simulated[0]:.0f} requests a simulated second, with actors {simulated[1]:.0f}.")
+        rates.append((ours["requests_per_second"], theirs["requests"] / theirs["wall_seconds"]))
+        factors.append(rates[-1][0] / rates[-1][1])
+    ours_median, theirs_median = (statistics.median(pair[n] for pair in rates) for n in (0, 1))
+    return {"clients": clients, "requests_per_second": ours_median, "with_actors": theirs_median, "factor": {"min": min(factors), "median": statistics.median(factors), "max": max(factors)}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--platform", nargs="+", default=list(FAMILIES), help="names or files; by default each family")
+    parser.add_argument("--clients", type=int, nargs="+", default=[100, 10_000, 1_000_000], help="ten a node")
+    parser.add_argument("--requests", type=int, default=3_000_000, help="at least so many in a run")
+    parser.add_argument("--actors", type=int, nargs="*", default=[100, 10_000], help="clients beside SimGrid's actors")
+    parser.add_argument("--actor-requests", type=int, default=200_000, help="of a run beside actors")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+
+    program = binaries.find("iocast-sim")
+    actors = str(Path(program).with_name("actors"))
+    if given.actors and not Path(actors).is_file():
+        sys.exit("The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors without a number.")
+    families = [family(program, platform, given) for platform in given.platform]
+    beside = [against_actors(program, actors, clients, given.actor_requests, given.runs) for clients in given.actors]
+    bulk = simulate(program, "xt4", BULK_CLIENTS, "--workload", "hpcs-07", ranks_per_node=1)
+    bulk_bar = _at_most(bulk["wall_seconds"], BULK_SECONDS)
+    met = bulk_bar["met"] and all(bar["met"] for one in families for bar in one["bars"].values())
     if given.json:
-        print(json.dumps({"platform": given.platform, "program": Path(program).name, "runs": given.runs, "sizes": report}, indent=1))
-        return
-    print(f"md-workbench on {given.platform}, {given.runs} runs a size, one core; requests a second")
+        print(json.dumps({"runs": given.runs, "families": families, "actors": beside, "bulk": {"clients": BULK_CLIENTS, "seconds": bulk_bar}, "met": met}, indent=1))
+    else:
+        show(families, beside, bulk_bar, given.runs)
+    sys.exit(0 if met else 4)
+
+
+def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dict[str, Any], runs: int) -> None:
+    print(f"md-workbench, {runs} runs a size, one core; requests a second")
     print(
         text.table(
-            ["clients", "requests", "events each", "seconds", "min", "median", "max", "bytes a client"],
+            ["platform", "clients", "requests", "events each", "seconds", "min", "median", "max", "bytes a client"],
             [
                 [
+                    one["platform"],
                     f"{row['clients']:,}",
                     f"{row['requests']:,}",
                     f"{row['events_per_request']:.2f}",
@@ -75,10 +140,27 @@ def main() -> None:
                     *(text.quantity("rate", row["requests_per_second"][of]) for of in ("min", "median", "max")),
                     f"{row['bytes_per_client']:.0f}" if row["clients"] >= 10_000 else "-",
                 ]
-                for row in report
+                for one in families
+                for row in one["sizes"]
             ],
         )
     )
+    for one in families:
+        for name, bar in one["bars"].items():
+            if not bar["met"]:
+                print(f"Missed on {one['platform']}: {name} {bar['value']:.4g}, asked for {bar['asked']:.4g}.")
+    if beside:
+        print("\nThe closed network of closed.yaml, beside actors and mailboxes; requests a second")
+        print(
+            text.table(
+                ["clients", "iocast-sim", "actors", "factor", "min", "max"],
+                [
+                    [f"{row['clients']:,}", text.quantity("rate", row["requests_per_second"]), text.quantity("rate", row["with_actors"]), *(f"{row['factor'][of]:.1f}" for of in ("median", "min", "max"))]
+                    for row in beside
+                ],
+            )
+        )
+    print(f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, asked for at most {bulk['asked']} s.")
 
 
 if __name__ == "__main__":

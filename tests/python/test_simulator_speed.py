@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""validation/speed/simulator.py measures; here is only that it takes each figure of as much as it was asked for, tells when a bar is missed, and that what
+stands beside actors is the same network."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "validation" / "speed" / "simulator.py"
+
+
+def test_every_figure_is_taken(simulator: Path) -> None:
+    environment = {**os.environ, "IOCAST_BUILD": str(simulator.parents[1]), "PYTHONPATH": str(SCRIPT.parents[2])}
+    sizes = ["--platform", "lustre", "local", "--clients", "20", "10000", "--requests", "2000", "--actors", "100", "--actor-requests", "20000", "--runs", "1"]
+    done = subprocess.run([sys.executable, str(SCRIPT), *sizes, "--json"], capture_output=True, text=True, env=environment, timeout=300, check=False)
+    told = json.loads(done.stdout)  # which says what is wrong when the two networks' rates differ by 5 %
+    assert [one["platform"] for one in told["families"]] == ["lustre", "local"]
+    for one in told["families"]:
+        few, many = one["sizes"]
+        assert few["requests"] >= 2000 and many["requests"] >= 6 * 10_000 and many["bytes_per_client"] > 100
+        rates = [size["requests_per_second"]["median"] for size in (few, many)]
+        assert one["bars"]["least requests a second"]["value"] == min(rates) and one["bars"]["growth of a request's cost"]["value"] == rates[0] / rates[1]
+    (beside,) = told["actors"]
+    assert beside["clients"] == 100 and beside["factor"]["median"] == beside["requests_per_second"] / beside["with_actors"] > 1
+    bars = [bar for one in told["families"] for bar in one["bars"].values()] + [told["bulk"]["seconds"]]
+    assert told["met"] == all(bar["met"] for bar in bars) and done.returncode == (0 if told["met"] else 4), done.stderr
