@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/holders.hpp"
 #include "models/platform.hpp"
+#include "models/read_ahead.hpp"
 #include "workload/op.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace iocast {
@@ -17,6 +20,10 @@ struct CacheSums {
   uint64_t hits    = 0;
   uint64_t held    = 0; ///< bytes or objects at this moment; an estimate once `rate` is below 1
   double rate      = 1; ///< smallest share of the keys that an instance keeps track of
+  uint64_t fetched = 0; ///< bytes, ahead of readers
+  uint64_t waited  = 0; ///< lookups that waited for such
+  uint64_t unused  = 0; ///< bytes of them that went before anybody read them
+  uint64_t taken   = 0; ///< pages or objects that one node had and another one took out
 };
 
 /// A share of the accesses of one kind that hit, of the last ones.
@@ -44,29 +51,33 @@ public:
   /// True for a key that is kept track of.
   bool knows(uint64_t key) const { return key >> 40 < threshold_; }
 
+  bool holds(uint64_t key) const { return knows(key) && find(key) != none; }
+
   /// Uses the key: it is in afterwards, as the last one used. True when it was in already. Only for keys that are known.
-  bool touch(uint64_t key, uint32_t weight)
+  /// Calls removed(key) for each that has to go.
+  template <class Removed> bool touch(uint64_t key, uint32_t weight, Removed removed, bool ahead = false)
   {
     uint32_t entry  = find(key);
     const bool held = entry != none;
     if (held) {
       unlink(entry);
     } else {
-      entry = insert(key);
+      entry = insert(key, removed);
       if (entry == none)
         return false; // it has just become unknown
     }
     Entry& used = entries_[entry];
+    used.ahead  = ahead;
     if (weight > used.weight) {
       entered_ += weight - used.weight;
       held_ += weight - used.weight;
       used.weight = weight;
     }
     push_front(entry);
-    while (static_cast<double>(held_) > static_cast<double>(capacity_) * rate())
-      remove(last_);
+    shrink(removed);
     return held;
   }
+  bool touch(uint64_t key, uint32_t weight) { return touch(key, weight, [](uint64_t) {}); }
 
   /// False when it wasn't in.
   bool forget(uint64_t key)
@@ -79,6 +90,8 @@ public:
 
   void clear()
   {
+    for (uint32_t entry = first_; entry != none; entry = entries_[entry].next)
+      unused_ += entries_[entry].ahead ? entries_[entry].weight : 0;
     left_ += held_;
     held_ = 0;
     size_ = 0;
@@ -91,6 +104,8 @@ public:
   /// Bytes or objects that are in; an estimate when only some keys are known.
   uint64_t held() const { return static_cast<uint64_t>(static_cast<double>(held_) / rate()); }
   uint32_t entries() const { return size_; }
+  /// Bytes that came in ahead of any use, and went.
+  uint64_t unused() const { return unused_; }
   /// What is in, counted in the other two ways: entry by entry, and what came in and did not leave.
   bool adds_up() const
   {
@@ -114,7 +129,8 @@ private:
     uint64_t key    = 0;
     uint32_t weight = 0;
     uint32_t newer  = none;
-    uint32_t next   = none; ///< used before this one; of a free entry the next free one
+    uint32_t next   = none;  ///< used before this one; of a free entry the next free one
+    bool ahead      = false; ///< nobody has used it yet
   };
 
   size_t home(uint64_t key) const { return key & (index_.size() - 1); }
@@ -128,10 +144,10 @@ private:
   uint32_t find(uint64_t key) const { return index_.empty() ? none : index_[place_of(key)]; }
 
   /// A new entry, not in the order yet; none when the key is not known any more.
-  uint32_t insert(uint64_t key)
+  template <class Removed> uint32_t insert(uint64_t key, Removed removed)
   {
     while (size_ >= most_entries_ && threshold_ > 1)
-      thin();
+      thin(removed);
     if (!knows(key))
       return none;
     if (2 * (size_t{size_} + 1) > index_.size())
@@ -143,7 +159,7 @@ private:
     } else {
       free_ = entries_[entry].next;
     }
-    entries_[entry]       = {key, 0, none, none};
+    entries_[entry]       = {key, 0, none, none, false};
     index_[place_of(key)] = entry;
     ++size_;
     return entry;
@@ -157,17 +173,26 @@ private:
   }
 
   /// Half of the keys are known no longer.
-  void thin()
+  template <class Removed> void thin(Removed removed)
   {
     threshold_ /= 2;
     for (uint32_t entry = first_; entry != none;) {
       const uint32_t next = entries_[entry].next;
-      if (!knows(entries_[entry].key))
+      if (!knows(entries_[entry].key)) {
+        removed(entries_[entry].key);
         remove(entry);
+      }
       entry = next;
     }
-    while (static_cast<double>(held_) > static_cast<double>(capacity_) * rate())
+    shrink(removed);
+  }
+
+  template <class Removed> void shrink(Removed removed)
+  {
+    while (static_cast<double>(held_) > static_cast<double>(capacity_) * rate()) {
+      removed(entries_[last_].key);
       remove(last_);
+    }
   }
 
   void push_front(uint32_t entry)
@@ -198,6 +223,7 @@ private:
     index_[hole] = none;
     held_ -= entries_[entry].weight;
     left_ += entries_[entry].weight;
+    unused_ += entries_[entry].ahead ? entries_[entry].weight : 0;
     entries_[entry].next = free_;
     free_                = entry;
     --size_;
@@ -213,6 +239,7 @@ private:
   uint64_t held_      = 0; ///< of known keys
   uint64_t entered_   = 0;
   uint64_t left_      = 0;
+  uint64_t unused_    = 0;
   std::vector<Entry> entries_;
   std::vector<uint32_t> index_; ///< of entries, by key; its size is a power of two, or zero
   std::vector<RecentHits> recent_;
@@ -221,17 +248,32 @@ static_assert(sizeof(Cache) <= 144); // one a node, perhaps
 
 /// All instances of a cache of the platform.
 struct Caches {
-  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB.
+  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB. Who fetches ahead must know of all pages.
   static constexpr uint32_t most_entries = 1 << 20;
 
   const CacheSpec* spec;
   std::vector<Cache> instances;
+  std::vector<ReadAhead> ahead;   ///< by instance; empty: nothing is fetched ahead
+  std::optional<Holders> holders; ///< of what is in, and of what comes; none: nobody takes anything out of the others' instances
   CacheSums sums;
+  uint64_t fetches = 0; ///< that ever were
+  uint64_t in_vain = 0; ///< bytes that were fetched, and wanted no longer when they came
 
   Caches(const CacheSpec& cache, uint32_t count) : spec(&cache)
   {
-    instances.assign(count, Cache(cache.capacity, std::max(most_entries / count, 64U)));
+    instances.assign(count, Cache(cache.capacity, cache.ahead > 0 ? UINT32_MAX : std::max(most_entries / count, 64U)));
+    if (cache.ahead > 0)
+      ahead.assign(count, ReadAhead(cache));
+    if (cache.forgotten_by_others)
+      holders.emplace(cache.page > 0);
   }
+
+  /// Uses what an instance knows by this key, as Cache::touch() does; `object` is what it is of. What of it was on its way need not come any more.
+  bool touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t weight, bool comes_ahead = false);
+  /// False when the instance hadn't it, and it wasn't on its way.
+  bool forget(uint32_t instance, uint64_t key);
+  /// Out of all instances but `spared`.
+  void forget_elsewhere(uint64_t key, uint32_t spared);
   /// With what is held at this moment. @throws RunError when it does not add up
   const CacheSums& checked();
 };

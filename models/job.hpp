@@ -23,9 +23,10 @@ struct alignas(64) Job {
   bool locked        = false;
   bool in_timeslice  = false; ///< a visit to a timeslice station is going on
   bool joined : 1    = false; ///< all ranks of the group have done what they do together
-  bool beside : 1    = false; ///< its steps are those of others' work or of a buffer's drain, not of an operation
-  bool piece : 1     = false; ///< that a buffer drains
+  bool beside : 1    = false; ///< its steps are those of others' work or of a piece, not of an operation
+  bool piece : 1     = false; ///< that a buffer drains, a pool makes or a cache fetches
   bool recalled : 1  = false; ///< the lock of its last visit had to be called back from others
+  bool waited : 1    = false; ///< at a cache for what is on its way, and looks again
   std::array<uint32_t, 4> words{};
   uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job that it is a part of; of others' work nobody
   double since  = 0; ///< start of what it is doing: waiting, being stalled, ...

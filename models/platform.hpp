@@ -18,7 +18,7 @@ enum class Per : uint8_t { system, node, dataset, object };
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
 enum class Times : uint8_t { once, entry, block };
-/// What a flush waits for: all that is in an instance of a buffer, or what an object has in it; in all instances; in all others.
+/// What a flush waits for: all that is in an instance of a buffer, or what an object has in it; in all instances; in all others. Where a cache forgets likewise.
 enum class Flush : uint8_t { all, object, everywhere, elsewhere };
 
 /// What pieces of a buffer do at stations; no operation of a workload.
@@ -163,6 +163,12 @@ struct CacheSpec {
   int32_t station   = -1; ///< not negative: one for each instance of this station
   uint64_t capacity = 0;  ///< of an instance: bytes, or objects
   uint64_t page     = 0;  ///< bytes that come and go together; 0: objects do
+  uint64_t ahead    = 0;  ///< most bytes that are fetched beyond a reader who reads on; 0: none are
+  uint64_t unit     = 0;  ///< such bytes come in pieces of so many, a multiple of pages
+  uint32_t at_once  = 1;  ///< pieces that an instance fetches at a time
+  bool forgotten_by_others = false; ///< some route takes out what other nodes have
+  std::vector<Step> fetch;          ///< ends with Kind::drained; empty: nothing is fetched ahead
+  nlohmann::ordered_json fetch_json; ///< as read, with laws resolved
 
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
@@ -189,7 +195,7 @@ struct Platform {
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
 
-  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains and refills.
+  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains, refills and fetches.
   template <class DoIt> void for_each_step(DoIt do_it) const
   {
     for (const auto& route : routes)
@@ -200,6 +206,9 @@ struct Platform {
         do_it(step, &buffer);
     for (const auto& pool : pools)
       for (const auto& step : pool.refill)
+        do_it(step, static_cast<const BufferSpec*>(nullptr));
+    for (const auto& cache : caches)
+      for (const auto& step : cache.fetch)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
   }
 

@@ -78,6 +78,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     told[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
     if (cache.page > 0)
       told["page"] = cache.page;
+    if (cache.ahead > 0)
+      told.update({{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
   }
   json["buffers"] = nlohmann::ordered_json::object();
   for (const auto& buffer : buffers) {
@@ -116,6 +118,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     strip(strip, json["buffers"]);
     if (!pools.empty())
       strip(strip, json["pools"]);
+    if (!caches.empty())
+      strip(strip, json["caches"]);
   }
   return json;
 }

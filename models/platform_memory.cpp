@@ -28,9 +28,82 @@ void PlatformReader::read_caches()
       if (cache.page > cache.capacity)
         yaml["page"].fail(fmt::format("the cache '{}' has no room for a page of {}; its capacity is {}", name, yaml["page"].text(), capacity->text()));
     }
+    read_fetch(yaml, cache);
     yaml.finish();
     platform_.caches.push_back(cache);
   }
+}
+
+void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
+{
+  const auto ahead = yaml.find("ahead");
+  if (!ahead) {
+    for (const char* key : {"fetch", "unit", "at_once"})
+      if (const auto given = yaml.find(key))
+        given->fail(fmt::format("the cache '{}' fetches nothing before it is asked for; say how much with 'ahead'", cache.name));
+    return;
+  }
+  if (cache.page == 0)
+    ahead->fail("what is counted in objects has no bytes that could be fetched ahead; give a capacity and pages instead of objects");
+  cache.ahead = static_cast<uint64_t>(ahead->quantity(Unit::bytes, 1, 1e18));
+  cache.unit  = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, static_cast<double>(cache.page), 1, 1e18));
+  if (cache.unit % cache.page != 0)
+    yaml["unit"].fail(fmt::format("pieces are of whole pages, of {} each; {} is not a multiple of that", yaml["page"].text(), yaml["unit"].text()));
+  if (cache.unit > cache.ahead)
+    ahead->fail(fmt::format("a piece of {} is more than is fetched ahead, {}", yaml[yaml.has("unit") ? "unit" : "page"].text(), ahead->text()));
+  if (cache.ahead + cache.unit > cache.capacity)
+    ahead->fail(fmt::format("the cache '{}' has no room for so much and a piece besides; its capacity is {}", cache.name, yaml["capacity"].text()));
+  if (cache.capacity / cache.page > most_pages)
+    yaml["page"].fail(fmt::format("the cache '{}' has to know each of its pages as it fetches ahead, and would have {}; the most is {}: make them larger", cache.name,
+                                  cache.capacity / cache.page, most_pages));
+  if (cache.station >= 0 && platform_.stations[static_cast<size_t>(cache.station)].spread == Spread::stripe)
+    ahead->fail(fmt::format("an instance of '{}' has only stripes of an object and can't tell who reads on; let a cache of nodes, or of a station that is spread otherwise, fetch ahead",
+                            yaml["station"].text()));
+  cache.at_once    = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+  const auto steps = yaml["fetch"];
+  fetched_         = &cache;
+  cache.fetch_json = read_steps(steps, cache.fetch, {});
+  fetched_         = nullptr;
+  if (cache.fetch.empty())
+    steps.fail("what is fetched through no step is there at once; give it at least one");
+  cache.fetch.emplace_back().kind = Step::Kind::drained;
+}
+
+void PlatformReader::check_fetch_step(const YamlNode& item, const Step& step) const
+{
+  if (step.times != Times::once)
+    item["per"].fail("what a cache fetches has no entries and no blocks; its demand is per operation, which is per piece");
+  if (step.kind == Step::Kind::transfer && step.to_server)
+    item["transfer"].fail("what a cache fetches is read, not written");
+  if (step.kind == Step::Kind::transfer && !fetched_->of_nodes())
+    item["transfer"].fail(fmt::format("the cache '{}' is no node's; what it fetches moves by the bandwidth of a visit", fetched_->name));
+  if (!fetched_->of_nodes())
+    check_nodeless_step(item, step, fmt::format("the cache '{}' is no node's, and so what it fetches can't ", fetched_->name));
+}
+
+void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) const
+{
+  if (filled_ != nullptr)
+    check_refill_step(item, step);
+  else if (drained_ != nullptr)
+    check_drain_step(item, step);
+  else if (fetched_ != nullptr)
+    check_fetch_step(item, step);
+}
+
+void PlatformReader::check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const
+{
+  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+    item["station"].fail(nodeless + "visit a station of the client nodes");
+  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+  if (step.lock >= 0)
+    if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per == Per::node || lock.hand_over)
+      item["lock"].fail(nodeless + "take a lock that nodes have or keep");
+  if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
+    item["buffer"].fail(nodeless + "go to one of a node");
+  if (step.kind == Step::Kind::look && platform_.caches[step.target].of_nodes())
+    item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
 }
 
 void PlatformReader::read_buffers()
@@ -65,10 +138,6 @@ void PlatformReader::read_buffers()
 
 void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) const
 {
-  check_refill_step(item, step);
-  if (drained_ == nullptr)
-    return;
-  const std::string nodeless = fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name);
   if (step.times != Times::once)
     item["per"].fail("what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
   if (step.kind == Step::Kind::transfer) {
@@ -79,19 +148,8 @@ void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) co
     if (drained_->station == static_cast<int32_t>(step.target))
       item["station"].fail(fmt::format("the buffer '{}' is at that station already", drained_->name));
   }
-  if (drained_->of_nodes())
-    return;
-  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
-    item["station"].fail(nodeless + "visit a station of the client nodes");
-  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
-    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
-  if (step.lock >= 0)
-    if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per == Per::node || lock.hand_over)
-      item["lock"].fail(nodeless + "take a lock that nodes have or keep");
-  if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
-    item["buffer"].fail(nodeless + "go to one of a node");
-  if (step.kind == Step::Kind::look && platform_.caches[step.target].of_nodes())
-    item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
+  if (!drained_->of_nodes())
+    check_nodeless_step(item, step, fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name));
 }
 
 void PlatformReader::check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const
@@ -104,6 +162,14 @@ void PlatformReader::check_not_held(const YamlNode& reference, const std::vector
 void PlatformReader::check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const
 {
   check_not_held(reference, buffer.drain, fmt::format("buffer '{}' needs the limit '{{}}' to drain", buffer.name), held);
+}
+
+void PlatformReader::check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const
+{
+  check_not_held(reference, cache.fetch, fmt::format("cache '{}' needs the limit '{{}}' to fetch ahead", cache.name), held);
+  for (const auto& step : cache.fetch) // what is fetched may wait for what another cache fetches
+    if (step.kind == Step::Kind::look && !step.forgets)
+      check_not_held(reference, platform_.caches[step.target], held);
 }
 
 void PlatformReader::read_pools()
@@ -160,13 +226,8 @@ void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) c
         if (item.has(key))
           item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
   }
-  if (filled_->of_nodes())
-    return;
-  const std::string nodeless = fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name);
-  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
-    item["station"].fail(nodeless + "visit a station of the client nodes");
-  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
-    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+  if (!filled_->of_nodes())
+    check_nodeless_step(item, step, fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name));
 }
 
 } // namespace iocast

@@ -36,6 +36,7 @@ private:
   static constexpr double most            = 4e9; // instances, servers, slots
   static constexpr uint32_t most_parts    = 255; // of a request at the same time
   static constexpr size_t most_steps      = 10000; // of a hit and a miss
+  static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
 
   template <class Specs> static std::vector<std::string> names_of(const Specs& specs)
   {
@@ -78,12 +79,18 @@ private:
   }
 
   void read_caches();
+  /// What a cache of pages fetches before it is asked for.
+  void read_fetch(const YamlNode& yaml, CacheSpec& cache);
+  void check_fetch_step(const YamlNode& item, const Step& step) const;
   void read_buffers();
-  /// Pieces of a buffer that is no node's have no node, and none is an operation.
+  /// Pieces are no operations, and those of what is no node's have no node.
+  void check_beside_step(const YamlNode& item, const Step& step) const;
   void check_drain_step(const YamlNode& item, const Step& step) const;
+  void check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const;
   /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a pool needs to fill.
   void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const;
   void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const;
+  void check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const;
   void read_pools();
   /// A batch has no bytes and is of no object; of a pool that is no node's it has no node either.
   void check_refill_step(const YamlNode& item, const Step& step) const;
@@ -100,6 +107,7 @@ private:
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held);
   /// A look at a cache, the steps of a hit, a jump over the others, and the steps of a miss.
   nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held);
+  std::string read_forget_of(const YamlNode& of, Step& step);
   static bool moves_bytes(OpKind kind);
   void check_has_object(const YamlNode& cache) const;
   /// Parts where an access has bytes, whatever it is.
@@ -116,6 +124,9 @@ private:
   OpKind op_                 = OpKind::phase; ///< whose route is read
   const BufferSpec* drained_ = nullptr;       ///< whose drain is read
   const PoolSpec* filled_    = nullptr;       ///< whose refill is read
+  const CacheSpec* fetched_  = nullptr;       ///< whose fetch is read
+
+  bool reads_route() const { return drained_ == nullptr && filled_ == nullptr && fetched_ == nullptr; }
 };
 
 } // namespace iocast

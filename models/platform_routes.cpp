@@ -50,6 +50,10 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
   auto json = nlohmann::ordered_json::array();
   for (const auto& item : list.items()) {
     Step step;
+    if (fetched_ != nullptr)
+      for (const char* key : {"buffer", "flush", "take"})
+        if (item.has(key))
+          item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are written above it");
     if (item.has("delay")) {
       step.kind = Step::Kind::delay;
       set_law(step, read_demand(item["delay"]));
@@ -60,7 +64,7 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.target = find_in(platform_.limits, item["limit"], "limit");
       if (std::find(held.begin(), held.end(), step.target) != held.end())
         item["limit"].fail(fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
-      check_drain_step(item, step);
+      check_beside_step(item, step);
       out.push_back(step);
       held.push_back(step.target);
       auto inner = read_steps(item["steps"], out, held);
@@ -83,16 +87,16 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         read_spanned(*stripes, step);
         moved["stripes"] = "spanned";
       }
-      check_drain_step(item, step);
+      check_beside_step(item, step);
       out.push_back(step);
       json.push_back(moved);
     } else if (const auto buffer = item.find("buffer")) {
       step.kind   = Step::Kind::enter;
       step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
-      if (filled_ == nullptr && drained_ == nullptr && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
+      if (reads_route() && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
         buffer->fail(fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
       check_not_held(*buffer, platform_.buffers[step.target], held);
-      check_drain_step(item, step);
+      check_beside_step(item, step);
       out.push_back(step);
       json.push_back({{"buffer", buffer->text()}});
     } else if (const auto flushed = item.find("flush")) {
@@ -132,9 +136,11 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.forgets = true;
       step.target  = find_in(platform_.caches, *forgotten, "cache");
       check_has_object(*forgotten);
-      check_drain_step(item, step);
-      out.push_back(step);
+      check_beside_step(item, step);
       json.push_back({{"forget", forgotten->text()}});
+      if (const auto of = item.find("of"))
+        json.back()["of"] = read_forget_of(*of, step);
+      out.push_back(step);
     } else {
       step.kind       = Step::Kind::visit;
       step.target     = find_in(platform_.stations, item["station"], "station");
@@ -184,7 +190,7 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         if (step.times == Times::entry && step.stripes == Step::spanned)
           per->fail("a listing lies in no stripes");
       }
-      check_drain_step(item, step);
+      check_beside_step(item, step);
       out.push_back(step);
       if (const auto recall = item.find("recall"))
         visit["recall"] = read_recall(*recall, step, out, held);
@@ -214,11 +220,12 @@ nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const Yam
 {
   Step look;
   look.kind   = Step::Kind::look;
-  look.target = find_in(platform_.caches, cache, "cache");
+  look.target = find_in(platform_.caches, cache, fetched_ == nullptr ? "cache" : "earlier cache");
   check_has_object(cache);
-  if (platform_.caches[look.target].page > 0 && drained_ == nullptr && filled_ == nullptr && !moves_bytes(op_))
+  check_not_held(cache, platform_.caches[look.target], held);
+  if (platform_.caches[look.target].page > 0 && reads_route() && !moves_bytes(op_))
     cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, read, append, pwrite, pread", name_of(op_), cache.text()));
-  check_drain_step(item, look);
+  check_beside_step(item, look);
   nlohmann::ordered_json json{{"cache", cache.text()}};
   std::vector<Step> hit;
   std::vector<Step> miss;
@@ -243,6 +250,19 @@ nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const Yam
   return json;
 }
 
+std::string PlatformReader::read_forget_of(const YamlNode& of, Step& step)
+{
+  static const std::vector<std::string> known{"elsewhere", "everywhere"};
+  if (std::find(known.begin(), known.end(), of.text()) == known.end())
+    of.fail(fmt::format("nothing can be forgotten of '{}'. {}", of.text(), allowed_sentence(of.text(), known)));
+  auto& cache = platform_.caches[step.target];
+  if (!cache.of_nodes())
+    of.fail(fmt::format("the cache '{}' is no node's; only what other nodes have is forgotten {}", cache.name, of.text()));
+  step.flush                = of.text() == "elsewhere" ? Flush::elsewhere : Flush::everywhere;
+  cache.forgotten_by_others = true;
+  return of.text();
+}
+
 bool PlatformReader::moves_bytes(OpKind kind)
 {
   Op op;
@@ -253,7 +273,7 @@ bool PlatformReader::moves_bytes(OpKind kind)
 
 void PlatformReader::check_has_object(const YamlNode& cache) const
 {
-  if (drained_ == nullptr && filled_ == nullptr && op_ == OpKind::phase)
+  if (reads_route() && op_ == OpKind::phase)
     cache.fail("waking up is of no object that a cache could have");
 }
 

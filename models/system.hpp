@@ -26,6 +26,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace iocast {
@@ -124,10 +125,10 @@ private:
     Cursor before; ///< as it was before the operation
   };
 
-  /// What a job that drains a buffer, or fills a pool, has besides.
+  /// What a job that drains a buffer, fills a pool or fetches into a cache has besides.
   struct Piece {
     Extent extent;
-    uint32_t buffer   = 0; ///< those of pools come after those of buffers
+    uint32_t buffer   = 0; ///< after buffers come pools, and then caches
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
   };
@@ -261,6 +262,7 @@ private:
   void piece_drained(JobId id);
   void resume_freed();
   uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
+  int32_t station_of_piece(const Piece& piece) const;
   bool is_own_station(JobId id, const StationSpec& spec) const;
   void send_from_buffer(JobId id, Transfer& transfer) const;
   double start_in_phase(const Job& job) const;
@@ -276,10 +278,21 @@ private:
 
   // caches.cpp
   void make_caches();
-  Cache& cache_for(JobId id, Caches& caches, uint64_t offset);
-  [[gnu::noinline]] void look_up(JobId id, const Step& step);
+  uint32_t cache_instance(JobId id, const Caches& caches, uint64_t offset) const;
+  [[gnu::noinline]] bool look_up(JobId id, const Step& step);
   void forget(JobId id, Caches& caches);
+  void forget_elsewhere(JobId id, Caches& caches, Flush where);
   void check_caches();
+
+  // read_ahead.cpp: what caches fetch before it is asked for
+  void make_read_ahead(bool reads);
+  bool await_pages(JobId id, Caches& caches);
+  void read_ahead(JobId id, Caches& caches);
+  void fetch(Caches& caches, uint32_t instance);
+  void fetched(const Piece& piece);
+  void lose_cache(Caches& caches, uint32_t instance);
+  void look_again();
+  bool is_fetching() const;
 
   // failures.cpp
   void make_failures();
@@ -318,10 +331,11 @@ private:
   std::vector<Step> beside_steps_; ///< of others' work, one each; then of what drains buffers
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
-  std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool: the first of its steps
-  std::vector<Piece> pieces_;         ///< by job less the clients; empty without buffers and pools
+  std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps
+  std::vector<Piece> pieces_;         ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
+  std::optional<ObjectSizes> sizes_; ///< where something is fetched ahead
   std::vector<FailureClock> failures_;
   std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them

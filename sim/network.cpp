@@ -93,6 +93,8 @@ bool needs_network(const Platform& platform, const Pattern& pattern)
   uint64_t largest = pattern.footprint().largest_size;
   for (const auto& buffer : platform.buffers)
     largest = std::max(largest, buffer.unit); // small writes drain together
+  for (const auto& cache : platform.caches)
+    largest = std::max(largest, cache.unit); // and more is fetched than small reads ask for
   if (static_cast<double>(largest) < platform.network.flow_threshold)
     return false;
   bool transfers = false;

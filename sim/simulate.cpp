@@ -70,9 +70,14 @@ nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<
 nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<CacheSums>& before, const std::vector<CacheSums>& after)
 {
   auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < after.size(); ++i)
-    json[platform.caches[i].name] = {{"lookups", after[i].lookups - before[i].lookups}, {"hits", after[i].hits - before[i].hits},
-                                     {"held", after[i].held}, {"known", after[i].rate}};
+  for (size_t i = 0; i < after.size(); ++i) {
+    auto& told = json[platform.caches[i].name];
+    told = {{"lookups", after[i].lookups - before[i].lookups}, {"hits", after[i].hits - before[i].hits}, {"held", after[i].held}, {"known", after[i].rate}};
+    if (platform.caches[i].ahead > 0)
+      told.update({{"fetched", after[i].fetched - before[i].fetched}, {"waited", after[i].waited - before[i].waited}, {"unused", after[i].unused - before[i].unused}});
+    if (platform.caches[i].forgotten_by_others)
+      told["taken"] = after[i].taken - before[i].taken;
+  }
   return json;
 }
 

@@ -32,7 +32,7 @@ void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
     jobs = std::max(jobs, size_t{step.stripes} + 1);
   most_background_ += jobs * pieces;
   if (beside_steps_.size() > UINT16_MAX)
-    throw InputError(fmt::format("The drains of the buffers and the refills of the pools of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
+    throw InputError(fmt::format("The drains of the buffers, the refills of the pools and the fetches of the caches of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
 }
 
 /// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to stay small.
@@ -121,7 +121,10 @@ void System::piece_drained(JobId id)
   const Piece piece = pieces_[id - placement_.ranks];
   free_jobs_.push_back(id);
   if (piece.buffer >= buffers_.size()) {
-    batch_made(piece);
+    if (piece.buffer < buffers_.size() + pools_.size())
+      batch_made(piece);
+    else
+      fetched(piece);
     return;
   }
   Buffers& buffers = buffers_[piece.buffer];
@@ -146,18 +149,24 @@ uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
   return buffers.spec->station < 0 ? 0 : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
 }
 
-/// Pieces of a server's buffer stay with that server, and so does what fills its pool.
+/// Of the buffer, pool or cache that it is of; negative: it is of no station.
+int32_t System::station_of_piece(const Piece& piece) const
+{
+  const size_t pool = piece.buffer - buffers_.size();
+  return piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station : pool < pools_.size() ? platform_.pools[pool].station : platform_.caches[pool - pools_.size()].station;
+}
+
+/// Pieces of a server's buffer stay with that server, and so does what fills its pool or its cache.
 bool System::is_own_station(JobId id, const StationSpec& spec) const
 {
-  const uint32_t buffer = pieces_[id - placement_.ranks].buffer;
-  const int32_t own     = buffer < buffers_.size() ? platform_.buffers[buffer].station : platform_.pools[buffer - buffers_.size()].station;
+  const int32_t own = station_of_piece(pieces_[id - placement_.ranks]);
   return own >= 0 && platform_.stations[static_cast<size_t>(own)].name == spec.name;
 }
 
 void System::send_from_buffer(JobId id, Transfer& transfer) const
 {
   const Piece& piece = pieces_[id - placement_.ranks];
-  if (const int32_t own = platform_.buffers[piece.buffer].station; own >= 0) {
+  if (const int32_t own = station_of_piece(piece); own >= 0) {
     transfer.from_station  = static_cast<uint32_t>(own);
     transfer.from_instance = piece.instance;
   }

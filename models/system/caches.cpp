@@ -2,6 +2,7 @@
 //
 // The part of System that looks into caches.
 #include "input/error.hpp"
+#include "models/pages.hpp"
 #include "models/system.hpp"
 
 #include <algorithm>
@@ -9,46 +10,56 @@
 
 namespace iocast {
 
-namespace {
-/// What a cache of objects knows an operation's object by: that of a dataset itself differs from those of the objects in it.
-uint64_t entry_key(const Op& op)
+bool Caches::touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t weight, bool comes_ahead)
 {
-  const bool of_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole) != 0;
-  return of_dataset ? mix(~op.dataset) : object_key(op);
+  Cache& cache      = instances[instance];
+  const bool coming = !ahead.empty() && ahead[instance].forget(key);
+  if (!holders)
+    return cache.touch(key, weight, [](uint64_t) {}, comes_ahead);
+  if (!coming && !cache.holds(key))
+    holders->add(key, object, instance);
+  const bool held = cache.touch(key, weight, [&](uint64_t removed) { holders->remove(removed, instance); }, comes_ahead);
+  if (!held && !cache.holds(key))
+    holders->remove(key, instance); // there was no place for it
+  return held;
 }
 
-uint64_t page_key(const Op& op, uint64_t page)
+bool Caches::forget(uint32_t instance, uint64_t key)
 {
-  return mix(object_key(op) + page);
+  const bool coming = !ahead.empty() && ahead[instance].forget(key);
+  const bool held   = instances[instance].forget(key);
+  if (holders)
+    holders->remove(key, instance);
+  return coming || held;
 }
 
-/// Calls do_it(page, bytes of it) for each page of an access. What reads or writes a whole object has only its bytes; of other accesses whole pages are fetched.
-template <class DoIt> void for_each_page(const Op& op, uint64_t page_size, DoIt do_it)
+void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
 {
-  const bool whole_object = op.kind == OpKind::create || op.kind == OpKind::read;
-  const auto piece        = [&](uint64_t begin, uint64_t size) {
-    if (size == 0)
-      return;
-    for (uint64_t page = begin / page_size; page <= (begin + size - 1) / page_size; ++page)
-      do_it(page, static_cast<uint32_t>(whole_object ? std::min(page_size, begin + size - page * page_size) : page_size));
-  };
-  if (op.count <= 1 || op.stride == op.size)
-    piece(op.offset, op.bytes());
-  else
-    for (uint32_t block = 0; block < op.count; ++block)
-      piece(op.offset + block * op.stride, op.size);
+  for (const uint32_t instance : holders->take(key, spared)) {
+    forget(instance, key);
+    ++sums.taken;
+  }
 }
-} // namespace
 
 const CacheSums& Caches::checked()
 {
-  sums.held = 0;
+  sums.held     = 0;
+  sums.unused   = in_vain;
+  uint64_t known = 0; // by the directory
+  bool adds_up  = true;
   for (const auto& cache : instances) {
-    if (!cache.adds_up())
-      throw RunError(fmt::format("What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.", spec->name));
+    adds_up = adds_up && cache.adds_up();
     sums.held += cache.held();
     sums.rate = std::min(sums.rate, cache.rate());
+    sums.unused += cache.unused();
+    known += cache.entries();
   }
+  for (const auto& coming : ahead) {
+    adds_up = adds_up && coming.adds_up();
+    known += coming.pages();
+  }
+  if (!adds_up || (holders && holders->size() != known))
+    throw RunError(fmt::format("What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.", spec->name));
   return sums;
 }
 
@@ -59,44 +70,50 @@ void System::make_caches()
     caches_.emplace_back(spec, spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count);
 }
 
-/// The instance that has this page of the operation's object.
-Cache& System::cache_for(JobId id, Caches& caches, uint64_t offset)
+/// The number of the instance that has this page of the operation's object.
+uint32_t System::cache_instance(JobId id, const Caches& caches, uint64_t offset) const
 {
   if (caches.spec->of_nodes())
-    return caches.instances[jobs_[id].owner];
+    return jobs_[id].owner;
   if (caches.spec->station < 0)
-    return caches.instances[0];
+    return 0;
   const auto& station = platform_.stations[static_cast<size_t>(caches.spec->station)];
   if (station.spread != Spread::stripe || caches.spec->page == 0 || (jobs_[id].piece && is_own_station(id, station)))
-    return caches.instances[instance_for(id, station)];
-  return caches.instances[instance_of(op_of(id), station, offset)];
+    return instance_for(id, station);
+  return instance_of(op_of(id), station, offset);
 }
 
-/// The job goes on with what the platform says of a hit or of a miss.
-void System::look_up(JobId id, const Step& step)
+/// The job goes on with what the platform says of a hit or of a miss. False when it waits for what is on its way, and will look again.
+bool System::look_up(JobId id, const Step& step)
 {
   Caches& caches = caches_[step.target];
   const Op& op   = op_of(id);
   if (step.forgets) {
-    forget(id, caches);
+    if (step.flush == Flush::all)
+      forget(id, caches);
+    else
+      forget_elsewhere(id, caches, step.flush);
     ++jobs_[id].at;
-    return;
+    return true;
   }
+  if (!caches.ahead.empty() && await_pages(id, caches))
+    return false;
   bool known   = false;
   bool hit     = true;
   Cache* cache = nullptr;
-  const auto touch = [&](Cache& at, uint64_t key, uint32_t weight) {
-    cache = &at;
-    if (!at.knows(key))
+  const uint64_t object = object_key(op);
+  const auto touch = [&](uint32_t instance, uint64_t key, uint32_t weight) {
+    cache = &caches.instances[instance];
+    if (!cache->knows(key))
       return;
     known = true;
-    hit   = at.touch(key, weight) && hit;
+    hit   = caches.touch(instance, key, object, weight) && hit;
   };
   const uint64_t page_size = caches.spec->page;
   if (page_size == 0)
-    touch(cache_for(id, caches, 0), entry_key(op), 1);
+    touch(cache_instance(id, caches, 0), entry_key(op), 1);
   else
-    for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) { touch(cache_for(id, caches, page * page_size), page_key(op, page), bytes); });
+    for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) { touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes); });
   if (cache && cache->rate() < 1) {
     RecentHits& recent = cache->recent(jobs_[id].kind);
     if (known)
@@ -107,6 +124,12 @@ void System::look_up(JobId id, const Step& step)
   ++caches.sums.lookups;
   caches.sums.hits += hit;
   jobs_[id].at = static_cast<uint16_t>(jobs_[id].at + (hit ? 1 : step.jump));
+  if (caches.ahead.empty())
+    return true;
+  if (!jobs_[id].waited)
+    read_ahead(id, caches);
+  jobs_[id].waited = false;
+  return true;
 }
 
 /// Of pages, those from the first on, as far as they are there.
@@ -114,15 +137,29 @@ void System::forget(JobId id, Caches& caches)
 {
   const Op& op = op_of(id);
   if (caches.spec->page == 0) {
-    cache_for(id, caches, 0).forget(entry_key(op));
+    caches.forget(cache_instance(id, caches, 0), entry_key(op));
     return;
   }
   for (uint64_t page = 0;; ++page) {
-    Cache& cache       = cache_for(id, caches, page * caches.spec->page);
-    const uint64_t key = page_key(op, page);
-    if (cache.knows(key) && !cache.forget(key))
+    const uint32_t instance = cache_instance(id, caches, page * caches.spec->page);
+    const uint64_t key      = page_key(op, page);
+    if (caches.instances[instance].knows(key) && !caches.forget(instance, key))
       return;
   }
+}
+
+/// Of pages, those of an access; what concerns the object as a whole takes out all that there are.
+void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
+{
+  const Op& op          = op_of(id);
+  const uint32_t spared = where == Flush::elsewhere ? jobs_[id].owner : nobody;
+  if (caches.spec->page == 0)
+    caches.forget_elsewhere(entry_key(op), spared);
+  else if (is_access(op.kind))
+    for_each_page(op, caches.spec->page, [&](uint64_t page, uint32_t) { caches.forget_elsewhere(page_key(op, page), spared); });
+  else
+    for (const uint64_t key : caches.holders->keys_of(object_key(op)))
+      caches.forget_elsewhere(key, spared);
 }
 
 void System::check_caches()

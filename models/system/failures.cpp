@@ -34,7 +34,7 @@ void System::fail(uint32_t which)
     station.shared[spec.instance].clear();
   for (auto& caches : caches_)
     if (caches.spec->station == static_cast<int32_t>(spec.station))
-      caches.instances[spec.instance].clear();
+      lose_cache(caches, spec.instance);
   give_up_extents(lost);
   give_up_locks(lost);
   for (const JobId id : lost)

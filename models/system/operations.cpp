@@ -162,6 +162,8 @@ void System::finish_op(JobId id)
   trace(id, client.op_start, now_);
   if (watch_ && watch_->add(client.op.kind, timed.end_ns - timed.start_ns, now_)) [[unlikely]]
     precise_ = true;
+  if (sizes_) [[unlikely]]
+    sizes_->note(client.op);
   client.last_answer = now_;
   ++client.operations;
   ++requests_;

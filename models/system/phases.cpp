@@ -89,6 +89,8 @@ void System::check_nothing_is_held() const
   for (const auto& pools : pools_)
     if (std::any_of(pools.instances.begin(), pools.instances.end(), [](const Pool& pool) { return pool.is_making(); }))
       return; // and so may what is being made
+  if (is_fetching())
+    return;
   size_t held = locks_.held();
   for (const auto& extents : extents_)
     for (const auto& [key, object] : extents.objects)

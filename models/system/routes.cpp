@@ -88,7 +88,8 @@ void System::advance(JobId id)
           return;
         break;
       case Step::Kind::look:
-        look_up(id, step);
+        if (!look_up(id, step))
+          return;
         break;
       case Step::Kind::recalled:
         job.at = static_cast<uint16_t>(job.at + (job.recalled ? 1 : step.jump));

@@ -57,6 +57,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_buffers();
   make_pools();
   make_caches();
+  make_read_ahead(asks_for(footprint, OpKind::pread));
   make_extents();
   find_where_nobody_waits();
   make_clients(asks_for(footprint, OpKind::think));
@@ -96,6 +97,9 @@ void System::find_where_nobody_waits()
     for (const auto& pool : platform_.pools)
       if (visit(pool.refill, i))
         most_at_once += pool.at_once;
+    for (const auto& cache : platform_.caches)
+      if (visit(cache.fetch, i))
+        most_at_once += cache.at_once;
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= most_at_once && stalls_at_[i].empty();
   }

@@ -54,6 +54,42 @@ def test_the_resolved_platform_and_its_drawing_have_both_ways(simulator: Path, t
     assert FIGURE.draw([{"platform": "p", **row} for row in rows]).legend[-1].label == "look into a cache"
 
 
+AHEAD = """schema_version: 1
+stations:
+  oss: {servers: 8}
+caches:
+  c: {capacity: 64MiB, page: 1MiB, ahead: 4MiB, unit: 2MiB, at_once: 2, fetch: [{station: oss, demand: {law: exponential, mean: 10ms}}]}
+operations:
+  mkdir: []
+  rmdir: []
+  create: {}
+  open: []
+  close: []
+  fsync: []
+  unlink: [{forget: c, of: everywhere}]
+  pwrite: [{delay: 1ms}]
+  pread: [{cache: c, hit: [{delay: 1ms}], miss: [{station: oss, demand: 10ms}]}]
+"""
+
+
+def test_a_run_tells_what_was_fetched_ahead_and_what_others_took(simulator: Path, tmp_path: Path) -> None:
+    settings = ("block_size=1MiB", "per_process=32MiB", "sharing=process", "run=write,read,remove")
+    run = simulate(simulator, tmp_path, AHEAD, *settings, workload="application")
+    read, removed = (next(p for p in run["phases"] if p["name"].startswith(name)) for name in ("read", "remove"))
+    cache = read["caches"]["c"]
+    # The first block is missed; the rest of it, and of the next unit, is on its way by then.
+    assert {k: cache[k] for k in ("lookups", "hits", "held", "fetched", "unused")} == {"lookups": 32, "hits": 31, "held": 32 << 20, "fetched": 31 << 20, "unused": 0}
+    assert 1 <= cache["waited"] <= 31 and cache["taken"] == 0
+    assert read["stations"]["oss"]["operations"]["drain"]["visits"] == 16
+    assert removed["caches"]["c"]["taken"] == 32 and removed["caches"]["c"]["held"] == 0
+    assert simulate(simulator, tmp_path, AHEAD, *settings, workload="application")["phases"] == run["phases"]
+    assert simulate(simulator, tmp_path, AHEAD, *settings, workload="application", seed=2)["phases"] != run["phases"]
+    told = run["platform"]["caches"]["c"]
+    assert (told["ahead"], told["unit"], told["at_once"]) == (4 << 20, 2 << 20, 2)
+    assert told["fetch"][0]["demand"]["mean"] == 0.01
+    assert [r["name"] for r in _route("unlink", run["platform"]["operations"]["unlink"])] == ["forget c everywhere"]
+
+
 POOL = """schema_version: 1
 stations:
   mds: {servers: 100}

@@ -271,6 +271,70 @@ def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "cache 'c'", "use the simulator")
 
 
+AHEAD = """schema_version: 1
+stations:
+  oss: {count: 2, spread: stripe}
+  mds: {servers: 4}
+  cpu: {per: node}
+limits:
+  rpcs: {slots: 8}
+  threads: {slots: 8, per: system}
+locks:
+  l: {per: object, hand_over: 1ms}
+buffers:
+  b: {capacity: 1GiB, drain: [{station: oss, demand: 1ms}]}
+caches:
+  server: {station: mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch: [{station: mds, demand: 1ms}, {limit: threads, steps: []}]}
+  pages: {capacity: 64MiB, page: 1MiB, ahead: 8MiB, unit: 4MiB, at_once: 2, fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]}
+operations:
+  pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]
+  stat: [{forget: pages, of: elsewhere}, {limit: rpcs, steps: [{delay: 1ms}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("ahead: 8MiB", "ahead: 0B", ("p.yaml:15", "0B")),
+        ("ahead: 8MiB", "ahead: 2MiB", ("p.yaml:15", "a piece of 4MiB is more than is fetched ahead, 2MiB")),
+        ("ahead: 8MiB, unit: 4MiB", "ahead: 64KiB", ("p.yaml:15", "a piece of 1MiB is more")),
+        ("ahead: 8MiB", "ahead: 61MiB", ("p.yaml:15", "'pages' has no room for so much", "64MiB")),
+        ("ahead: 8MiB, ", "", ("p.yaml:15", "'pages' fetches nothing", "'ahead'")),
+        ("ahead: 8MiB, unit", "ahed: 8MiB, unit", ("p.yaml:15", "say how much with 'ahead'")),
+        ("unit: 4MiB", "unit: 3000KiB", ("p.yaml:15", "whole pages, of 1MiB", "3000KiB is not a multiple")),
+        ("at_once: 2", "at_once: 0", ("p.yaml:15", "0")),
+        ("capacity: 64MiB, page: 1MiB", "objects: 10", ("p.yaml:15", "counted in objects")),
+        ("capacity: 64MiB, page: 1MiB", "capacity: 1TiB, page: 4KiB", ("p.yaml:15", "268435456", "the most is 16777216")),
+        ("pages: {capacity", "pages: {station: oss, capacity", ("p.yaml:15", "'oss' has only stripes")),
+        ("pages: {capacity", "pages: {per: system, capacity", ("p.yaml:15", "'pages' is no node's")),
+        ("fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]", "fetch: []", ("p.yaml:15", "no step")),
+        (", fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]", "", ("p.yaml:15", "fetch")),
+        ("{cache: server}", "{cache: pages}", ("p.yaml:15", "no earlier cache 'pages'", "server")),
+        ("{cache: server}", "{buffer: b}", ("p.yaml:15", "what a cache fetches goes through")),
+        ("{cache: server}", "{flush: b}", ("p.yaml:15", "what a cache fetches goes through")),
+        ("{cache: server}", "{take: b}", ("p.yaml:15", "what a cache fetches goes through")),
+        ("{cache: server}", "{station: mds, demand: 1ms, per: block}", ("p.yaml:15", "no blocks")),
+        ("transfer: read", "transfer: write", ("p.yaml:15", "is read, not written")),
+        ("fetch: [{station: mds", "fetch: [{transfer: read, station: oss}, {station: mds", ("p.yaml:14", "by the bandwidth of a visit")),
+        ("fetch: [{station: mds", "fetch: [{station: cpu", ("p.yaml:14", "'server' is no node's", "station of the client nodes")),
+        ("fetch: [{station: mds, demand: 1ms", "fetch: [{station: mds, demand: 1ms, lock: l", ("p.yaml:14", "is no node's", "lock")),
+        ("{limit: threads, steps: []}", "{limit: rpcs, steps: []}", ("p.yaml:14", "is no node's", "a slot of one")),
+        ("pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]", "pread: [{limit: rpcs, steps: [{cache: pages}]}]", ("p.yaml:17", "cache 'pages' needs the limit 'rpcs' to fetch ahead", "wait for itself")),
+        ("pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]", "pread: [{limit: threads, steps: [{cache: pages}]}]", ("p.yaml:17", "cache 'server' needs the limit 'threads'")),
+        ("of: elsewhere", "of: elswhere", ("p.yaml:18", "'elswhere'", "Did you mean 'elsewhere'")),
+        ("{forget: pages", "{forget: server", ("p.yaml:18", "'server' is no node's", "elsewhere")),
+    ],
+)  # fmt: skip
+def test_caches_that_read_ahead_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+    refused_change(AHEAD, old, new, words, simulator, tmp_path)
+
+
+def test_what_is_fetched_ahead_is_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
+    cache = "caches: {c: {capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch: [{delay: 1ms}]}}"
+    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: lustre\n{cache}\noperations: {{read: {{read: [{{cache: c}}]}}}}\n")
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "read", "cache 'c'", "use the simulator")
+
+
 POOLED = """schema_version: 1
 stations:
   oss: {count: 2, spread: stripe, stripe_count: 2}

@@ -65,7 +65,7 @@ def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
             elif "cache" in step:
                 kind, name, law = CACHE.label, step["cache"], {}
             elif "forget" in step:
-                kind, name, law = CACHE.label, f"forget {step['forget']}", {}
+                kind, name, law = CACHE.label, f"forget {step['forget']}" + (f" {step['of']}" if "of" in step else ""), {}
             else:
                 kind, name, law = (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label, step["station"], step["demand"]
             rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None, "case": case or None})

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/read_ahead.hpp"
+
+#include "models/buffer.hpp"
+
+#include <algorithm>
+
+namespace iocast {
+
+uint64_t ReadAhead::key_of(uint64_t object, uint64_t end)
+{
+  return mix(object ^ mix(end));
+}
+
+ReadAhead::Stream* ReadAhead::read(uint64_t object, uint64_t begin, uint64_t end)
+{
+  const auto before = stream_at_.find(key_of(object, begin));
+  const bool goes_on = before != stream_at_.end();
+  if (goes_on) {
+    streams_.splice(streams_.begin(), streams_, before->second);
+    stream_at_.erase(before);
+  } else {
+    streams_.push_front({object, end, 0, 0});
+  }
+  Stream& stream = streams_.front();
+  stream.end     = end;
+  stream.length += end - begin;
+  stream.looked  = std::max(stream.looked, end);
+  const auto [at, fresh] = stream_at_.try_emplace(key_of(object, end), streams_.begin());
+  if (!fresh) { // another reader is there as well: from now on they are one
+    stream.length = std::max(stream.length, at->second->length);
+    stream.looked = std::max(stream.looked, at->second->looked);
+    streams_.erase(at->second);
+    at->second = streams_.begin();
+  }
+  if (streams_.size() > most_streams) {
+    stream_at_.erase(key_of(streams_.back().object, streams_.back().end));
+    streams_.pop_back();
+  }
+  return goes_on || begin == 0 ? &stream : nullptr;
+}
+
+uint64_t ReadAhead::window_end(const Stream& stream) const
+{
+  return stream.end + std::min(spec_->ahead, std::max(spec_->unit, stream.length));
+}
+
+bool ReadAhead::plan(const Op& bytes, const std::vector<uint64_t>& pages)
+{
+  if ((coming_.size() + pages.size()) * spec_->page > spec_->capacity)
+    return false;
+  for (const uint64_t page : pages)
+    planned_ += coming_.try_emplace(page, serial_).second;
+  fetches_[serial_].bytes = bytes;
+  queue_.push_back(serial_++);
+  return true;
+}
+
+std::optional<ReadAhead::Fetch> ReadAhead::next()
+{
+  if (queue_.empty() || fetching_ == spec_->at_once)
+    return std::nullopt;
+  ++fetching_;
+  const uint64_t serial = queue_.front();
+  queue_.pop_front();
+  return Fetch{fetches_.at(serial).bytes, serial, epoch_};
+}
+
+bool ReadAhead::wait(uint64_t page, JobId job)
+{
+  const auto found = coming_.find(page);
+  if (found == coming_.end())
+    return false;
+  fetches_.at(found->second).waiting.push_back(job);
+  return true;
+}
+
+bool ReadAhead::forget(uint64_t page)
+{
+  const bool was = coming_.erase(page) > 0;
+  gone_ += was;
+  return was;
+}
+
+bool ReadAhead::brings(const Fetch& fetch, uint64_t page) const
+{
+  const auto found = coming_.find(page);
+  return found != coming_.end() && found->second == fetch.serial;
+}
+
+void ReadAhead::arrived(const Fetch& fetch, std::vector<JobId>& freed)
+{
+  const auto found = fetches_.find(fetch.serial);
+  freed.insert(freed.end(), found->second.waiting.begin(), found->second.waiting.end());
+  fetches_.erase(found);
+  --fetching_;
+}
+
+void ReadAhead::clear(std::vector<JobId>& freed)
+{
+  std::vector<uint64_t> serials;
+  for (const auto& [serial, fetch] : fetches_)
+    serials.push_back(serial);
+  std::sort(serials.begin(), serials.end()); // the same on any computer
+  for (const uint64_t serial : serials) {
+    const auto& waiting = fetches_.at(serial).waiting;
+    freed.insert(freed.end(), waiting.begin(), waiting.end());
+  }
+  gone_ += coming_.size();
+  coming_.clear();
+  fetches_.clear();
+  queue_ = {};
+  streams_.clear();
+  stream_at_.clear();
+  fetching_ = 0;
+  ++epoch_;
+}
+
+void ObjectSizes::note(const Op& op)
+{
+  const uint64_t key = object_key(op);
+  const uint64_t end = op.offset + (op.count <= 1 ? op.bytes() : (op.count - 1) * op.stride + op.size);
+  switch (op.kind) {
+    case OpKind::create:
+      bytes_[key] = op.bytes();
+      break;
+    case OpKind::open:
+      if ((op.flags & make_it) != 0)
+        bytes_.try_emplace(key, 0);
+      break;
+    case OpKind::pwrite:
+      bytes_[key] = std::max(bytes_[key], end);
+      break;
+    case OpKind::append:
+    case OpKind::pread:
+      if (const auto found = bytes_.find(key); found != bytes_.end())
+        found->second = op.kind == OpKind::append ? found->second + op.bytes() : std::max(found->second, end);
+      break;
+    case OpKind::unlink:
+      bytes_.erase(key);
+      break;
+    default:
+      break;
+  }
+}
+
+uint64_t ObjectSizes::of(const Op& op) const
+{
+  const auto found = bytes_.find(object_key(op));
+  return found == bytes_.end() ? UINT64_MAX : found->second;
+}
+
+} // namespace iocast

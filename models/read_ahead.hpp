@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/job.hpp"
+#include "models/platform.hpp"
+#include "models/ring.hpp"
+#include "workload/op.hpp"
+
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace iocast {
+
+/// Who reads in turn through an instance of a cache, and what is on its way to it before anybody asks. What happens in time is the
+/// system's business, which asks for next() after every plan() and arrived().
+class ReadAhead {
+public:
+  static constexpr size_t most_streams = 1024; ///< those that were read from longest ago are forgotten
+
+  /// Reads of an object, each beginning where the one before ended.
+  struct Stream {
+    uint64_t object = 0;
+    uint64_t end    = 0; ///< of the last one
+    uint64_t length = 0; ///< of all of them, bytes
+    uint64_t looked = 0; ///< up to here it was seen to
+  };
+  struct Fetch {
+    Op bytes; ///< as a pread
+    uint64_t serial = 0;
+    uint64_t epoch  = 0;
+  };
+
+  explicit ReadAhead(const CacheSpec& spec) : spec_(&spec) {}
+
+  /// The bytes from `begin` to `end` of the object are read. The stream that they go on with, or that they begin as they are the
+  /// object's first ones; nullptr when neither: it may become one.
+  Stream* read(uint64_t object, uint64_t begin, uint64_t end);
+  /// Up to where what follows the stream is wanted: as much again as was read in turn, a piece at least.
+  uint64_t window_end(const Stream& stream) const;
+
+  /// Pages by their keys, as much of the object as they are; false when there is no room for what is on its way already and these.
+  bool plan(const Op& bytes, const std::vector<uint64_t>& pages);
+  /// What begins to be fetched now, if anything.
+  std::optional<Fetch> next();
+  bool is_coming(uint64_t page) const { return coming_.contains(page); }
+  /// False when the page isn't on its way; otherwise the job waits, and will be returned by an arrived() or a clear().
+  bool wait(uint64_t page, JobId job);
+  /// The page need not come any more. False when it wasn't on its way.
+  bool forget(uint64_t page);
+  /// True when the page comes with this.
+  bool brings(const Fetch& fetch, uint64_t page) const;
+  /// It was on its way when all was lost.
+  bool has_lost(const Fetch& fetch) const { return fetch.epoch != epoch_; }
+  /// It is there, and was not lost. Jobs that waited are appended to `freed`, first come, first.
+  void arrived(const Fetch& fetch, std::vector<JobId>& freed);
+  /// All is lost. Nobody waits any longer.
+  void clear(std::vector<JobId>& freed);
+
+  bool is_fetching() const { return fetching_ > 0; }
+  uint64_t pages() const { return coming_.size(); }
+  /// What was planned has come, was forgotten, or is on its way; and so have those fetches that did not come.
+  bool adds_up() const { return planned_ - gone_ == coming_.size() && fetching_ + queue_.size() == fetches_.size() && fetching_ <= spec_->at_once; }
+
+private:
+  struct Coming {
+    Op bytes;
+    std::vector<JobId> waiting;
+  };
+
+  static uint64_t key_of(uint64_t object, uint64_t end);
+
+  const CacheSpec* spec_;
+  std::list<Stream> streams_; ///< last used first
+  std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_at_; ///< by object and end
+  std::unordered_map<uint64_t, uint64_t> coming_; ///< by page, the fetch that brings it
+  std::unordered_map<uint64_t, Coming> fetches_;  ///< by serial number
+  Ring<uint64_t> queue_;  ///< that have not begun
+  uint32_t fetching_ = 0;
+  uint64_t serial_   = 0;
+  uint64_t epoch_    = 0;
+  uint64_t planned_  = 0; ///< pages
+  uint64_t gone_     = 0;
+};
+
+/// How long objects are, as far as those are known that were made or written in the run.
+class ObjectSizes {
+public:
+  /// The operation is done.
+  void note(const Op& op);
+  /// UINT64_MAX when it is not known.
+  uint64_t of(const Op& op) const;
+
+private:
+  std::unordered_map<uint64_t, uint64_t> bytes_;
+};
+
+} // namespace iocast

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of System that fetches pages into caches before they are asked for. The fetch of a piece is a job as the drain of a buffer's piece is.
+#include "models/pages.hpp"
+#include "models/system.hpp"
+
+#include <algorithm>
+
+namespace iocast {
+
+void System::make_read_ahead(bool reads)
+{
+  for (const auto& caches : caches_) {
+    add_beside_steps(caches.spec->fetch, size_t{caches.spec->at_once} * caches.ahead.size());
+    if (reads && !caches.ahead.empty() && !sizes_)
+      sizes_.emplace();
+  }
+}
+
+/// True when the job reads what is on its way, and waits for it. What it needs besides is not asked for meanwhile, but what follows is.
+bool System::await_pages(JobId id, Caches& caches)
+{
+  const Op& op = op_of(id);
+  if (op.kind != OpKind::pread && op.kind != OpKind::read)
+    return false;
+  bool waits = false;
+  for_each_page(op, caches.spec->page, [&](uint64_t page, uint32_t) {
+    waits = waits || caches.ahead[cache_instance(id, caches, page * caches.spec->page)].wait(page_key(op, page), id);
+  });
+  if (waits && !jobs_[id].waited) {
+    jobs_[id].waited = true;
+    ++caches.sums.waited;
+    read_ahead(id, caches);
+  }
+  return waits;
+}
+
+/// What follows an access that goes on where one ended begins to be fetched.
+void System::read_ahead(JobId id, Caches& caches)
+{
+  const Op& op = op_of(id);
+  if (op.kind != OpKind::pread || op.bytes() == 0 || (op.count > 1 && op.stride != op.size))
+    return;
+  const uint32_t instance         = cache_instance(id, caches, op.offset);
+  ReadAhead& ahead                = caches.ahead[instance];
+  ReadAhead::Stream* const stream = ahead.read(object_key(op), op.offset, op.offset + op.bytes());
+  if (stream == nullptr)
+    return;
+  const uint64_t page_size = caches.spec->page;
+  const uint64_t length    = sizes_ ? sizes_->of(op) : UINT64_MAX;
+  const uint64_t end       = std::min(ahead.window_end(*stream), length);
+  while (stream->looked < end) {
+    const uint64_t piece_end = std::min((stream->looked / caches.spec->unit + 1) * caches.spec->unit, length);
+    std::vector<uint64_t> missing;
+    uint64_t first = 0;
+    uint64_t last  = 0;
+    for (uint64_t page = (stream->looked + page_size - 1) / page_size; page * page_size < piece_end; ++page)
+      if (const uint64_t key = page_key(op, page); !caches.instances[instance].holds(key) && !ahead.is_coming(key)) {
+        first = missing.empty() ? page : first;
+        last  = page;
+        missing.push_back(key);
+      }
+    const Op piece(OpKind::pread, op.dataset, op.object, std::min((last + 1) * page_size, piece_end) - first * page_size, first * page_size);
+    if (!missing.empty() && !ahead.plan(piece, missing))
+      break;
+    if (caches.holders)
+      for (const uint64_t key : missing)
+        caches.holders->add(key, object_key(op), instance);
+    stream->looked = piece_end;
+  }
+  fetch(caches, instance);
+}
+
+/// All pieces begin that can.
+void System::fetch(Caches& caches, uint32_t instance)
+{
+  const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) + static_cast<uint32_t>(caches.spec - platform_.caches.data());
+  while (const auto fetch = caches.ahead[instance].next())
+    begin_piece({{fetch->bytes, now_, fetch->serial, fetch->epoch}, number, instance, caches.fetches++}, caches.spec->of_nodes() ? instance : nobody);
+}
+
+/// The pages that the piece was fetched for are there, those excepted that nobody wants any more.
+void System::fetched(const Piece& piece)
+{
+  Caches& caches   = caches_[piece.buffer - buffers_.size() - pools_.size()];
+  ReadAhead& ahead = caches.ahead[piece.instance];
+  const Op& op     = piece.extent.bytes;
+  const ReadAhead::Fetch fetch{op, piece.extent.serial, piece.extent.epoch};
+  const uint64_t page_size = caches.spec->page;
+  if (!ahead.has_lost(fetch)) {
+    caches.sums.fetched += op.size;
+    for (uint64_t at = op.offset; at < op.offset + op.size; at += page_size) {
+      const uint64_t key = page_key(op, at / page_size);
+      const auto bytes   = static_cast<uint32_t>(std::min(page_size, op.offset + op.size - at));
+      if (ahead.brings(fetch, key))
+        caches.touch(piece.instance, key, object_key(op), bytes, true);
+      else
+        caches.in_vain += bytes;
+    }
+    ahead.arrived(fetch, freed_);
+    look_again();
+  }
+  this->fetch(caches, piece.instance);
+}
+
+/// What it has and what is on its way is lost.
+void System::lose_cache(Caches& caches, uint32_t instance)
+{
+  caches.instances[instance].clear();
+  if (caches.ahead.empty())
+    return;
+  caches.ahead[instance].clear(freed_);
+  look_again();
+}
+
+void System::look_again()
+{
+  for (const JobId freed : freed_)
+    push(now_, EventKind::resume, freed);
+  freed_.clear();
+}
+
+bool System::is_fetching() const
+{
+  for (const auto& caches : caches_)
+    if (std::any_of(caches.ahead.begin(), caches.ahead.end(), [](const ReadAhead& ahead) { return ahead.is_fetching(); }))
+      return true;
+  return false;
+}
+
+} // namespace iocast
