@@ -87,7 +87,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"station", "instead of per: each instance of that station has one, which it loses when it fails"},
         {"capacity", "bytes of one, which holds pages of objects"},
         {"page", "bytes that come and go together"},
-        {"ahead", "of pages: a pread that begins where one of the object ended, or at its begin, has what follows fetched in the background: as much again as was read in turn, at most so many bytes"},
+        {"ahead", "of pages: a pread that begins where its rank's last one of the object ended (of a cache that is no node's: its node's last one), or at the object's begin, has what follows fetched in the background: as much again as was read in turn, at most so many bytes"},
         {"unit", "with ahead: it comes in pieces of so many bytes, whole pages, default one"},
         {"at_once", "with ahead: pieces that one fetches at a time, default 1"},
         {"fetch", "with ahead: the steps of a piece: delays, visits, transfers, limits, and looks at caches that are written above this one"},

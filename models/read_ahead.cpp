@@ -7,36 +7,26 @@
 
 namespace iocast {
 
-uint64_t ReadAhead::key_of(uint64_t object, uint64_t end)
+ReadAhead::Stream* ReadAhead::read(uint64_t object, uint32_t reader, uint64_t begin, uint64_t end)
 {
-  return mix(object ^ mix(end));
-}
-
-ReadAhead::Stream* ReadAhead::read(uint64_t object, uint64_t begin, uint64_t end)
-{
-  const auto before = stream_at_.find(key_of(object, begin));
-  const bool goes_on = before != stream_at_.end();
-  if (goes_on) {
-    streams_.splice(streams_.begin(), streams_, before->second);
-    stream_at_.erase(before);
+  const uint64_t key = mix(object ^ mix(reader));
+  if (const auto known = stream_of_.find(key); known != stream_of_.end()) {
+    streams_.splice(streams_.begin(), streams_, known->second);
   } else {
-    streams_.push_front({object, end, 0, 0});
+    streams_.push_front({key});
+    stream_of_[key] = streams_.begin();
+    if (streams_.size() > most_streams) {
+      stream_of_.erase(streams_.back().key);
+      streams_.pop_back();
+    }
   }
-  Stream& stream = streams_.front();
-  stream.end     = end;
+  Stream& stream     = streams_.front();
+  const bool goes_on = stream.length > 0 && stream.end == begin;
+  if (!goes_on)
+    stream = {key};
+  stream.end = end;
   stream.length += end - begin;
-  stream.looked  = std::max(stream.looked, end);
-  const auto [at, fresh] = stream_at_.try_emplace(key_of(object, end), streams_.begin());
-  if (!fresh) { // another reader is there as well: from now on they are one
-    stream.length = std::max(stream.length, at->second->length);
-    stream.looked = std::max(stream.looked, at->second->looked);
-    streams_.erase(at->second);
-    at->second = streams_.begin();
-  }
-  if (streams_.size() > most_streams) {
-    stream_at_.erase(key_of(streams_.back().object, streams_.back().end));
-    streams_.pop_back();
-  }
+  stream.looked = std::max(stream.looked, end);
   return goes_on || begin == 0 ? &stream : nullptr;
 }
 
@@ -111,7 +101,7 @@ void ReadAhead::clear(std::vector<JobId>& freed)
   fetches_.clear();
   queue_ = {};
   streams_.clear();
-  stream_at_.clear();
+  stream_of_.clear();
   fetching_ = 0;
   ++epoch_;
 }

@@ -18,9 +18,9 @@ class ReadAhead {
 public:
   static constexpr size_t most_streams = 1024; ///< those that were read from longest ago are forgotten
 
-  /// Reads of an object, each beginning where the one before ended.
+  /// A reader's reads of an object, each beginning where the one before ended.
   struct Stream {
-    uint64_t object = 0;
+    uint64_t key    = 0;
     uint64_t end    = 0; ///< of the last one
     uint64_t length = 0; ///< of all of them, bytes
     uint64_t looked = 0; ///< up to here it was seen to
@@ -33,9 +33,9 @@ public:
 
   explicit ReadAhead(const CacheSpec& spec) : spec_(&spec) {}
 
-  /// The bytes from `begin` to `end` of the object are read. The stream that they go on with, or that they begin as they are the
-  /// object's first ones; nullptr when neither: it may become one.
-  Stream* read(uint64_t object, uint64_t begin, uint64_t end);
+  /// The reader reads the bytes from `begin` to `end` of the object. The stream that they go on with, or that they begin as they
+  /// are the object's first ones; nullptr when neither: it may become one.
+  Stream* read(uint64_t object, uint32_t reader, uint64_t begin, uint64_t end);
   /// Up to where what follows the stream is wanted: as much again as was read in turn, a piece at least.
   uint64_t window_end(const Stream& stream) const;
 
@@ -68,11 +68,9 @@ private:
     std::vector<JobId> waiting;
   };
 
-  static uint64_t key_of(uint64_t object, uint64_t end);
-
   const CacheSpec* spec_;
   std::list<Stream> streams_; ///< last used first
-  std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_at_; ///< by object and end
+  std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_of_; ///< by object and reader
   std::unordered_map<uint64_t, uint64_t> coming_; ///< by page, the fetch that brings it
   std::unordered_map<uint64_t, Coming> fetches_;  ///< by serial number
   Ring<uint64_t> queue_;  ///< that have not begun

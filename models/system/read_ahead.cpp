@@ -41,9 +41,11 @@ void System::read_ahead(JobId id, Caches& caches)
   const Op& op = op_of(id);
   if (op.kind != OpKind::pread || op.bytes() == 0 || (op.count > 1 && op.stride != op.size))
     return;
-  const uint32_t instance         = cache_instance(id, caches, op.offset);
-  ReadAhead& ahead                = caches.ahead[instance];
-  ReadAhead::Stream* const stream = ahead.read(object_key(op), op.offset, op.offset + op.bytes());
+  const uint32_t instance = cache_instance(id, caches, op.offset);
+  // A node tells its processes apart, a server the nodes that ask.
+  const uint32_t reader = caches.spec->of_nodes() ? is_client(id) ? id : nobody : jobs_[id].owner;
+  ReadAhead& ahead      = caches.ahead[instance];
+  ReadAhead::Stream* const stream = ahead.read(object_key(op), reader, op.offset, op.offset + op.bytes());
   if (stream == nullptr)
     return;
   const uint64_t page_size = caches.spec->page;

@@ -131,6 +131,16 @@ TEST(ReadAhead, WhoJumpsFetchesNothing)
     EXPECT_EQ(outcome.caches[0].fetched, 0U);
     EXPECT_NEAR(outcome.seconds, 40 * 0.012, 1e-9);
   }
+  // Nor do readers each of whom jumps where another one has been.
+  Script even;
+  Script odd;
+  for (uint64_t pair = 1; pair < 20; ++pair) {
+    even.push_back(think(10));
+    even.push_back(read(2 * pair));
+    odd.push_back(think(pair == 1 ? 15 : 10));
+    odd.push_back(read(2 * pair + 1));
+  }
+  EXPECT_EQ(run(fetching("ahead: 4MiB"), {even, odd}, 2).caches[0].fetched, 0U);
   Op blocks = read(0, mib / 2); // of one access as well
   blocks.count  = 4;
   blocks.stride = mib;
@@ -239,10 +249,15 @@ TEST(ReadAhead, OfManyReadersTheLastOnesAreKnown)
   spec.ahead = spec.capacity = 100;
   ReadAhead ahead(spec);
   for (uint64_t object = 0; object < 2 * ReadAhead::most_streams; ++object)
-    EXPECT_EQ(ahead.read(object, 5, 6), nullptr);
-  EXPECT_EQ(ahead.read(ReadAhead::most_streams - 1, 6, 7), nullptr);
-  EXPECT_NE(ahead.read(ReadAhead::most_streams + 1, 6, 7), nullptr);
-  EXPECT_EQ(ahead.read(ReadAhead::most_streams + 1, 6, 7), nullptr); // it has gone on
+    EXPECT_EQ(ahead.read(object, 0, 5, 6), nullptr);
+  EXPECT_EQ(ahead.read(ReadAhead::most_streams - 1, 0, 6, 7), nullptr);
+  EXPECT_NE(ahead.read(ReadAhead::most_streams + 1, 0, 6, 7), nullptr);
+  EXPECT_EQ(ahead.read(ReadAhead::most_streams + 1, 0, 6, 7), nullptr); // it has gone on
+  EXPECT_EQ(ahead.read(ReadAhead::most_streams + 1, 1, 7, 8), nullptr); // another reader has not been there
+  EXPECT_EQ(ahead.read(0, 0, 0, 1)->length, 1U);
+  EXPECT_EQ(ahead.read(0, 0, 1, 3)->length, 3U);
+  EXPECT_EQ(ahead.read(0, 0, 9, 10), nullptr);
+  EXPECT_EQ(ahead.read(0, 0, 10, 11)->length, 2U); // anew
 }
 
 } // namespace
