@@ -26,7 +26,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace iocast {
@@ -335,7 +334,6 @@ private:
   std::vector<Piece> pieces_;         ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
-  std::optional<ObjectSizes> sizes_; ///< where something is fetched ahead
   std::vector<FailureClock> failures_;
   std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
   size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
@@ -357,6 +355,7 @@ private:
   int64_t phase_       = -1;
   double phase_start_  = 0;
   PrecisionWatch* watch_ = nullptr; ///< while it watches
+  std::unique_ptr<ObjectSizes> sizes_; ///< where something is fetched ahead
   bool precise_          = false;   ///< and is content
   uint32_t thinking_     = 0;       ///< ranks, at this moment
   double deadline_     = std::numeric_limits<double>::infinity(); ///< of the phase
