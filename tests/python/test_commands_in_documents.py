@@ -105,6 +105,10 @@ def test_platforms(page: Page) -> None:
     page.run("platforms.md")
 
 
+def test_mechanisms(page: Page) -> None:
+    page.run("mechanisms.md")
+
+
 def test_application(page: Page) -> None:
     page.run("application.md")
 
