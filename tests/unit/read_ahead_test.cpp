@@ -143,7 +143,7 @@ TEST(ReadAhead, WhoJumpsFetchesNothing)
   EXPECT_EQ(run(fetching("ahead: 4MiB"), {even, odd}, 2).caches[0].fetched, 0U);
   Op blocks = read(0, mib / 2); // of one access as well
   blocks.count  = 4;
-  blocks.stride = mib;
+  blocks.stride = 2 * mib;
   EXPECT_EQ(run(fetching("ahead: 4MiB"), {{blocks, think(100), blocks}}).caches[0].fetched, 0U);
 }
 
@@ -180,7 +180,7 @@ TEST(ReadAhead, NothingIsFetchedBeyondTheEnd)
   EXPECT_EQ(after({write(0), write(6, mib / 2)}), 5 * mib + mib / 2);
   EXPECT_EQ(after({{OpKind::create, 0, 0, 6 * mib}}), 5 * mib);
   EXPECT_EQ(after({{OpKind::create, 0, 0, 6 * mib}, {OpKind::append, 0, 0, mib}}), 6 * mib);
-  EXPECT_EQ(after({write(0, 7 * mib), {OpKind::unlink, 0, 0}, {OpKind::create, 0, 0, 6 * mib}}), 5 * mib);
+  EXPECT_EQ(after({write(0, 7 * mib), {OpKind::unlink, 0, 0}, write(0, 6 * mib)}), 5 * mib);
   Op strided = write(0, mib / 2);
   strided.count  = 4;
   strided.stride = 2 * mib;
