@@ -3,6 +3,7 @@
 #include "models/law.hpp"
 #include "workload/op.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,10 +40,16 @@ struct StationSpec {
   bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
   double contention     = 0;
   double coherency      = 0;
+  std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above
   double crowding       = 0; ///< service is 1 + crowding ln(1 + waiting / servers) times as long
 
-  /// Speed of each of n busy servers, 1 for n = 1: Gunther's universal scalability law as a rate inside the queue.
-  double speed(uint32_t n) const { return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0)); }
+  /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the queue, 1 for n = 1.
+  double speed(uint32_t n) const
+  {
+    if (!speeds.empty())
+      return speeds[std::min<size_t>(n, speeds.size()) - 1];
+    return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0));
+  }
 };
 
 struct LimitSpec {

@@ -57,6 +57,8 @@ private:
   static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
   void read_stations();
+  /// A measured table in the place of a law.
+  static void read_speeds(const YamlNode& yaml, StationSpec& station);
   void read_limits_and_locks();
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;

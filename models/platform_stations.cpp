@@ -87,11 +87,27 @@ void PlatformReader::read_stations()
     station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
     station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
     station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
+    read_speeds(yaml, station);
     yaml.finish();
     platform_.stations.push_back(station);
   }
   if (platform_.stations.empty())
     yaml_["stations"].fail("a platform needs at least one station");
+}
+
+void PlatformReader::read_speeds(const YamlNode& yaml, StationSpec& station)
+{
+  const auto speeds = yaml.find("speeds");
+  if (!speeds)
+    return;
+  const bool remote = yaml.has("sockets") && yaml["sockets"]["remote"].quantity(Unit::factor) > 0;
+  if (station.contention > 0 || station.coherency > 0 || remote)
+    speeds->fail(fmt::format("measured speeds have all in them that slows the servers of '{}' down; leave out {}", station.name,
+                             station.contention > 0 ? "contention" : station.coherency > 0 ? "coherency" : "sockets"));
+  for (const auto& speed : speeds->items())
+    station.speeds.push_back(speed.quantity(Unit::factor, 1e-6, 1e6));
+  if (station.speeds.empty())
+    speeds->fail("a table of speeds says at least that of one busy server, usually 1");
 }
 
 void PlatformReader::read_limits_and_locks()

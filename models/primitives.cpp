@@ -21,6 +21,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},
+        {"speeds", "instead of these two and sockets: a measured table, the speed of each of 1, 2, ... busy servers; of more than it has the last"},
         {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
       {"visit",

@@ -10,7 +10,7 @@
 namespace iocast {
 
 /// Servers that share a common speed which depends on how many of them work: processor sharing, and first come first served
-/// under the universal scalability law. Each job departs when the virtual clock, which runs at that speed, reaches the value it
+/// where servers get in each other's way. Each job departs when the virtual clock, which runs at that speed, reaches the value it
 /// had at the job's start plus the job's demand: exact, and one heap operation an arrival or departure.
 class SharedServers {
 public:
@@ -112,7 +112,7 @@ struct Station {
   {
     const uint32_t count = spec.per == Per::node ? nodes : spec.count;
     instances.resize(count);
-    if (spec.contention > 0 || spec.coherency > 0 || spec.discipline == Discipline::ps) {
+    if (spec.contention > 0 || spec.coherency > 0 || !spec.speeds.empty() || spec.discipline == Discipline::ps) {
       for (uint32_t n = 0; n <= spec.servers; ++n)
         speeds.push_back(spec.speed(std::max(n, 1U)));
       if (spec.discipline != Discipline::timeslice)

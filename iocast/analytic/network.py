@@ -191,12 +191,13 @@ def _station(
 
     most = ranks_per_node if per_node and nodes > 1 else nodes * ranks_per_node
     contention, coherency, crowding = (float(spec.get(k, 0)) for k in ("contention", "coherency", "crowding"))
-    endless = count >= most and not (contention or coherency or locks or background or stripes > 1)
+    speeds = [float(speed) for speed in spec.get("speeds", ())]
+    endless = count >= most and not (contention or coherency or speeds or locks or background or stripes > 1)
     extra = 0 if background is None else round(4 * background.rate * background.demand + 100)
     kept = 1 if endless else min(count, most + extra)
     if background is not None:
         kept = min(kept, LONGEST_HEAD)
-    speed = law_of.scalability_law(kept, contention, coherency)
+    speed = law_of.measured(kept, speeds) if speeds else law_of.scalability_law(kept, contention, coherency)
     if crowding and spec["discipline"] != "ps" and most > count:
         waiting = np.arange(1.0, (most if background is None else min(most, LONGEST_HEAD)) - count + 1.0)
         speed = np.concatenate((speed, speed[-1] / (1 + crowding * np.log1p(waiting / count))))

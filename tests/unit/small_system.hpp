@@ -2,6 +2,7 @@
 //
 // Small closed systems for tests that compute their course by hand.
 #pragma once
+#include "input/error.hpp"
 #include "models/system.hpp"
 #include "workload/workload.hpp"
 
@@ -41,6 +42,17 @@ inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations,
   system.run();
   EXPECT_TRUE(system.finished());
   return outcome;
+}
+
+/// `body` is refused with a sentence that says `why`.
+inline void expect_refused(const std::string& body, const std::string& why)
+{
+  try {
+    run(body, 1, 1);
+    ADD_FAILURE() << "Not refused: " << body;
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  }
 }
 
 inline constexpr const char* stat_then_read = "operations:\n"

@@ -65,7 +65,7 @@ def resolved_law(law: Law) -> dict[str, Any]:
 
 
 def station(
-    servers: int = 1, count: int = 1, discipline: str = "fcfs", per: str = "system", **more: float
+    servers: int = 1, count: int = 1, discipline: str = "fcfs", per: str = "system", **more: Any
 ) -> dict[str, Any]:
     base = {
         "per": per,

@@ -20,6 +20,7 @@ from iocast.errors import InputError
 EXACT = 1e-6
 ONE = {"stat": 1.0}
 VISIT = {"station": "s", "demand": ("exponential", 1e-3)}
+THINK = {"delay": ("exponential", 2e-3)}
 
 
 def response(platform: dict, ranks: int, think: float = 0.0) -> float:
@@ -84,6 +85,32 @@ def test_a_server_that_slows_down(customers: int, coherency: float) -> None:
         for delay in (0.1, customers / 40, customers / 2):
             found = ClosedNetwork([Station("s", 1.0, rates)], delay, customers).throughput
             assert found == pytest.approx(systems.repairman_throughput(customers, rates, delay), rel=EXACT)
+
+
+@pytest.mark.parametrize("speeds", [[1.0, 1.0, 0.93, 0.7], [0.5, 0.6, 0.9], [2.0]])
+@pytest.mark.parametrize("customers", [1, 3, 40, 1000])
+@pytest.mark.parametrize("discipline", ["fcfs", "ps"])
+def test_measured_speeds(customers: int, speeds: list[float], discipline: str) -> None:
+    """Eight servers, as fast as a table says of so many, beyond it as the last; faster together than alone as well."""
+    n = np.arange(1, 9)
+    rates = 1e3 * n * np.array(speeds)[np.minimum(n, len(speeds)) - 1]
+    platform = resolved({"s": station(8, discipline=discipline, speeds=speeds)}, [THINK, VISIT])
+    truth = systems.repairman_throughput(customers, rates, 2e-3)
+    assert solve(platform, ONE, 1, customers, 0.0, 1).rate == pytest.approx(truth, rel=EXACT)
+    if customers > 1:  # thinking T times as long as responding
+        thinking = solve(platform, ONE, 1, customers, 2.0, 1)
+        assert thinking.mean_in_operation == pytest.approx(customers / 3, rel=EXACT)
+        assert thinking.bounds.contain(thinking.rate)
+
+
+def test_a_table_of_the_law_is_the_law() -> None:
+    table = [1 / (1 + 0.05 * (n - 1.0) + 0.02 * n * (n - 1.0)) for n in range(1, 9)]
+    law, measured = (
+        solve(resolved({"s": station(8, **how)}, [THINK, VISIT]), ONE, 1, 30, 1.0, 1000) for how in ({"contention": 0.05, "coherency": 0.02}, {"speeds": table})
+    )
+    assert measured.rate == pytest.approx(law.rate, rel=1e-12)
+    assert measured.quantiles["stat"] == pytest.approx(law.quantiles["stat"], rel=1e-9)
+    assert measured.utilisation == pytest.approx(law.utilisation, rel=1e-12)
 
 
 @pytest.mark.parametrize("customers", [1, 5, 30])
