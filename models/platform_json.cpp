@@ -31,6 +31,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     }
     if (!station.speeds.empty())
       told["speeds"] = station.speeds;
+    if (!station.priority.empty())
+      told["priority"] = station.priority;
   }
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};

@@ -14,9 +14,14 @@ OpKind PlatformReader::read_op(const YamlNode& yaml)
 
 std::string PlatformReader::unknown_op(const std::string& name)
 {
-  std::vector<std::string> known(op_names.begin() + 1, op_names.end());
-  known.push_back("wake");
-  return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, known));
+  return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, op_list()));
+}
+
+std::vector<std::string> PlatformReader::op_list()
+{
+  std::vector<std::string> names(op_names.begin() + 1, op_names.end());
+  names.push_back("wake");
+  return names;
 }
 
 LawPointer PlatformReader::read_demand(const YamlNode& yaml)

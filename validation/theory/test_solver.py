@@ -358,6 +358,24 @@ def test_buffers_are_not_for_the_solver(step: dict[str, str]) -> None:
         solve(platform, ONE, 1, 1, 0.0, 1)
 
 
+def test_priorities_are_for_the_solver_only_where_they_do_not_matter() -> None:
+    background = {"o": {"station": "s", "rate": 100.0, "demand": ("constant", 1e-3)}}
+    plain = solve(resolved({"s": station(1)}, [VISIT], background=background), ONE, 1, 5, 0.0, 1)
+    for order in ([["stat", "background"], ["rest"]], [["create"], ["rest"]]):
+        together = resolved({"s": station(1, priority=order)}, [VISIT], background=background)
+        assert solve(together, ONE, 1, 5, 0.0, 1) == plain
+    apart = resolved({"s": station(1, priority=[["stat"], ["rest"]])}, [VISIT], background=background)
+    with pytest.raises(InputError, match=r"station s serves some of its work \(stat, background\) before other.*use the simulator"):
+        solve(apart, ONE, 1, 5, 0.0, 1)
+    assert solve(apart | {"background": {}}, ONE, 1, 5, 0.0, 1).rate == pytest.approx(1e3, rel=EXACT)
+    two = resolved({"s": station(2, priority=[["stat"], ["rest"]])}, [VISIT])
+    two["operations"]["create"] = two["operations"]["stat"]
+    mix = {"stat": 1.0, "create": 1.0}
+    with pytest.raises(InputError, match=r"\(stat, create\)"):
+        solve(two, mix, 1, 3, 0.0, 1)
+    assert solve(two, mix, 1, 2, 0.0, 1).rate == pytest.approx(2e3, rel=EXACT)  # a server each: nobody waits
+
+
 def test_what_cannot_be_solved_is_said() -> None:
     platform = resolved(
         {"s": station(1)}, [VISIT], background={"o": {"station": "s", "rate": 2e3, "demand": ("constant", 1e-3)}}
