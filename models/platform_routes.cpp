@@ -156,8 +156,6 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
           if (text != "shared" && text != "exclusive")
             mode->fail(fmt::format("a lock is 'exclusive' or 'shared', not '{}'", text));
           step.lock_shared = text == "shared";
-          if (step.lock_shared && !platform_.locks[static_cast<size_t>(step.lock)].hand_over)
-            mode->fail(fmt::format("only a lock that nodes keep is shared; '{}' has no hand_over", lock->text()));
           visit["lock_mode"] = text;
         }
         if (platform_.stations[step.target].discipline != Discipline::fcfs)

@@ -133,6 +133,8 @@ void System::served(JobId id)
     job.locked = false;
     if (ExtentLocks* extents = extents_of(step_of(id)))
       give_back_extents(id, step_of(id), *extents);
+    else if (shared_locks_[static_cast<size_t>(step_of(id).lock)])
+      give_up_shared(id);
     else if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
       serve(next);
     if (job.demand > 0) {

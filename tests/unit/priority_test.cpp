@@ -11,7 +11,9 @@
 namespace iocast {
 namespace {
 
+using small::all_ms;
 using small::Outcome;
+using small::Sums;
 using small::run;
 
 /// Each rank stats an object (1 ms) and then reads it (2 ms), at one server.
@@ -27,14 +29,7 @@ std::pair<int64_t, int64_t> slowest_ms(const Outcome& outcome)
   return {of(OpKind::stat), of(OpKind::read)};
 }
 
-std::pair<double, double> all_ms(const Outcome& outcome)
-{
-  const auto of = [&](OpKind kind) { return static_cast<double>(outcome.latency[static_cast<size_t>(kind)].sum_ns()) * 1e-6; };
-  return {of(OpKind::stat), of(OpKind::read)};
-}
-
 using Whole = std::pair<int64_t, int64_t>;
-using Sums  = std::pair<double, double>;
 
 TEST(Priority, OrdersThoseWhoWait)
 {

@@ -214,6 +214,14 @@ def test_a_lock_held_throughout_is_one_server(simulate: Simulate) -> None:
     contains(responses(simulate(platform, 8, 5000, SEEDS)), 8 / systems.repairman_throughput(8, [1e3], 2e-3))
 
 
+def test_a_lock_that_all_share_is_none(simulate: Simulate) -> None:
+    """To the last bit the run without it."""
+    visit = {**VISIT, "lock": "l", "lock_share": 1, "lock_mode": "shared"}
+    with_it = simulate(yaml({"s": station(3)}, [THINK, visit], locks={"l": {"per": "system"}}), 8, 2000)[0]
+    without = simulate(yaml({"s": station(3)}, [THINK, VISIT]), 8, 2000)[0]
+    assert (with_it["seconds"], with_it["latency"]) == (without["seconds"], without["latency"])
+
+
 def test_equal_instances(simulate: Simulate) -> None:
     """Objects spread over 4 single servers by hash: as 4 stations of a quarter of the demand.
 

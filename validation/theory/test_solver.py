@@ -350,6 +350,21 @@ def test_who_keeps_a_lock_is_not_for_the_solver() -> None:
         solve(resolved({"s": station(1)}, [visit], locks={"l": {"per": "object"}}), ONE, 1, 1, 0.0, 1)
 
 
+def test_readers_of_a_lock_do_not_wait() -> None:
+    """A lock that all share is none; one that nobody shares is as before; between them the solver has no answer."""
+    reads, writes = ({**VISIT, "lock": "l", "lock_share": 1, "lock_mode": mode} for mode in ("shared", "exclusive"))
+    for per in ("system", "object"):
+        found = solve(resolved({"s": station(4)}, [THINK, reads], locks={"l": {"per": per}}), ONE, 1, 12, 0.0, 1)
+        assert found.rate == solve(resolved({"s": station(4)}, [THINK, VISIT]), ONE, 1, 12, 0.0, 1).rate
+    one_at_a_time = solve(resolved({"s": station(4)}, [THINK, writes], locks={"l": {"per": "system"}}), ONE, 1, 12, 0.0, 1).rate
+    assert one_at_a_time == pytest.approx(systems.repairman_throughput(12, [1e3], 2e-3), rel=EXACT)
+    both = resolved({"s": station(4)}, [reads, writes], locks={"l": {"per": "system"}})
+    with pytest.raises(InputError, match=r"shares the lock 'l', which stat takes alone.*use the simulator"):
+        solve(both, ONE, 1, 12, 0.0, 1)
+    with pytest.raises(InputError, match="use the simulator"):
+        solve(resolved({"s": station(4)}, [reads], locks={"l": {"per": "system", "hand_over": 1e-3}}), ONE, 1, 12, 0.0, 1)
+
+
 @pytest.mark.parametrize("step", [{"buffer": "b"}, {"flush": "b", "of": "all"}])
 def test_buffers_are_not_for_the_solver(step: dict[str, str]) -> None:
     platform = resolved({"s": station(1)}, [VISIT])
