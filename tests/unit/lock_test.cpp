@@ -105,17 +105,15 @@ TEST(SharedLocks, OfNodesAreCalledBackOnceForAllWhoRead)
 
 TEST(SharedLocks, GoOnWhenAWriterThatWaitedIsLost)
 {
-  // Job 0 reads, job 1 waits to write and job 2 behind it to read. When job 1 is lost, nothing keeps job 2 from reading.
-  LockTable locks;
-  Links links(3, nobody);
-  const auto reads = [](JobId job) { return job != 1; };
-  EXPECT_TRUE(locks.acquire_shared(links, 7, 0));
-  EXPECT_FALSE(locks.acquire(links, 7, 1));
-  EXPECT_FALSE(locks.acquire_shared(links, 7, 2));
-  EXPECT_EQ(locks.admit(links, 7, reads), nobody);
-  EXPECT_TRUE(locks.leave(links, 7, 1));
-  EXPECT_EQ(locks.admit(links, 7, reads), 2u);
-  EXPECT_EQ(locks.admit(links, 7, reads), nobody);
+  // Stats come every millisecond from 1 ms on and read at b for 4.5 ms; then each rank writes at a for 1 ms. Rank 0 wants to write at 5.5, so rank 5,
+  // which comes at 6, waits behind it; when a fails at 6.25 and rank 0 is lost, rank 5 reads with the others. All write when a is back, at 106.25.
+  const auto outcome = run("stations: {a: {servers: 100}, b: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\n"
+                           "failures: {f: {station: a, at: 6250us, length: 100ms}}\noperations:\n"
+                           "  stat: [{station: q, demand: 1ms}, {station: b, demand: 4500us, lock: l, lock_mode: shared}]\n"
+                           "  read: {open: [{station: a, demand: 1ms, lock: l}]}\n",
+                           6, 1);
+  EXPECT_NEAR(outcome.seconds, 112.25e-3, 1e-12);
+  EXPECT_EQ(all_ms(outcome), Sums(5.5 + 6.5 + 7.5 + 8.5 + 9.5 + 10.75, 5 * 101.75 + 101.5));
 }
 
 TEST(SharedLocks, PlatformsAtRandomComeToTheirEnd)
