@@ -9,26 +9,22 @@
 
 namespace iocast {
 
-/// Exclusive locks by key, first come, first served. Only locks that are held take memory, so a lock a directory costs nothing
-/// for a million directories at rest. Open addressing with linear probing; deletion shifts back, so there are no tombstones.
+/// Locks by key, first come, first served: some have one together that all have it shared (readers), or one has it alone (a writer). Nobody
+/// passes one who waits, so no writer waits for readers that came after it. Only locks that are held take memory, so a lock a directory
+/// costs nothing for a million directories at rest. Open addressing with linear probing; deletion shifts back, so there are no tombstones.
 class LockTable {
 public:
   LockTable() : slots_(64) {}
 
   /// True when the lock was free; otherwise the job waits and will be returned by a release().
-  bool acquire(Links& links, uint64_t key, JobId job)
+  bool acquire(Links& links, uint64_t key, JobId job) { return acquire(links, key, job, alone); }
+  /// True when nobody has it alone and nobody waits.
+  bool acquire_shared(Links& links, uint64_t key, JobId job)
   {
-    size_t at = find(key);
-    if (slots_[at].held) {
-      slots_[at].waiting.push_back(links, job);
-      return false;
-    }
-    if (2 * (held_ + 1) > slots_.size()) {
-      grow();
-      at = find(key);
-    }
-    slots_[at] = {key, true, {}};
-    ++held_;
+    Slot& slot = slots_[find(key)];
+    if (slot.holders == 0 || slot.holders == alone || !slot.waiting.empty())
+      return acquire(links, key, job, 1);
+    ++slot.holders;
     return true;
   }
 
@@ -36,10 +32,10 @@ public:
   bool leave(Links& links, uint64_t key, JobId job)
   {
     Slot& slot = slots_[find(key)];
-    return slot.held && slot.waiting.remove(links, job);
+    return slot.holders != 0 && slot.waiting.remove(links, job);
   }
 
-  /// The job that gets the lock now, or nobody.
+  /// Of a lock that nobody takes shared: the job that gets it now, or nobody.
   JobId release(Links& links, uint64_t key)
   {
     const size_t at  = find(key);
@@ -48,28 +44,69 @@ public:
       erase(at);
     return next;
   }
+  /// Of any lock: one of its holders gives it up. To be followed by admit().
+  void give_up(uint64_t key)
+  {
+    const size_t at = find(key);
+    Slot& slot      = slots_[at];
+    slot.holders    = slot.holders == alone ? 0 : slot.holders - 1;
+    if (slot.holders == 0 && slot.waiting.empty())
+      erase(at);
+    else if (slot.holders == 0)
+      slot.holders = unowned;
+  }
+  /// The next job that gets the lock now, or nobody: to be asked until then. `shares(job)` says how a job that waits wants it.
+  template <class Shares> JobId admit(Links& links, uint64_t key, Shares shares)
+  {
+    Slot& slot = slots_[find(key)];
+    if (slot.holders == 0 || slot.holders == alone || slot.waiting.empty())
+      return nobody;
+    const bool shared = shares(slot.waiting.front());
+    if (!shared && slot.holders != unowned)
+      return nobody;
+    slot.holders = !shared ? alone : slot.holders == unowned ? 1 : slot.holders + 1;
+    return slot.waiting.pop_front(links);
+  }
 
   size_t held() const { return held_; }
 
 private:
+  static constexpr uint32_t alone   = UINT32_MAX;
+  static constexpr uint32_t unowned = UINT32_MAX - 1; ///< given up, and not yet had by those who wait
   struct Slot {
-    uint64_t key = 0;
-    bool held    = false;
+    uint64_t key     = 0;
+    uint32_t holders = 0; ///< that have it shared; or one of the above
     JobQueue waiting;
   };
+
+  bool acquire(Links& links, uint64_t key, JobId job, uint32_t holders)
+  {
+    size_t at = find(key);
+    if (slots_[at].holders != 0) {
+      slots_[at].waiting.push_back(links, job);
+      return false;
+    }
+    if (2 * (held_ + 1) > slots_.size()) {
+      grow();
+      at = find(key);
+    }
+    slots_[at] = {key, holders, {}};
+    ++held_;
+    return true;
+  }
 
   size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1); }
   size_t find(uint64_t key) const
   {
     size_t at = home(key);
-    while (slots_[at].held && slots_[at].key != key)
+    while (slots_[at].holders != 0 && slots_[at].key != key)
       at = (at + 1) & (slots_.size() - 1);
     return at;
   }
   void erase(size_t hole)
   {
     const size_t mask = slots_.size() - 1;
-    for (size_t at = (hole + 1) & mask; slots_[at].held; at = (at + 1) & mask)
+    for (size_t at = (hole + 1) & mask; slots_[at].holders != 0; at = (at + 1) & mask)
       if (((at - home(slots_[at].key)) & mask) >= ((at - hole) & mask)) {
         slots_[hole] = slots_[at];
         hole         = at;
@@ -82,7 +119,7 @@ private:
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const auto& slot : old)
-      if (slot.held)
+      if (slot.holders != 0)
         slots_[find(slot.key)] = slot;
   }
 
@@ -112,10 +149,13 @@ public:
       nodes.push_back(node);
     return !alone;
   }
+  /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their own.
+  double& there_at(uint64_t key) { return keepers_[key].there_at; }
 
 private:
   struct Keepers {
-    bool exclusive = false;
+    bool exclusive  = false;
+    double there_at = 0;
     std::vector<uint32_t> nodes;
   };
   std::unordered_map<uint64_t, Keepers> keepers_;

@@ -3,6 +3,7 @@
 #include "models/law.hpp"
 #include "workload/op.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,6 +25,8 @@ enum class Flush : uint8_t { all, object, everywhere, elsewhere };
 /// What pieces of a buffer do at stations; no operation of a workload.
 constexpr OpKind draining   = static_cast<OpKind>(op_count);
 constexpr size_t work_count = op_count + 1;
+/// Where the work of others stands in the order of a station's classes, behind all that has a number of its own.
+constexpr size_t work_of_others = work_count;
 
 struct StationSpec {
   std::string name;
@@ -39,10 +42,18 @@ struct StationSpec {
   bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
   double contention     = 0;
   double coherency      = 0;
+  std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above
   double crowding       = 0; ///< service is 1 + crowding ln(1 + waiting / servers) times as long
+  std::vector<std::vector<std::string>> priority{};    ///< fcfs only: classes of work by name, the first one first; empty: all are one
+  std::array<uint8_t, work_of_others + 1> class_of{}; ///< its place there, by kind of work
 
-  /// Speed of each of n busy servers, 1 for n = 1: Gunther's universal scalability law as a rate inside the queue.
-  double speed(uint32_t n) const { return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0)); }
+  /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the queue, 1 for n = 1.
+  double speed(uint32_t n) const
+  {
+    if (!speeds.empty())
+      return speeds[std::min<size_t>(n, speeds.size()) - 1];
+    return 1 / (1 + contention * (n - 1.0) + coherency * n * (n - 1.0));
+  }
 };
 
 struct LimitSpec {

@@ -23,11 +23,17 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"coherency", station.coherency},
                                       {"crowding", station.crowding},
                                       {"wakeup", station.wakeup_preempts ? "preempts" : "queues"}};
-  for (const auto& station : stations)
+  for (const auto& station : stations) {
+    auto& told = json["stations"][station.name];
     if (station.spread == Spread::stripe) {
-      json["stations"][station.name]["stripe_size"]  = station.stripe_size;
-      json["stations"][station.name]["stripe_count"] = station.stripe_count;
+      told["stripe_size"]  = station.stripe_size;
+      told["stripe_count"] = station.stripe_count;
     }
+    if (!station.speeds.empty())
+      told["speeds"] = station.speeds;
+    if (!station.priority.empty())
+      told["priority"] = station.priority;
+  }
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
   for (const auto& lock : locks) {

@@ -58,6 +58,10 @@ private:
   static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
   void read_stations();
+  /// A measured table in the place of a law.
+  static void read_speeds(const YamlNode& yaml, StationSpec& station);
+  /// Which work is served before which.
+  static void read_priority(const YamlNode& yaml, StationSpec& station);
   void read_limits_and_locks();
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
@@ -98,6 +102,8 @@ private:
 
   static OpKind read_op(const YamlNode& yaml);
   static std::string unknown_op(const std::string& name);
+  /// What a platform calls the kinds of work of its clients.
+  static std::vector<std::string> op_list();
   /// A named demand, or a law written in place.
   LawPointer read_demand(const YamlNode& yaml);
   static void set_law(Step& step, LawPointer law);

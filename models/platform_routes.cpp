@@ -14,9 +14,14 @@ OpKind PlatformReader::read_op(const YamlNode& yaml)
 
 std::string PlatformReader::unknown_op(const std::string& name)
 {
-  std::vector<std::string> known(op_names.begin() + 1, op_names.end());
-  known.push_back("wake");
-  return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, known));
+  return fmt::format("there is no operation '{}'. {}", name, allowed_sentence(name, op_list()));
+}
+
+std::vector<std::string> PlatformReader::op_list()
+{
+  std::vector<std::string> names(op_names.begin() + 1, op_names.end());
+  names.push_back("wake");
+  return names;
 }
 
 LawPointer PlatformReader::read_demand(const YamlNode& yaml)
@@ -157,8 +162,6 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
           if (text != "shared" && text != "exclusive")
             mode->fail(fmt::format("a lock is 'exclusive' or 'shared', not '{}'", text));
           step.lock_shared = text == "shared";
-          if (step.lock_shared && !platform_.locks[static_cast<size_t>(step.lock)].hand_over)
-            mode->fail(fmt::format("only a lock that nodes keep is shared; '{}' has no hand_over", lock->text()));
           visit["lock_mode"] = text;
         }
         if (platform_.stations[step.target].discipline != Discipline::fcfs)

@@ -87,11 +87,64 @@ void PlatformReader::read_stations()
     station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
     station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
     station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
+    read_speeds(yaml, station);
+    read_priority(yaml, station);
     yaml.finish();
     platform_.stations.push_back(station);
   }
   if (platform_.stations.empty())
     yaml_["stations"].fail("a platform needs at least one station");
+}
+
+void PlatformReader::read_speeds(const YamlNode& yaml, StationSpec& station)
+{
+  const auto speeds = yaml.find("speeds");
+  if (!speeds)
+    return;
+  const bool remote = yaml.has("sockets") && yaml["sockets"]["remote"].quantity(Unit::factor) > 0;
+  if (station.contention > 0 || station.coherency > 0 || remote)
+    speeds->fail(fmt::format("measured speeds have all in them that slows the servers of '{}' down; leave out {}", station.name,
+                             station.contention > 0 ? "contention" : station.coherency > 0 ? "coherency" : "sockets"));
+  for (const auto& speed : speeds->items())
+    station.speeds.push_back(speed.quantity(Unit::factor, 1e-6, 1e6));
+  if (station.speeds.empty())
+    speeds->fail("a table of speeds says at least that of one busy server, usually 1");
+}
+
+void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
+{
+  const auto priority = yaml.find("priority");
+  if (!priority)
+    return;
+  if (station.discipline != Discipline::fcfs)
+    priority->fail(fmt::format("only where requests are served first come, first served, can some have priority; '{}' has another discipline", station.name));
+  constexpr size_t nowhere = SIZE_MAX;
+  auto known               = op_list();
+  for (const char* other : {"drain", "background", "rest"})
+    known.emplace_back(other);
+  std::vector<size_t> place(known.size(), nowhere);
+  for (const auto& entry : priority->items()) {
+    auto& names = station.priority.emplace_back();
+    for (const auto& name : entry.is_sequence() ? entry.items() : std::vector{entry}) {
+      const auto found = std::find(known.begin(), known.end(), name.text());
+      if (found == known.end())
+        name.fail(fmt::format("there is no work '{}'. {}", name.text(), allowed_sentence(name.text(), known)));
+      size_t& of = place[static_cast<size_t>(found - known.begin())];
+      if (of != nowhere)
+        name.fail(fmt::format("'{}' has its priority already", name.text()));
+      of = station.priority.size() - 1;
+      names.push_back(name.text());
+    }
+    if (names.empty())
+      entry.fail("a class of work names what is in it");
+  }
+  if (place.back() == nowhere) {
+    place.back() = station.priority.size();
+    station.priority.push_back({"rest"});
+  }
+  // In the order of `known`: operations from the second kind on, waking up, which is the first kind, drains, the work of others.
+  for (size_t i = 0; i + 1 < known.size(); ++i)
+    station.class_of[i + 1 < op_count ? i + 1 : i + 1 == op_count ? 0 : i] = static_cast<uint8_t>(place[i] == nowhere ? place.back() : place[i]);
 }
 
 void PlatformReader::read_limits_and_locks()

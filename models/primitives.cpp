@@ -18,9 +18,12 @@ const std::vector<PrimitiveEntry>& primitives()
         {"sockets", "servers: so many are on one socket; remote: how much longer a service is of which all memory is on another. What is served "
                     "spreads over all sockets that the servers need"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
+        {"priority", "fcfs: who waits is served in the order of these classes of work, and within one first come, first served; nobody loses a server. A class is a name or a list of names: "
+                     "operations, wake, drain (what empties buffers and fills pools), background (work of others), rest (all that is not named; last if it is not said)"},
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},
+        {"speeds", "instead of these two and sockets: a measured table, the speed of each of 1, 2, ... busy servers; of more than it has the last"},
         {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
       {"visit",
@@ -31,7 +34,7 @@ const std::vector<PrimitiveEntry>& primitives()
         {"bandwidth", "adds the operation's bytes / bandwidth to the service"},
         {"lock", "a lock that is held during ..."},
         {"lock_share", "... this share of the demand, default 1"},
-        {"lock_mode", "exclusive (default) or shared: for reading, of a lock with hand_over"},
+        {"lock_mode", "exclusive (default) or shared: for reading, together with others that read. Who waits is passed by nobody"},
         {"recall", "steps that follow when the lock had to be called back from other nodes, such as a flush of what they have; the lock is free again meanwhile"},
         {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
                     "time; the visit ends with the last (fork-join). spanned: one part for each instance that the access has bytes at"}}},
@@ -39,7 +42,7 @@ const std::vector<PrimitiveEntry>& primitives()
        "how many requests may be on their way at once, and a step that holds one of its slots while it goes through `steps`",
        {{"slots", "so many"}, {"per", "node (default) or system: who has them"}}},
       {"lock",
-       "held for part of a service by one request at a time",
+       "held for part of a service by one request at a time, or by several that share it",
        {{"per", "dataset (default), object, node or system: who has one"},
         {"hand_over", "nodes keep the lock when they have had it, several if all had it shared; this time (a law or the name of a demand) "
                       "is what calling it back takes when another node asks for it: caches are emptied, permission moves"},

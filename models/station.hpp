@@ -3,6 +3,7 @@
 #include "models/failure.hpp"
 #include "models/job.hpp"
 #include "models/platform.hpp"
+#include "models/priority.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace iocast {
 
 /// Servers that share a common speed which depends on how many of them work: processor sharing, and first come first served
-/// under the universal scalability law. Each job departs when the virtual clock, which runs at that speed, reaches the value it
+/// where servers get in each other's way. Each job departs when the virtual clock, which runs at that speed, reaches the value it
 /// had at the job's start plus the job's demand: exact, and one heap operation an arrival or departure.
 class SharedServers {
 public:
@@ -77,34 +78,17 @@ struct StationInstance {
   LongQueue waiting;
   std::vector<JobId> running; ///< who holds a server; only where slices take it away, or failures
   uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
-
-  /// True when a server was free.
-  bool seize(JobId job, uint32_t servers)
-  {
-    if (busy < servers) {
-      ++busy;
-      return true;
-    }
-    waiting.push_back(job);
-    return false;
-  }
-  /// The job that gets the server now, or nobody.
-  JobId release()
-  {
-    const JobId next = waiting.pop_front();
-    if (next == nobody)
-      --busy;
-    return next;
-  }
 };
 
-/// All instances of a station of the platform.
-struct Station {
+/// All instances of a station of the platform. Looked up at each visit, which whole cache lines make cheap.
+struct alignas(64) Station {
   StationSpec spec;
   std::vector<StationInstance> instances;
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
+  std::vector<ClassQueues> classes;  ///< who waits, by instance, where there are classes
   Outages outages;                   ///< empty: none of them fails
   std::vector<double> speeds;        ///< speed of each of n busy servers, n = 0 ... servers; empty: always 1
+  bool has_classes = false; ///< some are served before others
   bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
   uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations
 
@@ -112,14 +96,57 @@ struct Station {
   {
     const uint32_t count = spec.per == Per::node ? nodes : spec.count;
     instances.resize(count);
-    if (spec.contention > 0 || spec.coherency > 0 || spec.discipline == Discipline::ps) {
+    if (spec.contention > 0 || spec.coherency > 0 || !spec.speeds.empty() || spec.discipline == Discipline::ps) {
       for (uint32_t n = 0; n <= spec.servers; ++n)
         speeds.push_back(spec.speed(std::max(n, 1U)));
       if (spec.discipline != Discipline::timeslice)
         shared.resize(count);
     }
+    has_classes = !spec.priority.empty();
+    if (has_classes)
+      classes.assign(count, ClassQueues(spec.priority.size()));
   }
   bool varies() const { return !shared.empty(); }
+
+  /// First come, first served, of its class if there are some. True when a server was free.
+  bool seize(JobId id, const Job& job)
+  {
+    StationInstance& instance = instances[job.instance];
+    if (instance.busy < spec.servers) {
+      ++instance.busy;
+      return true;
+    }
+    if (has_classes) [[unlikely]]
+      wait_in_class(id, job);
+    else
+      instance.waiting.push_back(id);
+    return false;
+  }
+  /// The job that gets the server now, or nobody.
+  JobId release(uint32_t number)
+  {
+    StationInstance& instance = instances[number];
+    const JobId next          = has_classes ? classes[number].pop_front() : instance.waiting.pop_front();
+    if (next == nobody)
+      --instance.busy;
+    return next;
+  }
+  uint32_t waiting(uint32_t number) const { return has_classes ? classes[number].length() : instances[number].waiting.length(); }
+  /// Takes out all that wait, in the order in which they would have been served.
+  void lose_waiting(uint32_t number, std::vector<JobId>& lost)
+  {
+    for (auto& waiting = instances[number].waiting; !waiting.empty();)
+      lost.push_back(waiting.pop_front());
+    while (has_classes && classes[number].length() > 0)
+      lost.push_back(classes[number].pop_front());
+  }
+
+private:
+  [[gnu::noinline]] void wait_in_class(JobId id, const Job& job)
+  {
+    const size_t kind = job.beside && job.kind != draining ? work_of_others : static_cast<size_t>(job.kind);
+    classes[job.instance].push_back(id, spec.class_of[kind]);
+  }
 };
 
 } // namespace iocast

@@ -221,6 +221,9 @@ private:
   // locks.cpp
   void take_lock(JobId id);
   bool acquire_lock(JobId id, const Step& step);
+  void make_locks();
+  [[gnu::noinline]] void give_up_shared(JobId id);
+  void serve_admitted(uint64_t key);
   double hand_over(JobId id, const Step& step);
   void give_up_locks(const std::vector<JobId>& lost);
   uint64_t lock_key(JobId id, int32_t lock) const;
@@ -322,6 +325,7 @@ private:
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
   std::vector<std::vector<Limit>> limits_;
   LockTable locks_;
+  std::vector<bool> shared_locks_; ///< by lock: some take it shared
   LockKeepers keepers_;
   std::vector<ExtentLocks> extents_;
   std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's

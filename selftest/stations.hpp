@@ -85,8 +85,8 @@ private:
       if (found)
         throw refuse("has several visits");
       const StationSpec& spec = platform.stations[step.target];
-      if (spec.per != Per::system || spec.count != 1 || spec.discipline != Discipline::fcfs || spec.contention > 0 || spec.coherency > 0 || spec.crowding > 0 ||
-          step.lock >= 0)
+      if (spec.per != Per::system || spec.count != 1 || spec.discipline != Discipline::fcfs || spec.contention > 0 || spec.coherency > 0 || !spec.speeds.empty() || spec.crowding > 0 ||
+          !spec.priority.empty() || step.lock >= 0)
         throw refuse(fmt::format("visits '{}', which is more than that", spec.name));
       found = Visit{step.target, step.law};
     }

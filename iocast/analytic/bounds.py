@@ -30,7 +30,7 @@ def asymptotic(stations: Sequence[Station], delay: float, population: int, waiti
 
     At best nobody waits and no station exceeds its capacity; at worst everyone queues behind all others at every visit.
     """
-    alone = delay + sum(s.demand / float(s.rates[0]) for s in stations)
+    alone = delay + sum(s.demand / s.best_speed for s in stations)
     worst = delay + sum(population * s.demand / float(min(s.rates)) for s in stations)
     upper = population / ((1 + waiting_factor) * alone)
     return Bounds(population / ((1 + waiting_factor) * worst), min([upper] + [s.capacity for s in stations]))
@@ -49,7 +49,7 @@ def balanced_job(stations: Sequence[Station], delay: float, population: int) -> 
     demands = [s.demand / s.instances / float(s.rates[0]) for s in single for _ in range(s.instances)]
     upper = asymptotic(stations, delay, n).upper
     if demands:
-        total, think = sum(demands), delay + sum(s.demand / float(max(s.rates / _counts(s))) for s in other)
+        total, think = sum(demands), delay + sum(s.demand / s.best_speed for s in other)
         average = total / len(demands)
         upper = min(upper, n / (total + think + (n - 1) * average / (1 + think / total)))
     demands += [s.demand / s.instances / float(min(s.rates)) for s in other for _ in range(s.instances)]
@@ -58,7 +58,3 @@ def balanced_job(stations: Sequence[Station], delay: float, population: int) -> 
     total = sum(demands)
     lower = n / (delay + total + (n - 1) * max(demands) / (1 + delay / (n * total)))
     return Bounds(lower, upper)
-
-
-def _counts(station: Station) -> list[float]:
-    return [n + 1.0 for n in range(len(station.rates))]

@@ -85,13 +85,15 @@ class Network:
 def build(
     platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, datasets: float
 ) -> Network:
-    """The network of a placement. Raises InputError for background work that leaves a station no capacity."""
+    """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for priorities that matter."""
     ranks = nodes * ranks_per_node
     served = {}
     for name, spec in platform["stations"].items():
         visits = [(r.count, v) for r in routes for v in r.visits if v.station == name]
         if visits and sum(w * v.demand.mean for w, v in visits) > 0:
             served[name] = _station(platform, name, spec, visits, nodes, ranks_per_node, datasets)
+            if served[name].waits:
+                _check_one_class(platform, name, spec, [r.operation for r in routes if any(v.station == name for v in r.visits)])
     for name, flow in _links(platform, routes, nodes):
         served[name] = flow
     waiting = {n: s for n, s in served.items() if s.waits}
@@ -138,6 +140,18 @@ def build(
     if limits and not any(s.name in free for s in shared):
         most = min(most, max(1, round(sum(slots.values()))))
     return Network(ranks, groups, shared, local, delays, outer, served, list(limits.values()), most * groups)
+
+
+def _check_one_class(platform: Mapping[str, Any], name: str, spec: Mapping[str, Any], operations: Sequence[str]) -> None:
+    """Raises InputError where some wait for others that came after them: the queue has no product form."""
+    if "priority" not in spec:
+        return
+    place = {work: i for i, works in enumerate(spec["priority"]) for work in works}
+    coming = [*operations, *(["background"] if _background(platform, name, 1) else [])]
+    if len({place.get(work, place["rest"]) for work in coming}) > 1:
+        raise InputError(
+            f"The station {name} serves some of its work ({', '.join(dict.fromkeys(coming))}) before other; the analytic solver knows only one queue a station; use the simulator."
+        )
 
 
 def holder(names: Sequence[str], limits: Mapping[str, Held]) -> Held | None:
@@ -191,12 +205,13 @@ def _station(
 
     most = ranks_per_node if per_node and nodes > 1 else nodes * ranks_per_node
     contention, coherency, crowding = (float(spec.get(k, 0)) for k in ("contention", "coherency", "crowding"))
-    endless = count >= most and not (contention or coherency or locks or background or stripes > 1)
+    speeds = [float(speed) for speed in spec.get("speeds", ())]
+    endless = count >= most and not (contention or coherency or speeds or locks or background or stripes > 1)
     extra = 0 if background is None else round(4 * background.rate * background.demand + 100)
     kept = 1 if endless else min(count, most + extra)
     if background is not None:
         kept = min(kept, LONGEST_HEAD)
-    speed = law_of.scalability_law(kept, contention, coherency)
+    speed = law_of.measured(kept, speeds) if speeds else law_of.scalability_law(kept, contention, coherency)
     if crowding and spec["discipline"] != "ps" and most > count:
         waiting = np.arange(1.0, (most if background is None else min(most, LONGEST_HEAD)) - count + 1.0)
         speed = np.concatenate((speed, speed[-1] / (1 + crowding * np.log1p(waiting / count))))

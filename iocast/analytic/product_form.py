@@ -55,6 +55,11 @@ class Station:
         """Cycles per second that all instances can sustain with any number of customers."""
         return self.instances * float(np.max(self.rates)) / self.demand
 
+    @property
+    def best_speed(self) -> float:
+        """Of a customer, with the number of them at which that is most."""
+        return float(np.max(self.rates / np.arange(1.0, len(self.rates) + 1.0)))
+
     @cached_property
     def log_paths(self) -> Array:
         """Minus the logarithms of the products of the rates 1 ... n, for n = 0 ... len(rates)."""

@@ -23,6 +23,12 @@ def scalability_law(servers: int, contention: float, coherency: float) -> Array:
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
+def measured(servers: int, speeds: Sequence[float]) -> Array:
+    """n times the speed of each of n busy servers; of more than there are speeds, the last."""
+    n = np.arange(1, servers + 1)
+    return np.asarray(n * np.asarray(speeds, dtype=float)[np.minimum(n, len(speeds)) - 1])
+
+
 def forked(rates: Array, largest: float, customers: int) -> Array:
     """Customers who each leave parts at several stations like this one and go when the last part is done.
 

@@ -26,6 +26,7 @@ class Visit:
     demand: Law
     lock: str = ""
     lock_share: float = 0.0
+    shares_lock: bool = False  # with others that do
     limits: tuple[str, ...] = ()
     stripes: int = 1  # parts at instances of their own, `demand` each
 
@@ -79,7 +80,8 @@ def read_routes(
     `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can it
     say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
 
-    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, and for a mix with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks that some share and some don't, and for a mix
+    with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -102,6 +104,7 @@ def read_routes(
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             _read_steps(platform, part["steps"], each, (), not borrowed, route, isinstance(size, Mapping))
         routes.append(route)
+    _drop_shared_locks(routes)
     for route in routes:
         for i, step in enumerate(route.steps):
             if isinstance(step, Visit) and platform["stations"][step.station]["per"] == "node" and slowdown != 1:
@@ -109,6 +112,21 @@ def read_routes(
     if not routes:
         raise InputError("The mix has no operations: give at least one with a count above zero.")
     return routes
+
+
+def _drop_shared_locks(routes: list[Route]) -> None:
+    """Locks that all share make nobody wait. Raises InputError for those that some take shared and some alone."""
+    alone = {visit.lock: route.operation for route in routes for visit in route.visits if visit.lock and not visit.shares_lock}
+    for route in routes:
+        for i, step in enumerate(route.steps):
+            if not isinstance(step, Visit) or not step.shares_lock:
+                continue
+            if step.lock in alone:
+                raise InputError(
+                    f"The route of {route.operation} shares the lock '{step.lock}', which {alone[step.lock]} takes alone; how long readers and writers wait for "
+                    "each other the analytic solver can't know; use the simulator."
+                )
+            route.steps[i] = replace(step, lock="", lock_share=0.0)
 
 
 def _read_steps(
@@ -173,17 +191,18 @@ def _read_steps(
             if bandwidth > 0:
                 demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))
+            shares = bool(lock) and share > 0 and step.get("lock_mode") == "shared"
             if lock and "extent" in platform["locks"][lock]:
                 raise InputError(
                     f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep hangs on who asked for what before, "
                     "which the analytic solver can't know; use the simulator."
                 )
-            if lock and (platform["locks"][lock]["per"] == "object" or "hand_over" in platform["locks"][lock]):
+            if lock and ((platform["locks"][lock]["per"] == "object" and not shares) or "hand_over" in platform["locks"][lock]):
                 raise InputError(
                     f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by nodes; the analytic solver "
                     "can't know who asks for it in turn; use the simulator."
                 )
-            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, limits, stripes))
+            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes))
 
 
 def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, operation: str) -> int:

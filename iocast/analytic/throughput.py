@@ -109,7 +109,7 @@ def _with_think(stations: list[Station], delay: float, population: int, groups: 
     def gap(think: float) -> float:
         return think - float(think_for(groups * at(think).throughput))
 
-    alone = delay + sum(s.demand for s in stations)
+    alone = delay + sum(s.demand / max(1.0, s.best_speed) for s in stations)
     least = float(think_for(groups * population / alone))  # nobody waits
     if least <= 0:
         found = at(0.0)
@@ -128,7 +128,7 @@ def bounds_of(network: Network, waiting_factor: float, overshoot: float) -> Boun
     bounds = asymptotic(stations, network.delays, network.ranks, waiting_factor)
     upper = bounds.upper
     for held in network.limits:
-        at_least = held.delays + sum(d / float(network.served[name].rates[0]) for name, (_, d) in held.visits.items())
+        at_least = held.delays + sum(d / network.served[name].station().best_speed for name, (_, d) in held.visits.items())
         if at_least > 0:
             upper = min(upper, held.slots * network.groups / at_least)
     lower = 1 / (1 / bounds.lower + overshoot / network.ranks)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.integrate import trapezoid
 from scipy.optimize import least_squares
 
 from iocast import binaries
@@ -34,6 +35,9 @@ PILES_UP = "faster than it is served"
 """In iocast-sim's sentence about work of others that a station can't cope with."""
 NOTHING_LEFT = "a demand that is not always 0"
 """In its sentence about work of others whose whole time the candidate has put elsewhere."""
+HARDLY_ANYTHING = 0.05
+"""Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what is left, such requests would have to
+come by the million."""
 FAR = 5.0
 """Logarithms that such candidates are off."""
 Job = tuple[Path, str, dict[str, str], int, int, int]
@@ -81,6 +85,18 @@ def remembers(document: Document) -> bool:
 @lru_cache(maxsize=None)
 def _family_remembers(platform: str) -> bool:
     return any(family_document(platform).get(kind) for kind in MEMORY)
+
+
+def hardly_anything_left(document: Document) -> bool:
+    """Whether others' work has demands of which next to nothing is left after their shift."""
+    for work in (document.get("background") or {}).values():
+        law = (document.get("demands") or {}).get(str(work.get("demand")))
+        if isinstance(law, dict) and "values" in law and "shift" in law:
+            values = np.array([float(str(value).removesuffix("s")) for value in law["values"]])
+            left = np.maximum(values + float(str(law["shift"]).removesuffix("s")), 0.0)
+            if trapezoid(left, law["probabilities"]) < HARDLY_ANYTHING * trapezoid(values, law["probabilities"]):
+                return True
+    return False
 
 
 def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
@@ -211,6 +227,8 @@ class Simulations:
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
         """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end, or can't be."""
+        if hardly_anything_left(document):
+            return [t.logs + FAR for t in targets]
         platform = self.write(document)
         found = self.run_those_that_settle([(platform, *t.asked(remembers(document)), seed) for t in targets])
         platform.unlink()

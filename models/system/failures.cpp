@@ -27,8 +27,7 @@ void System::fail(uint32_t which)
   if (const double next = failures_[which].next(); next < std::numeric_limits<double>::infinity())
     push(next, EventKind::failure, which);
   std::vector<JobId> lost = std::exchange(instance.running, {});
-  while (!instance.waiting.empty())
-    lost.push_back(instance.waiting.pop_front());
+  station.lose_waiting(spec.instance, lost);
   instance.busy = 0;
   if (station.varies())
     station.shared[spec.instance].clear();

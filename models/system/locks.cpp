@@ -3,7 +3,18 @@
 // Locks that a visit holds for a part of its service. Those on ranges of objects are in extents.cpp.
 #include "models/system.hpp"
 
+#include <algorithm>
+
 namespace iocast {
+
+void System::make_locks()
+{
+  shared_locks_.resize(platform_.locks.size());
+  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
+    if (step.lock >= 0 && step.lock_shared)
+      shared_locks_[static_cast<size_t>(step.lock)] = true;
+  });
+}
 
 void System::take_lock(JobId id)
 {
@@ -23,7 +34,24 @@ bool System::acquire_lock(JobId id, const Step& step)
 {
   if (ExtentLocks* extents = extents_of(step))
     return take_extents(id, step, *extents);
-  return locks_.acquire(links_, lock_key(id, step.lock), id);
+  const uint64_t key = lock_key(id, step.lock);
+  return step.lock_shared ? locks_.acquire_shared(links_, key, id) : locks_.acquire(links_, key, id);
+}
+
+/// The job gives up a lock, which others may have shared.
+void System::give_up_shared(JobId id)
+{
+  const uint64_t key = lock_key(id, step_of(id).lock);
+  locks_.give_up(key);
+  serve_admitted(key);
+}
+
+/// Those that can have the lock now are served.
+void System::serve_admitted(uint64_t key)
+{
+  const auto shares = [this](JobId job) { return step_of(job).lock_shared; };
+  for (JobId next = locks_.admit(links_, key, shares); next != nobody; next = locks_.admit(links_, key, shares))
+    serve(next);
 }
 
 /// The lock comes from whoever keeps it.
@@ -32,10 +60,18 @@ double System::hand_over(JobId id, const Step& step)
   const uint64_t key   = lock_key(id, step.lock);
   ExtentLocks* extents = extents_of(step);
   const uint32_t times = extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
-  if (times == 0)
+  const bool together  = step.lock_shared && !extents;
+  if (times == 0 && !together)
     return 0;
-  const double seconds = times * draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
-  jobs_[id].recalled   = true;
+  double seconds = 0;
+  if (times > 0) {
+    seconds            = times * draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
+    jobs_[id].recalled = true;
+    if (together)
+      keepers_.there_at(key) = now_ + seconds;
+  } else {
+    seconds = std::max(0.0, keepers_.there_at(key) - now_);
+  }
   sums_of(id).lock_wait += seconds;
   jobs_[id].since += seconds;
   return seconds;
@@ -46,14 +82,21 @@ double System::hand_over(JobId id, const Step& step)
 void System::give_up_locks(const std::vector<JobId>& lost)
 {
   std::vector<JobId> holders;
+  std::vector<uint64_t> left;
   for (const JobId id : lost)
-    if (jobs_[id].locked && !locks_.leave(links_, lock_key(id, step_of(id).lock), id))
-      holders.push_back(id);
+    if (jobs_[id].locked) {
+      const uint64_t key = lock_key(id, step_of(id).lock);
+      if (locks_.leave(links_, key, id))
+        left.push_back(key);
+      else
+        holders.push_back(id);
+    }
   for (const JobId id : holders) {
     jobs_[id].locked = false;
-    if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
-      serve(next);
+    give_up_shared(id);
   }
+  for (const uint64_t key : left) // readers who waited behind a writer that does not wait any longer
+    serve_admitted(key);
 }
 
 uint64_t System::lock_key(JobId id, int32_t lock) const

@@ -58,6 +58,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_pools();
   make_caches();
   make_read_ahead(asks_for(footprint, OpKind::pread));
+  make_locks();
   make_extents();
   find_where_nobody_waits();
   make_clients(asks_for(footprint, OpKind::think));

@@ -57,7 +57,7 @@ void System::enter(JobId id, const Step& step)
   Station& station = stations_[step.target];
   Job& job         = jobs_[id];
   if (station.spec.crowding > 0)
-    job.work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.instances[job.instance].waiting.length()) / station.spec.servers);
+    job.work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.waiting(job.instance)) / station.spec.servers);
   job.demand = job.work;
   job.since  = now_;
   switch (station.spec.discipline) {
@@ -71,7 +71,7 @@ void System::enter(JobId id, const Step& step)
       begin_service(id);
       break;
     case Discipline::fcfs:
-      if (station.instances[job.instance].seize(id, station.spec.servers))
+      if (station.seize(id, job))
         begin_service(id);
       break;
   }
@@ -133,6 +133,8 @@ void System::served(JobId id)
     job.locked = false;
     if (ExtentLocks* extents = extents_of(step_of(id)))
       give_back_extents(id, step_of(id), *extents);
+    else if (shared_locks_[static_cast<size_t>(step_of(id).lock)])
+      give_up_shared(id);
     else if (const JobId next = locks_.release(links_, lock_key(id, step_of(id).lock)); next != nobody)
       serve(next);
     if (job.demand > 0) {
@@ -154,8 +156,8 @@ void System::end_visit(JobId id)
   if (station.outages.any()) [[unlikely]]
     std::erase(station.instances[job.instance].running, id);
   if (station.spec.discipline == Discipline::fcfs) {
-    auto& instance = station.instances[job.instance];
-    if (const JobId next = instance.release(); next != nobody) {
+    const auto& instance = station.instances[job.instance];
+    if (const JobId next = station.release(job.instance); next != nobody) {
       if (const JobId soon = instance.waiting.ahead(3); soon != nobody && is_client(soon))
         prefetch(soon);
       begin_service(next);

@@ -7,9 +7,11 @@
 #include "models/station.hpp"
 #include "workload/random.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
 #include <map>
+#include <utility>
 
 namespace iocast {
 namespace {
@@ -146,6 +148,62 @@ TEST(Locks, GrantInOrderAndForgetWhatIsFree)
     }
     EXPECT_EQ(locks.held(), reference.size());
   }
+}
+
+TEST(Locks, AreSharedByThoseWhoReadAndPassNobodyWhoWaits)
+{
+  struct Request {
+    JobId job;
+    bool shared;
+    bool holds;
+  };
+  constexpr uint32_t jobs = 300;
+  Links links(jobs, nobody);
+  LockTable locks;
+  std::map<uint64_t, std::deque<Request>> reference;
+  std::vector<uint64_t> wants(jobs, UINT64_MAX);
+  std::vector<bool> shared(jobs);
+  size_t together         = 0; // grants to a reader beside others
+  const auto may_hold     = [](const std::deque<Request>& queue, bool reads) {
+    return std::none_of(queue.begin(), queue.end(), [&](const Request& other) { return !other.holds || !other.shared || !reads; });
+  };
+  for (uint64_t step = 0; step < 100'000; ++step) {
+    const JobId job = random_below(jobs, step);
+    if (wants[job] == UINT64_MAX) {
+      const uint64_t key = random_below(60, step + (1ULL << 40)) * 0x100000001ULL;
+      wants[job]         = key;
+      shared[job]        = random_below(4, step + (1ULL << 41)) > 0;
+      auto& queue        = reference[key];
+      const bool holds   = may_hold(queue, shared[job]);
+      together += holds && !queue.empty();
+      queue.push_back({job, shared[job], holds});
+      ASSERT_EQ(shared[job] ? locks.acquire_shared(links, key, job) : locks.acquire(links, key, job), holds);
+    } else {
+      const uint64_t key = std::exchange(wants[job], UINT64_MAX);
+      auto& queue        = reference[key];
+      const auto own     = std::find_if(queue.begin(), queue.end(), [&](const Request& request) { return request.job == job; });
+      if (own->holds)
+        locks.give_up(key);
+      ASSERT_EQ(locks.leave(links, key, job), !own->holds);
+      queue.erase(own);
+      std::deque<Request> before;
+      for (auto& request : queue) {
+        if (!request.holds) {
+          request.holds = may_hold(before, request.shared);
+          if (!request.holds)
+            break;
+          together += !before.empty();
+          ASSERT_EQ(locks.admit(links, key, [&](JobId other) { return shared[other]; }), request.job);
+        }
+        before.push_back(request);
+      }
+      ASSERT_EQ(locks.admit(links, key, [&](JobId other) { return shared[other]; }), nobody);
+      if (queue.empty())
+        reference.erase(key);
+    }
+    ASSERT_EQ(locks.held(), reference.size());
+  }
+  EXPECT_GT(together, 1000u);
 }
 
 TEST(Limit, LetsSoManyInAndTheRestInOrder)

@@ -2,6 +2,7 @@
 //
 // Small closed systems for tests that compute their course by hand.
 #pragma once
+#include "input/error.hpp"
 #include "models/system.hpp"
 #include "workload/workload.hpp"
 
@@ -18,8 +19,8 @@ struct Outcome {
   StationSums stations;
 };
 
-/// Runs read-only md-workbench (stat, read, stat, read, ...) of `ranks` ranks on one node; `body` follows schema_version.
-inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations, const std::string& setting = "waiting_factor=0")
+/// Runs read-only md-workbench (stat, read, stat, read, ...) of so many ranks; `body` follows schema_version.
+inline Outcome run(const std::string& body, const Placement& placement, uint64_t iterations, const std::string& setting = "waiting_factor=0")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-unit-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema_version: 1\n" << body;
@@ -28,8 +29,7 @@ inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations,
   const auto count    = std::to_string(iterations);
   const auto workload = open_workload("md-workbench", {"datasets=1", "objects=" + count, "iterations=" + count, "read_only=true",
                                                        "phases=benchmark", setting});
-  const Placement placement{ranks, ranks};
-  const auto pattern = workload.make(placement);
+  const auto pattern  = workload.make(placement);
   Outcome outcome;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
     outcome.seconds  = phase.end - phase.start;
@@ -41,6 +41,31 @@ inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations,
   system.run();
   EXPECT_TRUE(system.finished());
   return outcome;
+}
+
+/// All ranks on one node.
+inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations, const std::string& setting = "waiting_factor=0")
+{
+  return run(body, Placement{ranks, ranks}, iterations, setting);
+}
+
+using Sums = std::pair<double, double>;
+/// Milliseconds of all stats and of all reads together.
+inline Sums all_ms(const Outcome& outcome)
+{
+  const auto of = [&](OpKind kind) { return static_cast<double>(outcome.latency[static_cast<size_t>(kind)].sum_ns()) * 1e-6; };
+  return {of(OpKind::stat), of(OpKind::read)};
+}
+
+/// `body` is refused with a sentence that says `why`.
+inline void expect_refused(const std::string& body, const std::string& why)
+{
+  try {
+    run(body, 1, 1);
+    ADD_FAILURE() << "Not refused: " << body;
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  }
 }
 
 inline constexpr const char* stat_then_read = "operations:\n"

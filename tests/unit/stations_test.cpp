@@ -50,7 +50,7 @@ TEST(Stations, StallsHoldTheServer)
 
 TEST(Stations, RefuseWhatTheyCannotBe)
 {
-  for (const std::string bad : {"stations: {s: {count: 2}}\n", "stations: {s: {contention: 0.1}}\n", "stations: {s: {discipline: ps}}\n", "stations: {s: {per: node}}\n",
+  for (const std::string bad : {"stations: {s: {count: 2}}\n", "stations: {s: {contention: 0.1}}\n", "stations: {s: {speeds: [1, 0.9]}}\n", "stations: {s: {priority: [stat]}}\n", "stations: {s: {discipline: ps}}\n", "stations: {s: {per: node}}\n",
                                 "stations: {s: {}}\nfailures: {f: {station: s, at: 1s, length: 1s}}\n"})
     EXPECT_THROW(Stations(truth(bad + routes), 1), InputError) << bad;
   EXPECT_THROW(Stations(truth("stations: {s: {}}\noperations: {stat: [{delay: 1ms}]}\n"), 1), InputError);

@@ -46,6 +46,31 @@ TEST(System, ContentionSlowsAllBusyServers)
   EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + stat_then_read, 2, 100).seconds, 0.3, 1e-9);
 }
 
+TEST(System, ServersAreAsFastAsWasMeasured)
+{
+  const auto seconds = [](const std::string& station, uint32_t ranks) { return run(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), ranks, 100).seconds; };
+  for (const std::string discipline : {"fcfs", "ps", "timeslice"}) {
+    const std::string table = "servers: 4, speeds: [1, 0.8, 0.5], discipline: " + discipline;
+    EXPECT_NEAR(seconds(table, 1), 0.2, 1e-9);
+    EXPECT_NEAR(seconds(table, 2), 0.2 / 0.8, 1e-9);
+    EXPECT_NEAR(seconds(table, 4), 0.2 / 0.5, 1e-9); // beyond the table the last
+  }
+  EXPECT_NEAR(seconds("servers: 2, speeds: [1, 0.8, 0.5]", 4), 0.4 / 0.8, 1e-9); // more than there are servers is never busy
+  EXPECT_NEAR(seconds("servers: 2, speeds: [0.5]", 1), 0.4, 1e-9);
+  EXPECT_NEAR(seconds("servers: 2, speeds: [0.5, 1], speed: 2", 2), 0.1, 1e-9);
+}
+
+TEST(System, ATableOfSpeedsThatSaysTooLittleOrTooMuchIsRefused)
+{
+  const auto refused = [](const std::string& station, const std::string& why) { small::expect_refused(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), why); };
+  refused("speeds: []", "at least that of one busy server");
+  refused("speeds: [1, 0]", "0 is outside its range");
+  refused("speeds: 1", "a list is expected");
+  refused("speeds: [1, 0.9], contention: 0.1", "leave out contention");
+  refused("speeds: [1, 0.9], coherency: 0.1", "leave out coherency");
+  refused("speeds: [1, 0.9], sockets: {servers: 1, remote: 1}", "leave out sockets");
+}
+
 TEST(System, MemoryOnOtherSocketsMakesServicesLonger)
 {
   const auto run_on = [](int servers) {

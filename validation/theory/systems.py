@@ -65,7 +65,7 @@ def resolved_law(law: Law) -> dict[str, Any]:
 
 
 def station(
-    servers: int = 1, count: int = 1, discipline: str = "fcfs", per: str = "system", **more: float
+    servers: int = 1, count: int = 1, discipline: str = "fcfs", per: str = "system", **more: Any
 ) -> dict[str, Any]:
     base = {
         "per": per,
@@ -141,6 +141,17 @@ def pollaczek_khinchine(arrivals: float, law: Law) -> float:
     """Mean wait in M/G/1 (Kleinrock 1975, eq. 5.70)."""
     mean, second = moments(law)
     return arrivals * second / (2 * (1 - arrivals * mean))
+
+
+def cobham(classes: Sequence[tuple[float, Law]], servers: int = 1) -> list[float]:
+    """Mean waits of classes (arrivals, law) in non-preemptive order: M/G/1 (Cobham 1954; Kleinrock 1976, eq. 3.31), or M/M/c with one law for all."""
+    loads = np.concatenate(([0.0], np.cumsum([rate * moments(law)[0] / servers for rate, law in classes])))
+    if servers == 1:
+        residual = sum(rate * moments(law)[1] for rate, law in classes) / 2
+    else:
+        arrivals, service = sum(rate for rate, _ in classes), moments(classes[0][1])[0]
+        residual = erlang_wait(arrivals, service, servers) * (1 - loads[-1])
+    return [float(residual / ((1 - before) * (1 - with_it))) for before, with_it in zip(loads, loads[1:], strict=False)]
 
 
 def repairman(customers: int, rates: Sequence[float] | np.ndarray, delay: float) -> np.ndarray:

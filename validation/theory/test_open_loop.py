@@ -94,3 +94,21 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
     settings = {"phases": "benchmark", "object_size": size, "rate": f"{load / SERVICE / ranks:.17g}/s"}
     phases = simulate(text, ranks, 1000, SEEDS, until="rate:0.5%", **settings)
     contains(mean_of(phases, ".response"), (12 - load) / 8 * SERVICE / (1 - load))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("order", [["stat", "background", "read"], ["read", "stat", "background"]], ids="-".join)
+def test_classes_wait_behind_those_before_them(simulate: Simulate, count: int, order: list[str]) -> None:
+    """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. So many ranks that next to none of their requests finds its own rank busy."""
+    ranks, each = 4000, 0.25 * count / SERVICE
+    laws = {name: ("exponential", SERVICE) for name in order}
+    if count == 1:
+        laws |= {"background": ("lognormal", SERVICE, 1.0), "read": ("constant", SERVICE)}
+    others = {"o": {"station": "s", "rate": f"{each:.17g}/s", "demand": laws["background"]}}
+    text = yaml({"s": station(count, priority=f"[{', '.join(order)}]")}, [{"station": "s", "demand": laws["stat"]}], background=others)
+    text = text.replace("  read: {}", f"  read: {{open: [{{station: s, demand: {systems.yaml_law(laws['read'])}}}]}}")
+    settings = {"phases": "benchmark", "rate": f"{2 * each / ranks:.17g}/s"}
+    phases = simulate(text, ranks, 1000, SEEDS, until="rate:0.7%", **settings)
+    truth = dict(zip(order, systems.cobham([(each, laws[name]) for name in order], count), strict=True))
+    for name, called in (("stat", "stat"), ("read", "read"), ("background", "others")):
+        contains([float(p["stations"]["s"]["operations"][called]["wait"]) for p in phases], truth[name])

@@ -179,6 +179,29 @@ def test_contention_is_a_rate_law(simulate: Simulate) -> None:
     contains(responses(simulate(platform, 16, 5000, SEEDS)), 16 / truth)
 
 
+MEASURED = [0.9, 1.0, 0.7, 0.65, 0.4]
+
+
+@pytest.mark.parametrize("discipline", ["fcfs", "ps"])
+def test_measured_speeds_are_rates(simulate: Simulate, discipline: str) -> None:
+    """Eight servers, each as fast as the table says of so many, beyond it as of five: birth and death with those rates."""
+    n = np.arange(1, 9)
+    platform = yaml({"s": station(8, discipline=discipline, speeds=MEASURED)}, [THINK, VISIT])
+    truth = systems.repairman_throughput(16, 1e3 * n * np.array(MEASURED)[np.minimum(n, 5) - 1], 2e-3)
+    contains(responses(simulate(platform, 16, 5000, SEEDS)), 16 / truth)
+
+
+@pytest.mark.parametrize("discipline", ["fcfs", "ps", "timeslice"])
+def test_a_table_of_the_law_is_the_law(simulate: Simulate, discipline: str) -> None:
+    """Speeds written out from contention and coherency: the very same run."""
+    table = [1 / (1 + 0.05 * (n - 1.0) + 0.02 * n * (n - 1.0)) for n in range(1, 9)]
+    law, measured = (
+        simulate(yaml({"s": station(8, discipline=discipline, **how)}, [THINK, VISIT]), 16, 500, [1, 2])
+        for how in ({"contention": 0.05, "coherency": 0.02}, {"speeds": table})
+    )
+    assert [(p["seconds"], p["latency"]) for p in law] == [(p["seconds"], p["latency"]) for p in measured]
+
+
 def test_a_limit_around_a_delay_is_a_multi_server(simulate: Simulate) -> None:
     inside = {"limit": "l", "steps": [{"delay": ("exponential", 1e-3)}]}
     platform = yaml({"s": station(1)}, [THINK, inside], limits={"l": {"slots": 4, "per": "system"}})
@@ -189,6 +212,14 @@ def test_a_limit_around_a_delay_is_a_multi_server(simulate: Simulate) -> None:
 def test_a_lock_held_throughout_is_one_server(simulate: Simulate) -> None:
     platform = yaml({"s": station(8)}, [THINK, {**VISIT, "lock": "l", "lock_share": 1}], locks={"l": {"per": "system"}})
     contains(responses(simulate(platform, 8, 5000, SEEDS)), 8 / systems.repairman_throughput(8, [1e3], 2e-3))
+
+
+def test_a_lock_that_all_share_is_none(simulate: Simulate) -> None:
+    """To the last bit the run without it."""
+    visit = {**VISIT, "lock": "l", "lock_share": 1, "lock_mode": "shared"}
+    with_it = simulate(yaml({"s": station(3)}, [THINK, visit], locks={"l": {"per": "system"}}), 8, 2000)[0]
+    without = simulate(yaml({"s": station(3)}, [THINK, VISIT]), 8, 2000)[0]
+    assert (with_it["seconds"], with_it["latency"]) == (without["seconds"], without["latency"])
 
 
 def test_equal_instances(simulate: Simulate) -> None:
