@@ -19,7 +19,7 @@ const std::vector<PrimitiveEntry>& primitives()
                     "spreads over all sockets that the servers need"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
         {"priority", "fcfs: who waits is served in the order of these classes of work, and within one first come, first served; nobody loses a server. A class is a name or a list of names: "
-                     "operations, wake, drain (what empties buffers and fills pools), background (work of others), rest (all that is not named; last if it is not said)"},
+                     "operations, wake, drain (what empties buffers, fills pools and fetches ahead), background (work of others), rest (all that is not named; last if it is not said)"},
         {"quantum", "timeslice: how long a job may keep its server while others wait"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},

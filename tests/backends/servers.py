@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import secrets
@@ -339,11 +338,15 @@ class Tables(Served):
                  "-c", "fsync=off", "-c", "shared_buffers=16MB", cwd="/", **self.owner)  # fmt: skip
 
     def stop(self) -> None:
-        if self.process is not None:
-            for child in psutil.Process(self.process.pid).children():  # sessions, writers
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    child.kill()
+        if self.process is None:
+            return
+        server = psutil.Process(self.process.pid)
+        server.suspend()  # or it would replace those that are killed first
+        children = server.children()  # sessions, writers
+        for child in children:
+            child.kill()
         super().stop()
+        psutil.wait_procs(children, timeout=PATIENCE)  # whose shared memory would keep a new server from starting
 
     def answers(self) -> bool:
         ready = program("pg_isready", "the Debian package postgresql")
