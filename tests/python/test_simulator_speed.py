@@ -19,7 +19,7 @@ def test_every_figure_is_taken(simulator: Path) -> None:
     assert [one["platform"] for one in told["families"]] == ["lustre", "local"]
     for one in told["families"]:
         few, many = one["sizes"]
-        assert few["requests"] >= 2000 and many["requests"] >= 6 * 10_000 and many["bytes_per_client"] > 100
+        assert few["requests"] >= 2000 and many["requests"] >= 6 * 10_000 and many["events_per_request"] > 1
         rates = [size["requests_per_second"]["median"] for size in (few, many)]
         assert one["bars"]["least requests a second"]["value"] == min(rates) and one["bars"]["growth of a request's cost"]["value"] == rates[0] / rates[1]
     (beside,) = told["actors"]
