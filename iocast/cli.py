@@ -657,17 +657,38 @@ def list_(
     _pass_through([binaries.find(program_of(what)), "--list", what, *(["--json"] if json_ else [])])
 
 
-@app.command(epilog="Example: iocast describe md-workbench")
+@app.command(epilog="Example: iocast describe lustre --svg lustre.svg")
 def describe(
-    name: Annotated[str, typer.Argument(help="A workload, pattern, backend, platform or primitive.")],
+    name: Annotated[str, typer.Argument(help="A workload, pattern, backend, platform (or its file) or primitive.")],
+    svg: Annotated[Optional[Path], typer.Option(help="Platform: draw the route of every operation into this SVG file.")] = None,
+    backend: Annotated[bool, typer.Option("--backend", help="The backend of this name, not the platform.")] = False,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Describes one thing in full: parameters, units, defaults, source."""
+    """Describes one thing in full: parameters, units, defaults, source; of a platform its stations and the route of every operation."""
+    from iocast.drawing import platform_text
+    from iocast.listing import entries
+    from iocast.strict_yaml import allowed_sentence
+
     del seed
-    backends = binaries.run_json([binaries.find("iocast-bench"), "--list", "backends", "--json"])["backends"]
-    program = "iocast-bench" if name in {backend["name"] for backend in backends} else "iocast-sim"
-    _pass_through([binaries.find(program), "--describe", name, *(["--json"] if json_ else [])])
+    known = {what: {entry["name"] for entry in entries(what)} for what in ("backends", "platforms")}
+    is_backend = name in known["backends"] and (backend or name not in known["platforms"])
+    if backend and not is_backend:
+        raise InputError(f"There is no backend '{name}'. {allowed_sentence(name, sorted(known['backends']))}")
+    command = [binaries.find("iocast-bench" if is_backend else "iocast-sim"), "--describe", name]
+    described = binaries.run_json([*command, "--json"])
+    if svg is not None:
+        if described["kind"] != "platform":
+            raise InputError(f"Only a platform has routes to draw; '{name}' is a {described['kind']}. Leave out --svg.")
+        from iocast.report.page import write_routes
+
+        write_routes(described, svg)
+    if described["kind"] != "platform" or json_:
+        _pass_through([*command, *(["--json"] if json_ else [])])
+        return
+    print(platform_text(described))
+    if name in known["backends"]:
+        print(f"\nThere is a backend of this name, too: iocast describe {name} --backend")
 
 
 @app.command(epilog="Example: iocast manual --out ~/.local/share/man && man iocast-bench")

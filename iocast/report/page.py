@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
@@ -22,7 +23,7 @@ from markupsafe import Markup
 from iocast.errors import InputError, RunError
 from iocast.files import write_bytes, write_text
 from iocast.report import provenance, story, tables
-from iocast.report.figures import Drawing, Figure, all_figures
+from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
 
@@ -57,13 +58,47 @@ def write_figures(sources: list[Path], out: Path) -> list[Path]:
     files = []
     for figure, drawing in drawings:
         for i, panel in enumerate(drawing.panels if drawing else ()):
-            chart = panel.chart.to_dict(validate=False) | {"width": WIDE if panel.wide else NARROW, "title": panel.title}
-            chart["datasets"] = {**chart.get("datasets", {}), ROWS: numbers["figures"][figure.name]["rows"]}
-            version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
+            chart = _alone(panel, numbers["figures"][figure.name]["rows"])
             for suffix, convert in (("pdf", vl_convert.vegalite_to_pdf), ("png", partial(vl_convert.vegalite_to_png, scale=2))):
                 files.append(out / f"{figure.name}-{i}.{suffix}")
-                write_bytes(files[-1], convert(chart, vl_version=version))
+                write_bytes(files[-1], convert(chart, vl_version=_vega_lite()))
     return files
+
+
+def write_routes(platform: dict[str, Any], out: Path) -> None:
+    """Draw the route of every operation of a resolved platform as SVG."""
+    rows = [{"platform": platform["name"], **row} for operation, parts in platform["operations"].items() for row in routes.route(operation, parts)]
+    if not rows:
+        raise InputError(f"The platform '{platform['name']}' serves no operation that takes a step; there is nothing to draw.")
+    (panel,) = routes.draw(rows).panels
+    chart = _alone(panel, plain(rows))
+    # No page beside it says what colours mean, and nobody hovers over it.
+    chart["title"] = {"text": panel.title, "subtitle": "A black line: with the slot of a limit. Times are means." if any(row["held"] for row in rows) else "Times are means."}
+    chart["height"] *= 1.3
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    for layer in chart["layer"]:
+        if "color" in layer["encoding"]:
+            layer["encoding"]["color"]["legend"] = {"title": None, "orient": "bottom", "symbolType": "square", "values": kinds, "columnPadding": 24}
+    _, held, names = chart["layer"]
+    held["mark"] |= {"yOffset": 19}
+    times = copy.deepcopy(names)
+    names["mark"] |= {"dy": -5}
+    times["mark"] |= {"dy": 8, "fontSize": 9}
+    times["encoding"]["text"] = {"field": "value_text", "type": "nominal"}
+    times["transform"] = [*times.get("transform", []), {"filter": "isValid(datum.seconds)"}]
+    chart["layer"].append(times)
+    write_text(out, vl_convert.vegalite_to_svg(chart, vl_version=_vega_lite()))
+
+
+def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
+    """The chart of a panel with its title and its data."""
+    chart: dict[str, Any] = panel.chart.to_dict(validate=False) | {"width": WIDE if panel.wide else NARROW, "title": panel.title}
+    chart["datasets"] = {**chart.get("datasets", {}), ROWS: rows}
+    return chart
+
+
+def _vega_lite() -> str:
+    return ".".join(altair.SCHEMA_VERSION.split(".")[:2])
 
 
 def write_data(sources: list[Path], out: Path) -> list[Path]:

@@ -24,7 +24,7 @@ MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, POOL, CACHE]
 
 def data(sources: Sources) -> list[Row] | None:
     for name, operations, wanted in _platforms(sources):
-        rows = [row for operation in sorted(operations, key=evidence.operation_order) if not wanted or operation in wanted for row in _route(operation, operations[operation])]
+        rows = [row for operation in sorted(operations, key=evidence.operation_order) if not wanted or operation in wanted for row in route(operation, operations[operation])]
         if rows:
             return [{"platform": name, **row} for row in rows]
     return None
@@ -44,7 +44,8 @@ def _platforms(sources: Sources) -> list[tuple[str, dict[str, Any], set[str]]]:
     return found
 
 
-def _route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
+def route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
+    """The steps of one operation, as a resolved platform has them."""
     rows: list[Row] = []
 
     def walk(steps: list[dict[str, Any]], part: str, held: str, case: str = "") -> None:

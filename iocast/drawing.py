@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A platform drawn as text: its stations, what else it has, and the route of every operation, step by step."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from iocast.text import quantity, table
+
+WIDTH = 100
+"""Columns of prose."""
+MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "limits": ("limit", {}),
+    "locks": ("lock", {}),
+    "stalls": ("stall", {}),
+    "failures": ("failure", {"sigma": 0.0, "every": 0.0, "timeout": 0.0, "takeover": 0.0}),
+    "background": ("background", {}),
+    "caches": ("cache", {}),
+    "buffers": ("buffer", {"linger": 0.0, "resume": 1.0, "at_once": 1, "unit": 0}),
+    "pools": ("pool", {"at_once": 1}),
+}
+"""Sections: what one member is called, and what is not said of it where it is this."""
+SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "flow_threshold")
+TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency")
+STEPS = ("drain", "refill", "fetch")
+
+
+def platform_text(platform: dict[str, Any]) -> str:
+    """@param platform what iocast-sim --describe NAME --json says of one"""
+    lines = [platform["name"]]
+    for key in ("description", "source"):
+        if platform.get(key):
+            lines += textwrap.wrap(f"{key}: {platform[key]}", WIDTH, subsequent_indent="  ")
+    lines += ["", "Stations", _indented(_stations(platform["stations"]))]
+    lines += [""]
+    for section, (called, unsaid) in MEMBERS.items():
+        for name, member in (platform.get(section) or {}).items():
+            said = [_said(key, value) for key, value in member.items() if key not in STEPS and value is not None and unsaid.get(key, ...) != value]
+            lines += [f"{called} {name}: {', '.join(said)}"]
+            for key in STEPS:
+                if member.get(key):
+                    lines += [f"  {key}", *_route(member[key], 4)]
+    network = {key: value for key, value in platform["network"].items() if value and (key != "flow_threshold" or platform["network"].get("latency"))}
+    if network:
+        lines += [f"network: {', '.join(_said(key, value) for key, value in network.items())}"]
+    lines += [*([""] if lines[-1] else []), "Routes (mean times; what is indented happens with the slot of a limit, or after a hit or a miss)"]
+    for operation, parts in platform["operations"].items():
+        lines += ["", f"  {operation}"]
+        for part in parts:
+            named = bool(part["part"])
+            lines += [f"    {part['part']}"] if named else []
+            lines += _route(part["steps"], 6 if named else 4) or [f"{' ' * (6 if named else 4)}nothing"]
+    return "\n".join(lines)
+
+
+def _stations(stations: dict[str, Any]) -> str:
+    header = ["station", "instances", "servers", "order", "and"]
+    return table(header, [[name, _instances(one), f"{one['servers']}", _order(one), _more(one)] for name, one in stations.items()])
+
+
+def _instances(station: dict[str, Any]) -> str:
+    if station["per"] == "node":
+        return "one a node"
+    return "1" if station["count"] == 1 else f"{station['count']}, by {station['spread']}"
+
+
+def _order(station: dict[str, Any]) -> str:
+    return {"fcfs": "first come", "ps": "all at a time", "timeslice": f"slices of {quantity('', station['quantum'])}"}[station["discipline"]]
+
+
+def _more(station: dict[str, Any]) -> str:
+    said = [f"{key} {station[key]:g}" for key in ("contention", "coherency", "crowding") if station.get(key)]
+    said += [f"speed {station['speed']:g}"] if station["speed"] != 1 else []
+    said += [f"speeds {' '.join(f'{speed:g}' for speed in station['speeds'])}"] if station.get("speeds") else []
+    said += [f"first {', then '.join(' '.join(one) for one in station['priority'])}"] if station.get("priority") else []
+    said += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
+    said += [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"] if station.get("stripe_size") else []
+    return ", ".join(said) or "-"
+
+
+def _route(steps: list[dict[str, Any]], indent: int) -> list[str]:
+    lines = []
+    for step in steps:
+        lines.append(" " * indent + _step(step))
+        for inner in ("steps", "recall"):
+            lines += _route(step.get(inner, []), indent + 2)
+        for branch in ("hit", "miss"):
+            if step.get(branch):
+                lines += [f"{' ' * (indent + 2)}{branch}:", *_route(step[branch], indent + 4)]
+    return lines
+
+
+def _step(step: dict[str, Any]) -> str:
+    if "limit" in step:
+        return f"with a slot of {step['limit']}:"
+    if "delay" in step:
+        return f"delay  {_law(step['delay'])}"
+    if "transfer" in step:
+        return f"bytes {'to' if step['transfer'] == 'write' else 'from'} {step['station']}{_parts(step)}"
+    if "buffer" in step:
+        return f"bytes into buffer {step['buffer']}"
+    if "flush" in step:
+        return f"wait until buffer {step['flush']} has drained ({step['of']})"
+    if "take" in step:
+        return f"take one of pool {step['take']}"
+    if "cache" in step:
+        return f"look into cache {step['cache']}"
+    if "forget" in step:
+        return f"cache {step['forget']} forgets it" + (f" ({step['of']})" if "of" in step else "")
+    said = f"{step['station']}  {_law(step['demand'])}"
+    said += f" for each {step['per']}" if step.get("per") else ""
+    said += f" + bytes at {quantity_of_bytes(step['bandwidth'])}/s" if step.get("bandwidth") else ""
+    said += _parts(step)
+    if step.get("lock"):
+        share = step.get("lock_share", 1)
+        said += f", {'all' if share == 1 else f'{100 * share:.0f} %'} of it with lock {step['lock']}" + (" (shared)" if step.get("lock_mode") == "shared" else "")
+    return said + (", and if that was called back:" if step.get("recall") else "")
+
+
+def _parts(step: dict[str, Any]) -> str:
+    stripes = step.get("stripes", 1)
+    return "" if stripes == 1 else ", a part at each instance that has bytes of it" if stripes == "spanned" else f", in {stripes} parts at a time"
+
+
+def _law(law: dict[str, Any]) -> str:
+    return quantity("", law["mean"]) + (f" {law['name']}" if law.get("name") else "")
+
+
+def _said(key: str, value: Any) -> str:
+    name = key.replace("_", " ")
+    if isinstance(value, dict):
+        return f"{name} {_law(value)}"
+    if isinstance(value, list):
+        return f"{name} {', '.join(map(str, value))}"
+    if key in SIZES:
+        return f"{name} {size(value)}"
+    if key.endswith("bandwidth"):
+        return f"{name} {quantity_of_bytes(value)}/s"
+    return f"{name} {quantity('', value) if key in TIMES else f'{value:g}' if isinstance(value, float) else value}"
+
+
+def size(count: float) -> str:
+    """1048576 -> "1 MiB"."""
+    unit, scale = next(((u, s) for u, s in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)) if count >= s), ("B", 1))
+    return f"{count / scale:.4g} {unit}"
+
+
+def quantity_of_bytes(count: float) -> str:
+    """5e9 -> "5 GB"."""
+    unit, scale = next(((u, s) for u, s in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if count >= s), ("B", 1.0))
+    return f"{count / scale:.4g} {unit}"
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "  ")

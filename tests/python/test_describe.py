@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iocast describe PLATFORM: every route as text and as a drawing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+from iocast import binaries
+from iocast.drawing import platform_text
+from iocast.report.page import write_routes
+
+Iocast = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def described(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = binaries.run_json([binaries.find("iocast-sim"), "--describe", name, "--json"])
+    return found
+
+
+@pytest.mark.parametrize("platform", [path.stem for path in sorted((REPOSITORY / "platforms").glob("*.yaml"))])
+def test_all_of_a_platform_is_drawn(tmp_path: Path, platform: str) -> None:
+    resolved = described(platform)
+    write_routes(resolved, tmp_path / "routes.svg")
+    lines = platform_text(resolved).splitlines()
+    assert lines[0] == platform
+    for station in resolved["stations"]:
+        assert any(re.match(rf"  {re.escape(station)} +\S", line) for line in lines)
+    for operation, parts in resolved["operations"].items():
+        begin = lines.index(f"  {operation}")
+        end = next((n for n in range(begin + 1, len(lines)) if not lines[n]), len(lines))
+        steps = sum(len(part["steps"]) or 1 for part in parts)  # at least one line each; those with steps inside have more
+        assert end - begin - 1 >= steps
+    texts = ["".join(one.itertext()) for one in ElementTree.parse(tmp_path / "routes.svg").iter() if one.tag.endswith("text")]
+    drawn = {operation for operation, parts in resolved["operations"].items() if any(part["steps"] for part in parts)}
+    assert drawn <= set(texts) and f"Routes of {platform}" in texts
+
+
+def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> None:
+    """Those of the platform that holds all that one may hold."""
+    page = (REPOSITORY / "docs" / "platforms.md").read_text()
+    file = tmp_path / "everything.yaml"
+    file.write_text(re.search(r"```yaml\n(schema_version: 1\nextends: lustre .*?)```", page, re.DOTALL).group(1))  # type: ignore[union-attr]
+    resolved = described(str(file))
+    told = platform_text(resolved)
+    kinds = {kind for step in steps_of(resolved) for kind in ("limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station") if kind in step}
+    assert kinds == {"limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station"}
+    for words in (
+        "with a slot of rpcs:", "delay  5.00 us rtt", "bytes to oss", "bytes from oss, a part at each instance that has bytes of it", "bytes into buffer writeback", "wait until buffer cache has drained (everywhere)",
+        "take one of pool precreated", "look into cache inodes", "cache inodes forgets it", "miss:", "30 % of it with lock directory", "with lock extent (shared)", "and if that was called back:", "in 4 parts at a time",
+        "for each entry", "for each block + bytes at 5 GB/s", "slices of 3.00 ms", "  drain", "  refill", "first stat open, then rest, then drain background",
+    ):  # fmt: skip
+        assert words in told, words
+    assert "{" not in told, "something is shown as data"
+
+
+def steps_of(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for one in node:
+            yield from steps_of(one)
+
+
+def test_the_command(iocast: Iocast, tmp_path: Path) -> None:
+    done = iocast("describe", "cephfs", "--svg", tmp_path / "routes.svg")
+    assert done.returncode == 0 and (tmp_path / "routes.svg").read_text().startswith("<svg")
+    assert done.stdout.startswith(platform_text(described("cephfs"))) and done.stdout.endswith("\nThere is a backend of this name, too: iocast describe cephfs --backend\n")
+    assert json.loads(iocast("describe", "cephfs", "--backend", "--json").stdout)["kind"] == "backend"
+    assert json.loads(iocast("describe", "cephfs", "--json").stdout) == described("cephfs")
+    assert "There is no backend 'lustre'." in iocast("describe", "lustre", "--backend").stderr
+
+
+def test_only_platforms_have_routes(iocast: Iocast, tmp_path: Path) -> None:
+    done = iocast("describe", "md-workbench", "--svg", tmp_path / "routes.svg")
+    assert done.returncode == 2 and "Only a platform has routes to draw; 'md-workbench' is a workload." in done.stderr
+    assert not (tmp_path / "routes.svg").exists()
