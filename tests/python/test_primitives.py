@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iocast.report.figures.routes import FIGURE, _route
+from iocast.report.figures.routes import FIGURE, route
 
 PLATFORM = """schema_version: 1
 stations:
@@ -48,9 +48,9 @@ def test_a_run_tells_how_often_caches_hit(simulator: Path, tmp_path: Path) -> No
 def test_the_resolved_platform_and_its_drawing_have_both_ways(simulator: Path, tmp_path: Path) -> None:
     platform = simulate(simulator, tmp_path, PLATFORM, *STATS)["platform"]
     assert platform["caches"] == {"c": {"station": "mds", "objects": 500}}
-    rows = _route("stat", platform["operations"]["stat"])
+    rows = route("stat", platform["operations"]["stat"])
     assert [(r["name"], r["case"]) for r in rows] == [("c", None), ("mds", "hit of c"), ("delay", "miss of c"), ("mds", "miss of c")]
-    assert [r["name"] for r in _route("unlink", platform["operations"]["unlink"])] == ["forget c"]
+    assert [r["name"] for r in route("unlink", platform["operations"]["unlink"])] == ["forget c"]
     assert FIGURE.draw([{"platform": "p", **row} for row in rows]).legend[-1].label == "look into a cache"
 
 
@@ -87,7 +87,7 @@ def test_a_run_tells_what_was_fetched_ahead_and_what_others_took(simulator: Path
     told = run["platform"]["caches"]["c"]
     assert (told["ahead"], told["unit"], told["at_once"]) == (4 << 20, 2 << 20, 2)
     assert told["fetch"][0]["demand"]["mean"] == 0.01
-    assert [r["name"] for r in _route("unlink", run["platform"]["operations"]["unlink"])] == ["forget c everywhere"]
+    assert [r["name"] for r in route("unlink", run["platform"]["operations"]["unlink"])] == ["forget c everywhere"]
 
 
 POOL = """schema_version: 1
@@ -115,7 +115,7 @@ def test_a_run_tells_what_a_pool_cost(simulator: Path, tmp_path: Path) -> None:
     assert phase["stations"]["oss"]["operations"]["drain"]["visits"] == pool["made"] / 10
     assert simulate(simulator, tmp_path, POOL, *settings, workload="md-workbench")["phases"] == run["phases"]
     assert simulate(simulator, tmp_path, POOL, *settings, workload="md-workbench", seed=2)["phases"] != run["phases"]
-    rows = _route("create", run["platform"]["operations"]["create"])
+    rows = route("create", run["platform"]["operations"]["create"])
     assert [(r["name"], r["kind"]) for r in rows] == [("mds", "station"), ("p", "pool, one is taken")]
 
 
@@ -156,5 +156,5 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
     assert run("pio-simple-strided", 2)["phases"] != strided["phases"]
     told = segmented["platform"]["locks"]["l"]
     assert (told["extent"], told["grow"], told["station"]) == (4096, 1 << 30, "oss")
-    rows = _route("pwrite", segmented["platform"]["operations"]["pwrite"])
+    rows = route("pwrite", segmented["platform"]["operations"]["pwrite"])
     assert [(r["name"], r["lock"], r["case"]) for r in rows] == [("s", "l", None), ("delay", None, "recall of l")]
