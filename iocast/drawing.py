@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from iocast.text import quantity, table
@@ -91,23 +92,23 @@ def _route(steps: list[dict[str, Any]], indent: int) -> list[str]:
     return lines
 
 
+OTHER_STEPS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "limit": lambda step: f"with a slot of {step['limit']}:",
+    "delay": lambda step: f"delay  {_law(step['delay'])}",
+    "transfer": lambda step: f"bytes {'to' if step['transfer'] == 'write' else 'from'} {step['station']}{_parts(step)}",
+    "buffer": lambda step: f"bytes into buffer {step['buffer']}",
+    "flush": lambda step: f"wait until buffer {step['flush']} has drained ({step['of']})",
+    "take": lambda step: f"take one of pool {step['take']}",
+    "cache": lambda step: f"look into cache {step['cache']}",
+    "forget": lambda step: f"cache {step['forget']} forgets it" + (f" ({step['of']})" if "of" in step else ""),
+}
+"""Words for all steps but visits, by the key that tells them."""
+
+
 def _step(step: dict[str, Any]) -> str:
-    if "limit" in step:
-        return f"with a slot of {step['limit']}:"
-    if "delay" in step:
-        return f"delay  {_law(step['delay'])}"
-    if "transfer" in step:
-        return f"bytes {'to' if step['transfer'] == 'write' else 'from'} {step['station']}{_parts(step)}"
-    if "buffer" in step:
-        return f"bytes into buffer {step['buffer']}"
-    if "flush" in step:
-        return f"wait until buffer {step['flush']} has drained ({step['of']})"
-    if "take" in step:
-        return f"take one of pool {step['take']}"
-    if "cache" in step:
-        return f"look into cache {step['cache']}"
-    if "forget" in step:
-        return f"cache {step['forget']} forgets it" + (f" ({step['of']})" if "of" in step else "")
+    for kind, say in OTHER_STEPS.items():
+        if kind in step:
+            return say(step)
     said = f"{step['station']}  {_law(step['demand'])}"
     said += f" for each {step['per']}" if step.get("per") else ""
     said += f" + bytes at {quantity_of_bytes(step['bandwidth'])}/s" if step.get("bandwidth") else ""
@@ -142,13 +143,16 @@ def _said(key: str, value: Any) -> str:
 
 def size(count: float) -> str:
     """1048576 -> "1 MiB"."""
-    unit, scale = next(((u, s) for u, s in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)) if count >= s), ("B", 1))
-    return f"{count / scale:.4g} {unit}"
+    return _scaled(count, (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)))
 
 
 def quantity_of_bytes(count: float) -> str:
     """5e9 -> "5 GB"."""
-    unit, scale = next(((u, s) for u, s in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if count >= s), ("B", 1.0))
+    return _scaled(count, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)))
+
+
+def _scaled(count: float, units: tuple[tuple[str, int], ...]) -> str:
+    unit, scale = next(((u, s) for u, s in units if count >= s), ("B", 1))
     return f"{count / scale:.4g} {unit}"
 
 

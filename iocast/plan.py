@@ -18,7 +18,7 @@ from scipy.special import ndtri, stdtrit
 
 from iocast import analytic
 from iocast.calibrate.recipe import Option, Parameter, Recipe, read_recipe
-from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, units_of
+from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import profile
@@ -210,7 +210,7 @@ def of_family(simulations: Simulations, family: str, workload: str, settings: di
         raise InputError(f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench.")
     generator = np.random.default_rng(seed)
     documents = [_believed(recipe, generator) for _ in range(BELIEFS)]
-    return Ensemble(simulations, documents, workload, settings | only(phase, workload), phase, noise, rates_alone=False, seed=seed)
+    return Ensemble(simulations, documents, workload, settings | only(phase, workload, any(remembers(d) for d in documents)), phase, noise, rates_alone=False, seed=seed)
 
 
 def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:

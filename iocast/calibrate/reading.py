@@ -100,9 +100,14 @@ def split_law(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, dict[st
 
 def mean_seconds(law: Any) -> float:
     """The stated mean of a demand, "8us" or {law, mean: 8us}; 1 us where it has another form."""
-    text = law.get("mean") if isinstance(law, dict) else law
-    found = re.fullmatch(r"\s*([\d.]+)\s*(ns|us|ms|s)\s*", str(text))
-    return float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]] if found else 1e-6
+    stated = seconds_of(law.get("mean") if isinstance(law, dict) else law)
+    return 1e-6 if stated is None else stated
+
+
+def seconds_of(text: Any) -> float | None:
+    """ "8us" or "-1.5e-05s" as a platform has it; None for what is no time."""
+    found = re.fullmatch(r"\s*(-?[\d.]+(?:e[+-]?\d+)?)\s*(ns|us|ms|s)\s*", str(text))
+    return float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]] if found else None
 
 
 def single_rank_law(point: Point, tag: str, below: float = math.inf) -> dict[str, Any] | None:

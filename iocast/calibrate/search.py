@@ -18,6 +18,7 @@ from scipy.integrate import trapezoid
 from scipy.optimize import least_squares
 
 from iocast import binaries
+from iocast.calibrate.reading import seconds_of
 from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
@@ -38,6 +39,7 @@ NOTHING_LEFT = "a demand that is not always 0"
 HARDLY_ANYTHING = 0.05
 """Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what is left, such requests would have to
 come by the million."""
+COME_BY_THE_MILLION = "Next to nothing is left of the demand of others' work, so that their requests would come by the million; leave them more, or give them a rate instead of a share."
 FAR = 5.0
 """Logarithms that such candidates are off."""
 Job = tuple[Path, str, dict[str, str], int, int, int]
@@ -88,12 +90,16 @@ def _family_remembers(platform: str) -> bool:
 
 
 def hardly_anything_left(document: Document) -> bool:
-    """Whether others' work has demands of which next to nothing is left after their shift."""
+    """Whether work of others that takes a share of servers has a demand of which next to nothing is left after its shift."""
     for work in (document.get("background") or {}).values():
+        if "share" not in work:
+            continue
         law = (document.get("demands") or {}).get(str(work.get("demand")))
         if isinstance(law, dict) and "values" in law and "shift" in law:
-            values = np.array([float(str(value).removesuffix("s")) for value in law["values"]])
-            left = np.maximum(values + float(str(law["shift"]).removesuffix("s")), 0.0)
+            values, shift = [seconds_of(value) for value in law["values"]], seconds_of(law["shift"])
+            if shift is None or None in values:
+                continue  # the simulator says what is wrong with it
+            left = np.maximum(np.array(values) + shift, 0.0)
             if trapezoid(left, law["probabilities"]) < HARDLY_ANYTHING * trapezoid(values, law["probabilities"]):
                 return True
     return False
@@ -193,6 +199,7 @@ class Simulations:
         self._directory = tempfile.TemporaryDirectory(prefix="iocast-")
         self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         self._written = 0
+        self._hopeless: set[Path] = set()
         self.count = 0
         return self
 
@@ -204,6 +211,8 @@ class Simulations:
         self._written += 1
         path = Path(self._directory.name) / f"candidate-{self._written}.yaml"
         path.write_text(dump(document))
+        if hardly_anything_left(document):
+            self._hopeless.add(path)
         return path
 
     def run(self, jobs: list[Job]) -> list[Any]:
@@ -219,16 +228,17 @@ class Simulations:
         return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
 
     def _outcomes(self, jobs: list[Job]) -> list[Any]:
-        self.count += len(jobs)
+        tried = [job for job in jobs if job[0] not in self._hopeless]
+        self.count += len(tried)
         if self._workers is None:
-            return list(self._pool.map(_outcome, jobs))
-        found = dict(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in jobs]))
-        return [found[number] for number in range(len(jobs))]
+            found = iter(list(self._pool.map(_outcome, tried)))
+        else:
+            by_number = dict(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in tried]))
+            found = iter([by_number[number] for number in range(len(tried))])
+        return [RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs]
 
     def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
         """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end, or can't be."""
-        if hardly_anything_left(document):
-            return [t.logs + FAR for t in targets]
         platform = self.write(document)
         found = self.run_those_that_settle([(platform, *t.asked(remembers(document)), seed) for t in targets])
         platform.unlink()

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from programs import REPOSITORY
 
 from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.fit import follow
 from iocast.calibrate.recipe import family_document, read_recipe
+from iocast.calibrate.search import Simulations
+from iocast.errors import RunError
 from iocast.fitted import Fitted
 from iocast.platform import dump, merge
 from iocast.predict import predict
@@ -126,7 +129,8 @@ def test_evidence(family: Path, tmp_path: Path) -> None:
     assert not EVIDENCE["shared nodes"](alone)
 
 
-WITH_STEPS = [("lustre", choice, option.name) for choice, options in read_recipe("lustre").choices.items() for option in options if option.then]
+FAMILIES = [path.stem for path in sorted((REPOSITORY / "platforms").glob("*.yaml")) if yaml.safe_load(path.read_text()).get("calibration")]
+WITH_STEPS = [(family, choice, option.name) for family in FAMILIES for choice, options in read_recipe(family).choices.items() for option in options if option.then]
 
 
 @pytest.mark.parametrize(("family", "choice", "option"), WITH_STEPS)
@@ -143,6 +147,20 @@ def test_options_of_families_are_platforms(family: str, choice: str, option: str
 
 
 TINY = {"md-workbench": SMALL, "ior-easy": ["--set", "per_process=4MiB"], "ior-hard": ["--set", "segments=10"]}
+
+
+def test_what_would_come_by_the_million_is_not_simulated() -> None:
+    """Others' work that takes a share of servers, of whose demand next to nothing is left: as requests that were simulated it would take hours."""
+    law = {"law": "empirical", "probabilities": [0, 0.999, 1], "values": ["50us", "60us", "1ms"], "shift": "-59.99us"}
+    document = {"schema_version": 1, "extends": "lustre", "demands": {"getattr": law}, "background": {"others": {"station": "mds", "share": 0.3, "demand": "getattr"}}}
+    with Simulations() as simulations:
+        job = (simulations.write(document), "md-workbench", {"datasets": "1", "objects": "20", "iterations": "20", "phases": "benchmark"}, 1, 1, 0)
+        law["shift"] = "-20us"
+        usual = (simulations.write(document), *job[1:])
+        found = simulations.run_those_that_settle([job, usual, job])
+        assert found[0] is found[2] is None and found[1]["phases"][0]["rate"] > 0 and simulations.count == 1
+        with pytest.raises(RunError, match="by the million"):
+            simulations.run([job])
 
 
 def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> None:
