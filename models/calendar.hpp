@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace iocast {
@@ -43,7 +44,7 @@ public:
     }
     heap_.push_back(entry);
     rise(heap_.size() - 1);
-    if (heap_.size() >= split_at_)
+    if (heap_.size() >= most_in_heap)
       split_heap();
   }
 
@@ -75,10 +76,70 @@ private:
 
   static constexpr size_t most_in_heap = 8192;
 
+  /// Where to split events in two: at their mean time, or by the order of their coming if that is no moment between them.
+  class Middle {
+  public:
+    void add(Entry entry)
+    {
+      least_ = std::min(least_, entry);
+      most_  = std::max(most_, entry);
+      times_ += time_of(entry);
+      ++count_;
+    }
+    /// Of two events or more: there are some before it and some from it on.
+    Entry entry() const
+    {
+      const Entry mean = from_time(times_ / static_cast<double>(count_));
+      return least_ < mean && mean <= most_ ? mean : least_ + (most_ - least_ + 1) / 2;
+    }
+
+  private:
+    Entry least_  = ~Entry{0};
+    Entry most_   = 0;
+    double times_ = 0;
+    size_t count_ = 0;
+  };
+
+  /// Events in no order, in blocks: a vector that grows would hold them twice meanwhile, and a million clients' events are as much memory as they may take.
+  class Pile {
+  public:
+    size_t size() const { return size_; }
+    void push_back(Entry entry)
+    {
+      if (size_ % block == 0)
+        blocks_.emplace_back(new Entry[block]);
+      blocks_.back()[size_++ % block] = entry;
+    }
+    Middle middle() const
+    {
+      Middle middle;
+      for (size_t i = 0; i < size_; ++i)
+        middle.add(blocks_[i / block][i % block]);
+      return middle;
+    }
+    /// Calls take(entry) for all; the pile is empty afterwards, and gives back its memory on the way.
+    template <class Take> void give(Take take)
+    {
+      for (size_t i = 0; i < blocks_.size(); ++i) {
+        const size_t used = std::min(block, size_ - i * block);
+        for (size_t k = 0; k < used; ++k)
+          take(blocks_[i][k]);
+        blocks_[i].reset();
+      }
+      blocks_.clear();
+      size_ = 0;
+    }
+
+  private:
+    static constexpr size_t block = 256;
+    std::vector<std::unique_ptr<Entry[]>> blocks_;
+    size_t size_ = 0;
+  };
+
   /// All events from time `from` up to that of the bucket before this one.
   struct Bucket {
     Entry from;
-    std::vector<Entry> events;
+    Pile events;
   };
 
   void rise(size_t at)
@@ -126,54 +187,43 @@ private:
     bucket->events.push_back(entry);
   }
 
-  /// Moves the events of the heap from their mean time on to a bucket of their own; leaves the rest in no order.
-  void halve()
+  /// Moves the later events of the heap to a bucket of their own.
+  void split_heap()
   {
-    double sum = 0;
+    Middle middle;
     for (const Entry entry : heap_)
-      sum += time_of(entry);
-    Bucket bucket{from_time(sum / static_cast<double>(heap_.size())), {}};
-    size_t kept = 0;
-    for (const Entry entry : heap_)
-      if (entry < bucket.from)
-        heap_[kept++] = entry;
-      else
-        bucket.events.push_back(entry);
-    heap_.resize(kept);
-    if (kept == 0)
-      heap_.swap(bucket.events); // all at one time
-    else if (!bucket.events.empty())
+      middle.add(entry);
+    Bucket bucket{middle.entry(), {}};
+    const auto later = std::partition(heap_.begin(), heap_.end(), [&](Entry entry) { return entry < bucket.from; });
+    std::for_each(later, heap_.end(), [&](Entry entry) { bucket.events.push_back(entry); });
+    heap_.erase(later, heap_.end());
+    later_.push_back(std::move(bucket));
+    make_heap();
+  }
+
+  void refill()
+  {
+    Pile next = std::move(later_.back().events);
+    later_.pop_back();
+    while (next.size() >= most_in_heap) {
+      Bucket bucket{next.middle().entry(), {}};
+      Pile sooner;
+      next.give([&](Entry entry) { (entry < bucket.from ? sooner : bucket.events).push_back(entry); });
       later_.push_back(std::move(bucket));
+      next = std::move(sooner);
+    }
+    next.give([&](Entry entry) { heap_.push_back(entry); });
+    make_heap();
   }
 
   void make_heap()
   {
     for (size_t at = (heap_.size() + 2) / 4; at-- > 0;)
       sink(at, heap_[at]);
-    // Twice as much, so that events at one time, which nothing can split, are not tried again and again.
-    split_at_ = std::max(most_in_heap, 2 * heap_.size());
-  }
-
-  void split_heap()
-  {
-    halve();
-    make_heap();
-  }
-
-  void refill()
-  {
-    heap_.swap(later_.back().events);
-    later_.pop_back();
-    for (size_t before = 0; heap_.size() >= most_in_heap && heap_.size() != before;) {
-      before = heap_.size();
-      halve();
-    }
-    make_heap();
   }
 
   std::vector<Entry> heap_;
   std::vector<Bucket> later_; ///< latest first
-  size_t split_at_ = most_in_heap;
   uint32_t pushed_ = 0;
 };
 

@@ -29,7 +29,7 @@ struct FinishedPhase {
   size_t number;
   double start; ///< simulated seconds
   double end;   ///< last answer
-  std::vector<double> rank_seconds;
+  std::vector<double> rank_seconds; ///< the listener's to take: there may be millions
   double think_asked;
   double think_actual;
   uint64_t cut_ranks; ///< that had not done all when the phase's time was over

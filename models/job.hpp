@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace iocast {
@@ -55,16 +59,16 @@ public:
   uint32_t length() const { return length_; }
   JobId front() const { return ahead(0); }
   /// The job at `place` (0: the next), or nobody.
-  JobId ahead(uint32_t place) const { return place < length_ ? ring_[(head_ + place) & mask()] : nobody; }
+  JobId ahead(uint32_t place) const { return place < length_ ? ring_[at(place)] : nobody; }
   void push_back(JobId job)
   {
     grow_if_full();
-    ring_[(head_ + length_++) & mask()] = job;
+    ring_[at(length_++)] = job;
   }
   void push_front(JobId job)
   {
     grow_if_full();
-    head_        = (head_ - 1) & mask();
+    head_        = at(size_ - 1);
     ring_[head_] = job;
     ++length_;
   }
@@ -73,25 +77,33 @@ public:
     if (length_ == 0)
       return nobody;
     const JobId job = ring_[head_];
-    head_           = (head_ + 1) & mask();
+    head_           = at(1);
     --length_;
     return job;
   }
 
 private:
-  uint32_t mask() const { return static_cast<uint32_t>(ring_.size()) - 1; }
+  uint32_t at(uint32_t place) const { return (head_ + place) & (size_ - 1); }
   void grow_if_full()
   {
-    if (length_ < ring_.size())
+    if (length_ < size_)
       return;
-    std::vector<JobId> larger(std::max<size_t>(8, 2 * ring_.size()));
-    for (uint32_t place = 0; place < length_; ++place)
-      larger[place] = ahead(place);
-    ring_.swap(larger);
-    head_ = 0;
+    const uint32_t size = std::max<uint32_t>(8, 2 * size_);
+    // In place where that can be: a queue of a million would be there twice otherwise.
+    auto* larger = static_cast<JobId*>(std::realloc(ring_.get(), size * sizeof(JobId)));
+    if (larger == nullptr)
+      throw std::bad_alloc();
+    static_cast<void>(ring_.release());
+    ring_.reset(larger);
+    std::copy_n(larger, head_, larger + size_); // those who stand before the head come last
+    size_ = size;
   }
 
-  std::vector<JobId> ring_; ///< its size is a power of two, or zero
+  struct Free {
+    void operator()(JobId* ring) const { std::free(ring); }
+  };
+  std::unique_ptr<JobId[], Free> ring_; ///< no vector: there may be one of these on each of 100,000 nodes
+  uint32_t size_   = 0; ///< of the ring, a power of two, or zero
   uint32_t head_   = 0;
   uint32_t length_ = 0;
 };

@@ -74,16 +74,21 @@ private:
 
 /// One instance of a station: who is served and who waits. What happens in time is the system's business.
 struct StationInstance {
-  uint32_t busy = 0;
   LongQueue waiting;
-  std::vector<JobId> running; ///< who holds a server; only where slices take it away, or failures
-  uint32_t next_victim = 0;   ///< timeslice only: servers are preempted in turn
+  uint32_t busy = 0;
+};
+
+/// Who holds a server of an instance.
+struct Running {
+  std::vector<JobId> jobs;
+  uint32_t next_victim = 0; ///< timeslice only: servers are preempted in turn
 };
 
 /// All instances of a station of the platform. Looked up at each visit, which whole cache lines make cheap.
 struct alignas(64) Station {
   StationSpec spec;
   std::vector<StationInstance> instances;
+  std::vector<Running> running;      ///< by instance; only where slices take servers away, or failures
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
   std::vector<ClassQueues> classes;  ///< who waits, by instance, where there are classes
   Outages outages;                   ///< empty: none of them fails
@@ -102,9 +107,11 @@ struct alignas(64) Station {
       if (spec.discipline != Discipline::timeslice)
         shared.resize(count);
     }
+    if (spec.discipline == Discipline::timeslice)
+      running.resize(count);
     has_classes = !spec.priority.empty();
-    if (has_classes)
-      classes.assign(count, ClassQueues(spec.priority.size()));
+    for (uint32_t number = 0; has_classes && number < count; ++number)
+      classes.emplace_back(spec.priority.size());
   }
   bool varies() const { return !shared.empty(); }
 

@@ -93,18 +93,25 @@ public:
 
   void record(const Op& op, uint32_t rank, const TimedOp& timed)
   {
-    OfKind& of       = of_kind(op.kind);
-    const int64_t ns = timed.end_ns - timed.start_ns;
-    of.whole.record(ns);
+    OfKind& of         = of_kind(op.kind);
     const size_t parts = parts_of(op.kind).size();
     for (size_t i = 0; i < parts; ++i)
       of.parts[i].record(timed.part_ns[i]);
+    record_whole(op, rank, timed);
+  }
+  /// Without its parts, of which each was told when it ended.
+  void record_whole(const Op& op, uint32_t rank, const TimedOp& timed)
+  {
+    OfKind& of       = of_kind(op.kind);
+    const int64_t ns = timed.end_ns - timed.start_ns;
+    of.whole.record(ns);
     of.timeline.record(timed.end_ns, ns);
     if (timed.intended_ns != TimedOp::not_intended)
       of.response_histogram().record(timed.end_ns - timed.intended_ns);
     if (ns > slow_threshold_ns_) [[unlikely]]
       keep_slow({ns, timed.start_ns, op.dataset, op.object, rank, op.kind});
   }
+  void record_part(OpKind kind, size_t part, int64_t ns) { of_kind(kind).parts[part].record(ns); }
   /// Operations like `op`, of one call each, one right after the other: the first began at `ns[0]`, each of the rest when the one before it ended.
   /// These are moments of a clock that showed `start_ns` when the phase began.
   void record_stretch(const Op& op, uint32_t rank, int64_t start_ns, std::span<const int64_t> ns)

@@ -76,8 +76,8 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
   }
 }
 
-/// Beyond this many ranks their end times are given as percentiles.
-constexpr size_t most_ranks_listed = 10'000;
+/// Of more ranks or nodes the times are given as percentiles.
+constexpr size_t most_listed = 10'000;
 
 /// The shortest time over the longest.
 double balance_of(const std::vector<double>& seconds)
@@ -106,6 +106,14 @@ std::vector<double> percentiles(std::vector<double> values)
   for (size_t percent = 0; percent <= 100; ++percent)
     result.push_back(values[percent * (values.size() - 1) / 100]);
   return result;
+}
+
+void list(nlohmann::ordered_json& json, const std::string& key, std::vector<double>&& values)
+{
+  if (values.size() <= most_listed)
+    json[key] = values;
+  else
+    json[key + "_quantiles"] = percentiles(std::move(values));
 }
 
 nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
@@ -155,7 +163,7 @@ nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
 }
 } // namespace
 
-nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecorder& recorder)
+nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder)
 {
   nlohmann::ordered_json json;
   json["name"]          = result.name;
@@ -166,7 +174,7 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
   json["errors"]        = recorder.errors();
   json["rate"]          = result.seconds > 0 ? static_cast<double>(recorder.operations()) / result.seconds : 0;
   json["balance"]       = balance_of(result.rank_seconds);
-  const auto node_seconds = node_means(result);
+  auto node_seconds     = node_means(result);
   if (node_seconds.size() > 1)
     json["node_balance"] = balance_of(node_seconds);
   json["responding_seconds"]   = recorder.responding_seconds();
@@ -200,12 +208,9 @@ nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecor
                        {"dataset", slow.dataset},
                        {"object", slow.object}});
   json["slowest"]      = std::move(slowest);
-  if (result.rank_seconds.size() <= most_ranks_listed)
-    json["rank_seconds"] = result.rank_seconds;
-  else
-    json["rank_seconds_quantiles"] = percentiles(result.rank_seconds);
+  list(json, "rank_seconds", std::move(result.rank_seconds));
   if (node_seconds.size() > 1)
-    json["node_seconds"] = node_seconds;
+    list(json, "node_seconds", std::move(node_seconds));
   return json;
 }
 
@@ -231,16 +236,15 @@ void RunDirectory::begin(nlohmann::ordered_json header)
   write();
 }
 
-void RunDirectory::add_phase(const PhaseResult& result, const PhaseRecorder& recorder, const nlohmann::ordered_json& more)
+void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, const nlohmann::ordered_json& more)
 {
-  json_["phases"].push_back(phase_to_json(result, recorder));
+  if (!path_.empty())
+    for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
+      hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
+                           static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
+    });
+  json_["phases"].push_back(phase_to_json(std::move(result), recorder));
   json_["phases"].back().update(more);
-  if (path_.empty())
-    return;
-  for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
-    hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
-                         static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
-  });
   write();
 }
 

@@ -26,7 +26,7 @@ struct PhaseResult {
 };
 
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.
-nlohmann::ordered_json phase_to_json(const PhaseResult& result, const PhaseRecorder& recorder);
+nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder);
 
 /// A run directory while it is being written: run.json says "running" from the first moment on and "complete" or
 /// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part.
@@ -38,7 +38,7 @@ public:
   /// Sets the part of run.json that is known from the start, and writes it.
   void begin(nlohmann::ordered_json header);
   /// Adds a finished phase, with further keys if there are any; what is on disk then includes it.
-  void add_phase(const PhaseResult& result, const PhaseRecorder& recorder,
+  void add_phase(PhaseResult result, const PhaseRecorder& recorder,
                  const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
   /// Adds top-level keys and closes with this status: "complete" or "interrupted".
   void end(const std::string& status, const nlohmann::ordered_json& more = nlohmann::ordered_json::object());

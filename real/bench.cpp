@@ -462,7 +462,7 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
   }
   if (!first_errors.empty())
     more["first_errors"] = first_errors;
-  directory_->add_phase(result, merged.recorder, more);
+  directory_->add_phase(std::move(result), merged.recorder, more);
 }
 
 void Bench::end(const std::string& status, Json more)

@@ -167,13 +167,13 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   std::vector<PoolSums> pools(request.platform.pools.size());
   std::vector<ExtentSums> extents(request.platform.locks.size());
   SimulationProgress progress(*pattern);
-  auto on_phase = [&](const FinishedPhase& phase) {
+  auto on_phase = [&](FinishedPhase phase) {
     PhaseResult result;
     result.name                 = pattern->phases()[phase.number].name;
     result.repeat               = pattern->phases()[phase.number].repeat;
     result.start_seconds        = phase.start;
     result.seconds              = phase.end - phase.start;
-    result.rank_seconds         = phase.rank_seconds;
+    result.rank_seconds         = std::move(phase.rank_seconds);
     result.think_asked_seconds  = phase.think_asked;
     result.think_actual_seconds = phase.think_actual;
     result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
@@ -194,7 +194,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     extents = phase.extents;
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
-    open->add_phase(result, phase.recorder, more);
+    open->add_phase(std::move(result), phase.recorder, more);
   };
   if (!request.op_stream_directory.empty() && !std::filesystem::create_directories(request.op_stream_directory))
     throw InputError(fmt::format("The directory '{}' of --dump-ops exists already; name a new one, nothing is overwritten.",

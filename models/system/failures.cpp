@@ -12,7 +12,9 @@ void System::make_failures()
   for (uint32_t i = 0; i < platform_.failures.size(); ++i) {
     const auto& failure = platform_.failures[i];
     failures_.emplace_back(failure, options_.seed, i);
-    stations_[failure.station].outages.resize(platform_.stations[failure.station].count);
+    Station& station = stations_[failure.station];
+    station.outages.resize(platform_.stations[failure.station].count);
+    station.running.resize(station.instances.size());
     exposed_.resize(placement_.ranks);
   }
 }
@@ -26,7 +28,7 @@ void System::fail(uint32_t which)
   station.outages.begin(spec, now_, failures_[which].happen());
   if (const double next = failures_[which].next(); next < std::numeric_limits<double>::infinity())
     push(next, EventKind::failure, which);
-  std::vector<JobId> lost = std::exchange(instance.running, {});
+  std::vector<JobId> lost = std::exchange(station.running[spec.instance].jobs, {});
   station.lose_waiting(spec.instance, lost);
   instance.busy = 0;
   if (station.varies())

@@ -45,7 +45,7 @@ void System::gather(Group& group)
   group.cuts_after = now_ >= deadline_ && !group.stopped;
   group.begun      = group.waiting.size();
   for (const auto& [id, before] : std::exchange(group.waiting, {})) {
-    clients_[id].op_start = now_;
+    clients_[id].since = now_;
     begun(id);
     push(now_, EventKind::resume, id);
   }

@@ -84,7 +84,7 @@ bool System::start_pulled_op(JobId id, const Cursor& before)
   job.at          = 0;
   job.draws       = 0;
   job.parts_done  = 0;
-  client.op_start = now_;
+  client.parts_seconds = 0;
   if (job.kind > OpKind::rmdir) {
     if (together(id))
       return join(id, before);
@@ -110,6 +110,7 @@ bool System::start_pulled_op(JobId id, const Cursor& before)
   } else if (!op_streams_.empty()) {
     op_streams_[id].write(client.op);
   }
+  client.since = now_;
   return true;
 }
 
@@ -152,19 +153,29 @@ void System::think(JobId id, double seconds)
   push(end, EventKind::wake, id);
 }
 
+/// A part of its operation ends at that moment.
+void System::end_part(JobId id, double end)
+{
+  Client& client    = clients_[id];
+  const auto before = static_cast<double>(client.parts_seconds);
+  const double all  = end - client.since;
+  recorder_->record_part(client.op.kind, jobs_[id].parts_done++, to_ns(all) - to_ns(before));
+  client.parts_seconds = static_cast<float>(all);
+}
+
 void System::finish_op(JobId id)
 {
   Client& client = clients_[id];
-  TimedOp timed{to_ns(client.op_start - phase_start_), to_ns(now_ - phase_start_), client.part_ns};
+  TimedOp timed{to_ns(client.since - phase_start_), to_ns(now_ - phase_start_)};
   if (!intents_.empty() && std::exchange(intents_[id].counts, false))
     timed.intended_ns = intents_[id].ns;
-  recorder_->record(client.op, id, timed);
-  trace(id, client.op_start, now_);
+  recorder_->record_whole(client.op, id, timed);
+  trace(id, client.since, now_);
   if (watch_ && watch_->add(client.op.kind, timed.end_ns - timed.start_ns, now_)) [[unlikely]]
     precise_ = true;
   if (sizes_) [[unlikely]]
     sizes_->note(client.op);
-  client.last_answer = now_;
+  client.since = now_;
   ++client.operations;
   ++requests_;
 }

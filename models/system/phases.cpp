@@ -52,7 +52,7 @@ void System::begin_phase()
     watch_->begin(now_);
   sums_.assign(platform_.stations.size(), {});
   for (auto& client : clients_)
-    client.last_answer = now_;
+    client.since = now_;
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
     start_op(rank);
 }
@@ -63,8 +63,8 @@ void System::end_phase()
   rank_seconds.reserve(placement_.ranks);
   double end = phase_start_;
   for (const auto& client : clients_) {
-    rank_seconds.push_back(client.last_answer - phase_start_);
-    end = std::max(end, client.last_answer);
+    rank_seconds.push_back(client.since - phase_start_);
+    end = std::max(end, client.since);
   }
   if (pattern_.phases()[static_cast<size_t>(phase_)].most_seconds > 0) {
     uint64_t furthest = 0;

@@ -39,15 +39,10 @@ void System::advance(JobId id)
       case Step::Kind::jump:
         job.at = static_cast<uint16_t>(job.at + step.jump);
         continue;
-      case Step::Kind::end_part: {
-        Client& client   = clients_[id];
-        int64_t part_ns  = to_ns(now_ + ahead - client.op_start);
-        for (uint8_t part = 0; part < job.parts_done; ++part)
-          part_ns -= client.part_ns[part];
-        client.part_ns[job.parts_done++] = part_ns;
+      case Step::Kind::end_part:
+        end_part(id, now_ + ahead);
         ++job.at;
         continue;
-      }
       default:
         break;
     }
@@ -102,8 +97,8 @@ void System::advance(JobId id)
         }
         if (clients_[id].op.is_joint() && !part(id))
           return;
+        const double response = now_ - clients_[id].since;
         finish_op(id);
-        const double response = now_ - clients_[id].op_start;
         const double seconds  = was_cut(id) ? 0 : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
         if (seconds > 0) {
           if (now_ + (seconds + platform_.think_overshoot) < deadline_ || !may_be_cut(id)) {

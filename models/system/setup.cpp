@@ -25,7 +25,7 @@ bool visit(const std::vector<Step>& steps, size_t station)
 } // namespace
 
 System::System(const Platform& platform, const Pattern& pattern, const Placement& placement, const Options& options,
-               std::function<void(const FinishedPhase&)> on_phase)
+               std::function<void(FinishedPhase)> on_phase)
     : platform_(platform)
     , pattern_(pattern)
     , placement_(placement)

@@ -36,13 +36,13 @@ void System::take_core(JobId id, Station& station, uint32_t instance)
 {
   slices_[id].core = station.first_instance + instance;
   slices_[id].end  = now_ + station.spec.quantum;
-  station.instances[instance].running.push_back(id);
+  station.running[instance].jobs.push_back(id);
 }
 
-void System::give_up_core(JobId id, StationInstance& instance)
+void System::give_up_core(JobId id, Station& station, uint32_t instance)
 {
   slices_[id].core = nobody;
-  auto& running    = instance.running;
+  auto& running    = station.running[instance].jobs;
   *std::find(running.begin(), running.end(), id) = running.back();
   running.pop_back();
 }
@@ -56,17 +56,17 @@ bool System::starves(const StationInstance& instance, double quantum) const
 /// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was.
 bool System::preempt(Station& station, uint32_t number)
 {
-  StationInstance& instance = station.instances[number];
-  for (size_t tries = 0; tries < instance.running.size(); ++tries) {
-    const JobId victim = instance.running[instance.next_victim++ % instance.running.size()];
+  Running& running = station.running[number];
+  for (size_t tries = 0; tries < running.jobs.size(); ++tries) {
+    const JobId victim = running.jobs[running.next_victim++ % running.jobs.size()];
     Slice& slice       = slices_[victim];
     if (!jobs_[victim].in_timeslice || slice.stretch_end <= now_)
       continue; // between two visits, or done at this very moment
     jobs_[victim].demand += (slice.stretch_end - now_) * slice.pace;
     slice.stretch_end = -1;
     slice.end         = now_;
-    give_up_core(victim, instance);
-    instance.waiting.push_front(victim);
+    give_up_core(victim, station, number);
+    station.instances[number].waiting.push_front(victim);
     return true;
   }
   return false;
@@ -80,7 +80,7 @@ void System::run_slice(JobId id)
   StationInstance& instance = station.instances[number];
   if (slices_[id].end <= now_) {
     if (!instance.waiting.empty()) {
-      give_up_core(id, instance);
+      give_up_core(id, station, number);
       const JobId next = instance.waiting.pop_front();
       slices_[id].end  = now_;
       instance.waiting.push_back(id);
@@ -121,7 +121,7 @@ void System::leave_core(JobId id)
   Station& station          = station_of_instance(slices_[id].core);
   const uint32_t number     = slices_[id].core - station.first_instance;
   StationInstance& instance = station.instances[number];
-  give_up_core(id, instance);
+  give_up_core(id, station, number);
   const JobId next = instance.waiting.pop_front();
   if (next == nobody) {
     --instance.busy;

@@ -94,7 +94,7 @@ void System::begin_service(JobId id)
   sums_of(id).wait += now_ - job.since;
   job.since = now_;
   if (stations_[step.target].outages.any()) [[unlikely]]
-    stations_[step.target].instances[job.instance].running.push_back(id);
+    stations_[step.target].running[job.instance].jobs.push_back(id);
   if (!stalls_at_[step.target].empty())
     if (const double end = end_of_stall(job, step.target); end > now_) {
       await(end, EventKind::stall_over, id);
@@ -154,7 +154,7 @@ void System::end_visit(JobId id)
   ++sums.visits;
   sums.total += now_ - (job.beside ? start_in_phase(job) : job.asked);
   if (station.outages.any()) [[unlikely]]
-    std::erase(station.instances[job.instance].running, id);
+    std::erase(station.running[job.instance].jobs, id);
   if (station.spec.discipline == Discipline::fcfs) {
     const auto& instance = station.instances[job.instance];
     if (const JobId next = station.release(job.instance); next != nobody) {
