@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -40,12 +41,15 @@ struct alignas(64) Job {
 };
 static_assert(sizeof(Job) == 64);
 
-/// What a job at a timeslice station has besides.
-struct Slice {
-  JobId core    = nobody; ///< instance number of the station whose server it holds
-  float pace    = 1;      ///< speed of the present stretch of work
-  double end    = 0;      ///< when it must give way to those who wait
-  double stretch_end = 0; ///< when the present stretch ends; an event for another time is stale
+/// One server of a timeslice station, and who holds it.
+struct Core {
+  static constexpr double none = std::numeric_limits<double>::infinity();
+
+  JobId job  = nobody;
+  float pace = 1;         ///< speed of the present stretch of work
+  double slice_end   = 0; ///< when the job must give way to those who wait
+  double stretch_end = 0; ///< when the present stretch ends
+  double event       = none; ///< when the earliest event comes that looks whether it has
 };
 
 /// For every job the one behind it in the one queue that it can be in. Apart from the jobs, because queues of a million

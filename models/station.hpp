@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/failure.hpp"
+#include "models/huge.hpp"
 #include "models/job.hpp"
 #include "models/platform.hpp"
 #include "models/priority.hpp"
@@ -72,30 +73,27 @@ private:
   double last_        = 0;
 };
 
-/// One instance of a station: who is served and who waits. What happens in time is the system's business.
+/// One instance of a station: how many are served and who waits. What happens in time is the system's business.
 struct StationInstance {
-  LongQueue waiting;
   uint32_t busy = 0;
-};
-
-/// Who holds a server of an instance.
-struct Running {
-  std::vector<JobId> jobs;
   uint32_t next_victim = 0; ///< timeslice only: servers are preempted in turn
+  JobQueue waiting;         ///< on a node
 };
 
 /// All instances of a station of the platform. Looked up at each visit, which whole cache lines make cheap.
 struct alignas(64) Station {
   StationSpec spec;
-  std::vector<StationInstance> instances;
-  std::vector<Running> running;      ///< by instance; only where slices take servers away, or failures
+  HugeVector<StationInstance> instances;
+  std::vector<LongQueue> lines;      ///< who waits, by instance, unless it is on a node, where few can
+  std::vector<ClassQueues> classes;  ///< likewise, where there are classes
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
-  std::vector<ClassQueues> classes;  ///< who waits, by instance, where there are classes
+  std::vector<std::vector<JobId>> running; ///< who holds a server, by instance; only where they fail
   Outages outages;                   ///< empty: none of them fails
   std::vector<double> speeds;        ///< speed of each of n busy servers, n = 0 ... servers; empty: always 1
   bool has_classes = false; ///< some are served before others
   bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
   uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations
+  uint32_t first_core     = 0;       ///< timeslice only: number of server 0 of instance 0 among those of all such stations
 
   Station(const StationSpec& station, uint32_t nodes, uint32_t first) : spec(station), first_instance(first)
   {
@@ -107,16 +105,17 @@ struct alignas(64) Station {
       if (spec.discipline != Discipline::timeslice)
         shared.resize(count);
     }
-    if (spec.discipline == Discipline::timeslice)
-      running.resize(count);
     has_classes = !spec.priority.empty();
-    for (uint32_t number = 0; has_classes && number < count; ++number)
-      classes.emplace_back(spec.priority.size());
+    if (has_classes)
+      for (uint32_t number = 0; number < count; ++number)
+        classes.emplace_back(spec.priority.size());
+    else if (spec.per != Per::node)
+      lines.resize(count);
   }
   bool varies() const { return !shared.empty(); }
 
   /// First come, first served, of its class if there are some. True when a server was free.
-  bool seize(JobId id, const Job& job)
+  bool seize(Links& links, JobId id, const Job& job)
   {
     StationInstance& instance = instances[job.instance];
     if (instance.busy < spec.servers) {
@@ -126,26 +125,51 @@ struct alignas(64) Station {
     if (has_classes) [[unlikely]]
       wait_in_class(id, job);
     else
-      instance.waiting.push_back(id);
+      wait(links, job.instance, id);
     return false;
   }
   /// The job that gets the server now, or nobody.
-  JobId release(uint32_t number)
+  JobId release(Links& links, uint32_t number)
   {
-    StationInstance& instance = instances[number];
-    const JobId next          = has_classes ? classes[number].pop_front() : instance.waiting.pop_front();
+    const JobId next = next_waiting(links, number);
     if (next == nobody)
-      --instance.busy;
+      --instances[number].busy;
     return next;
   }
-  uint32_t waiting(uint32_t number) const { return has_classes ? classes[number].length() : instances[number].waiting.length(); }
-  /// Takes out all that wait, in the order in which they would have been served.
-  void lose_waiting(uint32_t number, std::vector<JobId>& lost)
+  /// Behind all others.
+  void wait(Links& links, uint32_t number, JobId id)
   {
-    for (auto& waiting = instances[number].waiting; !waiting.empty();)
-      lost.push_back(waiting.pop_front());
-    while (has_classes && classes[number].length() > 0)
-      lost.push_back(classes[number].pop_front());
+    if (lines.empty())
+      instances[number].waiting.push_back(links, id);
+    else
+      lines[number].push_back(id);
+  }
+  /// Before all others.
+  void wait_first(Links& links, uint32_t number, JobId id)
+  {
+    if (lines.empty())
+      instances[number].waiting.push_front(links, id);
+    else
+      lines[number].push_front(id);
+  }
+  /// Takes out who has waited longest, or nobody.
+  JobId next_waiting(Links& links, uint32_t number)
+  {
+    if (!lines.empty())
+      return lines[number].pop_front();
+    return has_classes ? classes[number].pop_front() : instances[number].waiting.pop_front(links);
+  }
+  /// Who has waited longest, or nobody; of no classes.
+  JobId first_waiting(uint32_t number) const { return lines.empty() ? instances[number].waiting.front() : lines[number].front(); }
+  uint32_t waiting(uint32_t number) const
+  {
+    return has_classes ? classes[number].length() : lines.empty() ? instances[number].waiting.length() : lines[number].length();
+  }
+  /// Takes out all that wait, in the order in which they would have been served.
+  void lose_waiting(Links& links, uint32_t number, std::vector<JobId>& lost)
+  {
+    for (JobId next = next_waiting(links, number); next != nobody; next = next_waiting(links, number))
+      lost.push_back(next);
   }
 
 private:

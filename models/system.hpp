@@ -140,6 +140,8 @@ private:
   void handle(const Calendar::Event& event);
   void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
   bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
+  static constexpr uint32_t few_clients = 4000;
+  void look_ahead() const;
   void prefetch(JobId id) const;
 
   // operations.cpp: an operation's life
@@ -154,7 +156,8 @@ private:
   void end_part(JobId id, double end);
   void finish_op(JobId id);
   void trace(JobId id, double start, double end) const;
-  static int64_t to_ns(double seconds) { return std::llround(seconds * 1e9); }
+  /// The nearest; not negative. No std::llround(), which is a call.
+  static int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9 + 0.5); }
 
   // routes.cpp
   void advance(JobId id);
@@ -205,13 +208,15 @@ private:
 
   // timeslice.cpp: a visit to a timeslice station
   void enter_timeslice(JobId id);
-  void take_core(JobId id, Station& station, uint32_t instance);
-  void give_up_core(JobId id, Station& station, uint32_t instance);
-  bool starves(const StationInstance& instance, double quantum) const;
-  bool preempt(Station& station, uint32_t instance);
-  void run_slice(JobId id);
-  void slice_over(JobId id);
-  void leave_core(JobId id);
+  uint32_t free_core(const Station& station, uint32_t instance) const;
+  void take_core(JobId id, uint32_t core);
+  void give_up_core(uint32_t core);
+  bool starves(const Station& station, uint32_t instance) const;
+  uint32_t preempt(Station& station, uint32_t instance);
+  void run_slice(uint32_t core);
+  void slice_over(uint32_t core);
+  void leave_core(uint32_t core);
+  Station& station_of_core(uint32_t core);
 
   // instances.cpp
   uint32_t instance_for(JobId id, const StationSpec& spec) const;
@@ -318,11 +323,13 @@ private:
   Calendar calendar_;
   HugeVector<Job> jobs_;
   Links links_;
-  std::vector<Slice> slices_; ///< by job; empty when no station slices time
+  HugeVector<Core> cores_;    ///< of timeslice stations, instance after instance
+  HugeVector<uint32_t> core_of_; ///< by job: the one it holds, or nobody's; empty when no station slices time
   HugeVector<Client> clients_;
   std::vector<float> node_speed_; ///< empty: all 1
   std::vector<Station> stations_;
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
+  std::vector<size_t> queues_of_nodes_;   ///< stations of nodes where requests may wait; empty where there are few clients
   std::vector<std::vector<Limit>> limits_;
   LockTable locks_;
   std::vector<bool> shared_locks_; ///< by lock: some take it shared

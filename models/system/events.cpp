@@ -25,8 +25,7 @@ bool System::run(double horizon, uint64_t most_events)
     if (events_ >= stop)
       return false;
     const auto event = calendar_.pop();
-    if (!calendar_.empty() && is_client(calendar_.top().who))
-      prefetch(calendar_.top().who);
+    look_ahead();
     now_ = event.time;
     ++events_;
     handle(event);
@@ -63,8 +62,7 @@ void System::handle(const Calendar::Event& event)
         served(event.who);
       break;
     case EventKind::slice_over:
-      if (jobs_[event.who].in_timeslice)
-        slice_over(event.who);
+      slice_over(event.who);
       break;
     case EventKind::shared_departure:
       shared_departure(event.who);
@@ -96,10 +94,41 @@ void System::handle(const Calendar::Event& event)
   }
 }
 
+/// Asks for the cache lines that the next events need.
+void System::look_ahead() const
+{
+  if (queues_of_nodes_.empty()) {
+    if (!calendar_.empty())
+      prefetch(calendar_.top().who);
+    return;
+  }
+  // First for those that an event's number tells, some events later for those that only these tell.
+  constexpr auto slice_over = static_cast<uint32_t>(EventKind::slice_over);
+  calendar_.ahead(Calendar::most_near - 1, [&](const Calendar::Event& event) {
+    if (event.kind == slice_over)
+      __builtin_prefetch(&cores_[event.who]);
+    else
+      prefetch(event.who);
+  });
+  calendar_.ahead(Calendar::most_near / 2, [&](const Calendar::Event& event) {
+    const JobId job = event.kind == slice_over ? cores_[event.who].job : event.who;
+    if (!is_client(job))
+      return;
+    if (event.kind == slice_over)
+      prefetch(job);
+    const uint32_t node = placement_.node_of(job); // not from the job, which is still on its way
+    for (const auto which : queues_of_nodes_)
+      if (const JobId waiting = stations_[which].instances[node].waiting.front(); waiting != nobody) {
+        __builtin_prefetch(&jobs_[waiting]);
+        __builtin_prefetch(&links_[waiting]);
+      }
+  });
+}
+
 /// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
 void System::prefetch(JobId id) const
 {
-  if (placement_.ranks < 4000 || !is_client(id))
+  if (placement_.ranks < few_clients || !is_client(id))
     return; // all of them fit in the processor's cache, or there are few
   asm volatile(""); // else GCC takes this for a function without effects and drops the calls
   __builtin_prefetch(&jobs_[id]);
@@ -110,6 +139,8 @@ void System::prefetch(JobId id) const
   for (const auto& limit : limits_)
     if (limit.size() > 1)
       __builtin_prefetch(&limit[node]);
+  for (const auto which : queues_of_nodes_)
+    __builtin_prefetch(&stations_[which].instances[node]);
 }
 
 } // namespace iocast

@@ -24,13 +24,12 @@ void System::fail(uint32_t which)
 {
   const FailureSpec& spec = platform_.failures[which];
   Station& station        = stations_[spec.station];
-  auto& instance          = station.instances[spec.instance];
   station.outages.begin(spec, now_, failures_[which].happen());
   if (const double next = failures_[which].next(); next < std::numeric_limits<double>::infinity())
     push(next, EventKind::failure, which);
-  std::vector<JobId> lost = std::exchange(station.running[spec.instance].jobs, {});
-  station.lose_waiting(spec.instance, lost);
-  instance.busy = 0;
+  std::vector<JobId> lost = std::exchange(station.running[spec.instance], {});
+  station.lose_waiting(links_, spec.instance, lost);
+  station.instances[spec.instance].busy = 0;
   if (station.varies())
     station.shared[spec.instance].clear();
   for (auto& caches : caches_)

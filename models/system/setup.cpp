@@ -73,6 +73,10 @@ void System::make_stations()
     stations_.emplace_back(spec, placement_.nodes(), first);
     first_instances_.push_back(first);
     first += static_cast<uint32_t>(stations_.back().instances.size());
+    if (spec.discipline == Discipline::timeslice) {
+      stations_.back().first_core = static_cast<uint32_t>(cores_.size());
+      cores_.resize(cores_.size() + stations_.back().instances.size() * spec.servers);
+    }
   }
   for (size_t i = 0; i < platform_.limits.size(); ++i)
     limits_[i].resize(platform_.limits[i].per == Per::node ? placement_.nodes() : 1);
@@ -103,7 +107,11 @@ void System::find_where_nobody_waits()
         most_at_once += cache.at_once;
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= most_at_once && stalls_at_[i].empty();
+    if (spec.per == Per::node && !stations_[i].never_waits && placement_.ranks >= few_clients)
+      queues_of_nodes_.push_back(i);
   }
+  if (!queues_of_nodes_.empty())
+    calendar_.look_ahead();
 }
 
 void System::make_clients(bool thinks)
@@ -115,9 +123,8 @@ void System::make_clients(bool thinks)
   if (!options_.op_stream_directory.empty())
     for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
       op_streams_.emplace_back(options_.op_stream_directory, rank);
-  if (std::any_of(platform_.stations.begin(), platform_.stations.end(),
-                  [](const auto& spec) { return spec.discipline == Discipline::timeslice; }))
-    slices_.resize(placement_.ranks);
+  if (!cores_.empty())
+    core_of_.resize(placement_.ranks, nobody);
   bool sleeps = thinks;
   bool open   = thinks;
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank) {

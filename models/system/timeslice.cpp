@@ -4,131 +4,170 @@
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace iocast {
 
 void System::enter_timeslice(JobId id)
 {
-  const uint32_t target = step_of(id).target;
-  Station& station      = stations_[target];
   Job& job              = jobs_[id];
-  const JobId core      = slices_[id].core;
-  if (core != nobody && core != station.first_instance + job.instance)
-    leave_core(id);
-  job.in_timeslice = true;
-  job.since        = now_;
-  if (slices_[id].core == nobody) {
-    StationInstance& instance = station.instances[job.instance];
-    if (instance.busy < station.spec.servers)
-      ++instance.busy;
-    else if (!station.spec.wakeup_preempts || starves(instance, station.spec.quantum) || !preempt(station, job.instance)) {
-      slices_[id].end = now_;
-      instance.waiting.push_back(id);
-      return;
-    }
-    take_core(id, station, job.instance);
+  Station& station      = stations_[step_of(id).target];
+  const uint32_t mine   = core_of_[id];
+  const uint32_t first  = station.first_core + job.instance * station.spec.servers;
+  job.in_timeslice      = true;
+  job.since             = now_;
+  if (mine >= first && mine < first + station.spec.servers) {
+    run_slice(mine);
+    return;
   }
-  run_slice(id);
-}
-
-/// The server is counted as busy already.
-void System::take_core(JobId id, Station& station, uint32_t instance)
-{
-  slices_[id].core = station.first_instance + instance;
-  slices_[id].end  = now_ + station.spec.quantum;
-  station.running[instance].jobs.push_back(id);
-}
-
-void System::give_up_core(JobId id, Station& station, uint32_t instance)
-{
-  slices_[id].core = nobody;
-  auto& running    = station.running[instance].jobs;
-  *std::find(running.begin(), running.end(), id) = running.back();
-  running.pop_back();
-}
-
-/// Someone has waited so long that a fair scheduler lets nobody pass any more. While a job waits, its slice's end says since when.
-bool System::starves(const StationInstance& instance, double quantum) const
-{
-  return !instance.waiting.empty() && now_ - slices_[instance.waiting.front()].end > quantum;
-}
-
-/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was.
-bool System::preempt(Station& station, uint32_t number)
-{
-  Running& running = station.running[number];
-  for (size_t tries = 0; tries < running.jobs.size(); ++tries) {
-    const JobId victim = running.jobs[running.next_victim++ % running.jobs.size()];
-    Slice& slice       = slices_[victim];
-    if (!jobs_[victim].in_timeslice || slice.stretch_end <= now_)
-      continue; // between two visits, or done at this very moment
-    jobs_[victim].demand += (slice.stretch_end - now_) * slice.pace;
-    slice.stretch_end = -1;
-    slice.end         = now_;
-    give_up_core(victim, station, number);
-    station.instances[number].waiting.push_front(victim);
-    return true;
+  if (mine != nobody)
+    leave_core(mine);
+  StationInstance& instance = station.instances[job.instance];
+  uint32_t core             = nobody;
+  if (instance.busy < station.spec.servers) {
+    ++instance.busy;
+    core = free_core(station, job.instance);
+  } else if (station.spec.wakeup_preempts && !starves(station, job.instance)) {
+    core = preempt(station, job.instance);
   }
-  return false;
+  if (core == nobody) {
+    station.wait(links_, job.instance, id);
+    return;
+  }
+  take_core(id, core);
+  run_slice(core);
 }
 
-/// The job holds a server; it works until it is done or its slice is over.
-void System::run_slice(JobId id)
+uint32_t System::free_core(const Station& station, uint32_t instance) const
 {
-  Station& station          = stations_[step_of(id).target];
-  const uint32_t number     = jobs_[id].instance;
-  StationInstance& instance = station.instances[number];
-  if (slices_[id].end <= now_) {
-    if (!instance.waiting.empty()) {
-      give_up_core(id, station, number);
-      const JobId next = instance.waiting.pop_front();
-      slices_[id].end  = now_;
-      instance.waiting.push_back(id);
-      take_core(next, station, number);
-      id = next;
+  uint32_t core = station.first_core + instance * station.spec.servers;
+  while (cores_[core].job != nobody)
+    ++core;
+  return core;
+}
+
+/// It is counted as busy already.
+void System::take_core(JobId id, uint32_t core)
+{
+  core_of_[id]          = core;
+  cores_[core].job       = id;
+  cores_[core].slice_end = now_ + station_of_core(core).spec.quantum;
+  sums_of(id).wait += now_ - jobs_[id].since;
+}
+
+/// The job waits from now on, or has left the station.
+void System::give_up_core(uint32_t core)
+{
+  const JobId id   = std::exchange(cores_[core].job, nobody);
+  core_of_[id]     = nobody;
+  jobs_[id].since  = now_;
+}
+
+/// Someone has waited so long that a fair scheduler lets nobody pass any more.
+bool System::starves(const Station& station, uint32_t instance) const
+{
+  const JobId first = station.first_waiting(instance);
+  return first != nobody && now_ - jobs_[first].since > station.spec.quantum;
+}
+
+/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was. Nobody's when all are
+/// between two visits, or done at this very moment.
+uint32_t System::preempt(Station& station, uint32_t instance)
+{
+  const uint32_t first = station.first_core + instance * station.spec.servers;
+  for (uint32_t tries = 0; tries < station.spec.servers; ++tries) {
+    const uint32_t core = first + station.instances[instance].next_victim++ % station.spec.servers;
+    Core& taken         = cores_[core];
+    const JobId victim  = taken.job;
+    if (victim == nobody || !jobs_[victim].in_timeslice || taken.stretch_end <= now_)
+      continue;
+    const double left = taken.stretch_end - now_;
+    jobs_[victim].demand += left * taken.pace;
+    sums_of(victim).wait -= left * (1 - taken.pace);
+    give_up_core(core);
+    station.wait_first(links_, instance, victim);
+    return core;
+  }
+  return nobody;
+}
+
+/// Its job works until it is done or its slice is over. What it is slower than it would be alone, it waits.
+void System::run_slice(uint32_t core)
+{
+  Station& station      = station_of_core(core);
+  const uint32_t number = (core - station.first_core) / station.spec.servers;
+  Core& held            = cores_[core];
+  if (held.slice_end <= now_) {
+    if (const JobId next = station.next_waiting(links_, number); next != nobody) {
+      const JobId id = held.job;
+      give_up_core(core);
+      station.wait(links_, number, id);
+      take_core(next, core);
     } else {
-      slices_[id].end = now_ + station.spec.quantum;
+      held.slice_end = now_ + station.spec.quantum;
     }
   }
-  Job& job           = jobs_[id];
-  Slice& slice       = slices_[id];
-  const double speed = station.speeds.empty() ? 1 : station.speeds[instance.busy];
-  const double need  = job.demand / speed;
-  const double worked = std::min(need, slice.end - now_);
+  Job& job            = jobs_[held.job];
+  const double speed  = station.speeds.empty() ? 1 : station.speeds[station.instances[number].busy];
+  const double need   = job.demand / speed;
+  const double worked = std::min(need, held.slice_end - now_);
   job.demand          = worked == need ? 0 : job.demand - worked * speed;
-  slice.pace          = static_cast<float>(speed);
-  slice.stretch_end   = now_ + worked;
-  push(slice.stretch_end, EventKind::slice_over, id);
+  held.pace           = static_cast<float>(speed);
+  held.stretch_end    = now_ + worked;
+  sums_of(held.job).wait += worked * (1 - speed);
+  if (held.event > held.stretch_end) { // else the one that comes before will see to it: each preemption would leave one behind
+    held.event = held.stretch_end;
+    push(held.event, EventKind::slice_over, core);
+  }
 }
 
-void System::slice_over(JobId id)
+/// The present stretch is over, unless its job was preempted since.
+void System::slice_over(uint32_t core)
 {
-  if (slices_[id].stretch_end != now_)
-    return; // it was preempted since
+  Core& held = cores_[core];
+  if (held.event == now_)
+    held.event = Core::none;
+  if (held.job == nobody || !jobs_[held.job].in_timeslice)
+    return;
+  if (held.stretch_end > now_) {
+    if (held.event == Core::none) {
+      held.event = held.stretch_end;
+      push(held.event, EventKind::slice_over, core);
+    }
+    return;
+  }
+  const JobId id = held.job;
   if (jobs_[id].demand > 0) {
-    run_slice(id);
+    run_slice(core);
     return;
   }
   jobs_[id].in_timeslice = false;
   end_visit(id);
   // Unless it went straight on to its next visit, it has left the server.
-  if (slices_[id].core != nobody && !jobs_[id].in_timeslice)
-    leave_core(id);
+  if (core_of_[id] == core && !jobs_[id].in_timeslice)
+    leave_core(core);
 }
 
-void System::leave_core(JobId id)
+void System::leave_core(uint32_t core)
 {
-  Station& station          = station_of_instance(slices_[id].core);
-  const uint32_t number     = slices_[id].core - station.first_instance;
-  StationInstance& instance = station.instances[number];
-  give_up_core(id, station, number);
-  const JobId next = instance.waiting.pop_front();
+  give_up_core(core);
+  Station& station      = station_of_core(core);
+  const uint32_t number = (core - station.first_core) / station.spec.servers;
+  const JobId next      = station.next_waiting(links_, number);
   if (next == nobody) {
-    --instance.busy;
+    --station.instances[number].busy;
     return;
   }
-  take_core(next, station, number);
-  run_slice(next);
+  take_core(next, core);
+  run_slice(core);
+}
+
+Station& System::station_of_core(uint32_t core)
+{
+  for (auto& station : stations_)
+    if (station.spec.discipline == Discipline::timeslice && core - station.first_core < station.instances.size() * station.spec.servers)
+      return station;
+  __builtin_unreachable();
 }
 
 } // namespace iocast

@@ -71,7 +71,7 @@ void System::enter(JobId id, const Step& step)
       begin_service(id);
       break;
     case Discipline::fcfs:
-      if (station.seize(id, job))
+      if (station.seize(links_, id, job))
         begin_service(id);
       break;
   }
@@ -94,7 +94,7 @@ void System::begin_service(JobId id)
   sums_of(id).wait += now_ - job.since;
   job.since = now_;
   if (stations_[step.target].outages.any()) [[unlikely]]
-    stations_[step.target].running[job.instance].jobs.push_back(id);
+    stations_[step.target].running[job.instance].push_back(id);
   if (!stalls_at_[step.target].empty())
     if (const double end = end_of_stall(job, step.target); end > now_) {
       await(end, EventKind::stall_over, id);
@@ -154,15 +154,15 @@ void System::end_visit(JobId id)
   ++sums.visits;
   sums.total += now_ - (job.beside ? start_in_phase(job) : job.asked);
   if (station.outages.any()) [[unlikely]]
-    std::erase(station.running[job.instance].jobs, id);
+    std::erase(station.running[job.instance], id);
   if (station.spec.discipline == Discipline::fcfs) {
-    const auto& instance = station.instances[job.instance];
-    if (const JobId next = station.release(job.instance); next != nobody) {
-      if (const JobId soon = instance.waiting.ahead(3); soon != nobody && is_client(soon))
-        prefetch(soon);
+    if (const JobId next = station.release(links_, job.instance); next != nobody) {
+      if (!station.lines.empty())
+        if (const JobId soon = station.lines[job.instance].ahead(3); soon != nobody)
+          prefetch(soon);
       begin_service(next);
     }
-  } else {
+  } else if (station.spec.discipline == Discipline::ps) {
     sums.wait += std::max(0.0, now_ - job.since - job.work);
   }
   const JobId whole = has_op(id) ? id : job.owner;
