@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -25,7 +26,7 @@ public:
   static constexpr uint32_t kinds  = 16;
   static constexpr uint32_t owners = 1U << 28; ///< how many different `who` there can be
 
-  static constexpr uint32_t most_near = 4;
+  static constexpr uint32_t most_near = 8;
 
   /// Keeps the next few events in order from now on, for ahead(). It costs a tenth of an event's time. Asked for while there are no events.
   void look_ahead() { near_.open(); }
@@ -102,7 +103,7 @@ private:
     return {time_of(entry), low >> 28, low & (owners - 1)};
   }
 
-  static constexpr size_t most_in_heap = 8192;
+  static constexpr size_t most_in_heap = 1024;
 
   /// The next events, in order: who works them off can ask for the memory of those to come.
   class Near {
@@ -153,10 +154,12 @@ private:
       times_ += time_of(entry);
       ++count_;
     }
+    double least_time() const { return time_of(least_); }
+    double mean_time() const { return times_ / static_cast<double>(count_); }
     /// Of two events or more: there are some before it and some from it on.
     Entry entry() const
     {
-      const Entry mean = from_time(times_ / static_cast<double>(count_));
+      const Entry mean = from_time(mean_time());
       return least_ < mean && mean <= most_ ? mean : least_ + (most_ - least_ + 1) / 2;
     }
 
@@ -176,14 +179,9 @@ private:
       if (size_ % block == 0)
         blocks_.emplace_back(new Entry[block]);
       blocks_.back()[size_++ % block] = entry;
+      middle_.add(entry);
     }
-    Middle middle() const
-    {
-      Middle middle;
-      for (size_t i = 0; i < size_; ++i)
-        middle.add(blocks_[i / block][i % block]);
-      return middle;
-    }
+    const Middle& middle() const { return middle_; }
     /// Calls take(entry) for all; the pile is empty afterwards, and gives back its memory on the way.
     template <class Take> void give(Take take)
     {
@@ -193,14 +191,14 @@ private:
           take(blocks_[i][k]);
         blocks_[i].reset();
       }
-      blocks_.clear();
-      size_ = 0;
+      *this = {};
     }
 
   private:
     static constexpr size_t block = 256;
     std::vector<std::unique_ptr<Entry[]>> blocks_;
     size_t size_ = 0;
+    Middle middle_;
   };
 
   /// All events from time `from` up to that of the bucket before this one.
@@ -273,14 +271,52 @@ private:
     Pile next = std::move(later_.back().events);
     later_.pop_back();
     while (next.size() >= most_in_heap) {
-      Bucket bucket{next.middle().entry(), {}};
-      Pile sooner;
-      next.give([&](Entry entry) { (entry < bucket.from ? sooner : bucket.events).push_back(entry); });
-      later_.push_back(std::move(bucket));
-      next = std::move(sooner);
+      const Middle middle = next.middle(); // a copy: it is gone with the events
+      if (!spread(next, middle.least_time(), middle.mean_time()))
+        halve(next, middle.entry());
     }
     next.give([&](Entry entry) { heap_.push_back(entry); });
     make_heap();
+  }
+
+  /// Leaves the events before `from` and moves the others to a bucket of their own.
+  void halve(Pile& events, Entry from)
+  {
+    Bucket bucket{from, {}};
+    Pile sooner;
+    events.give([&](Entry entry) { (entry < from ? sooner : bucket.events).push_back(entry); });
+    later_.push_back(std::move(bucket));
+    events = std::move(sooner);
+  }
+
+  /// Moves all but the nearest events to buckets of equal width, which cover twice the time to the mean; the last one has what comes after that,
+  /// too. One pass instead of the many of halving, whose every comparison is a coin toss. False when these moments are too close to be told apart.
+  bool spread(Pile& events, double least, double mean)
+  {
+    constexpr size_t parts = 16;
+    const double width     = (mean - least) * 2 / parts;
+    std::array<double, parts + 1> from;
+    for (size_t part = 0; part < parts; ++part)
+      from[part] = least + static_cast<double>(part) * width;
+    from[parts] = std::numeric_limits<double>::infinity();
+    if (!(from[1] > least) || !(mean >= from[1]))
+      return false;
+    std::array<Pile, parts> piles;
+    const double parts_per_second = 1 / width;
+    events.give([&](Entry entry) {
+      const double time = time_of(entry);
+      auto part         = static_cast<size_t>(std::min((time - least) * parts_per_second, parts - 1.0));
+      while (time < from[part]) // by rounding
+        --part;
+      while (time >= from[part + 1])
+        ++part;
+      piles[part].push_back(entry);
+    });
+    for (size_t part = parts - 1; part > 0; --part)
+      if (piles[part].size() > 0)
+        later_.push_back({from_time(from[part]), std::move(piles[part])});
+    events = std::move(piles[0]);
+    return true;
   }
 
   void make_heap()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/huge.hpp"
 #include "workload/op.hpp"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ struct Core {
 
 /// For every job the one behind it in the one queue that it can be in. Apart from the jobs, because queues of a million
 /// sleeping clients would otherwise fetch a cold cache line for each link.
-using Links = std::vector<JobId>;
+using Links = HugeVector<JobId>;
 
 /// First come, first served, of any length: a ring of numbers, so that a look at those who come next costs no cold cache line.
 class LongQueue {

@@ -113,6 +113,7 @@ struct alignas(64) Station {
       lines.resize(count);
   }
   bool varies() const { return !shared.empty(); }
+  uint32_t instance_of_core(uint32_t core) const { return (core - first_core) / spec.servers; }
 
   /// First come, first served, of its class if there are some. True when a server was free.
   bool seize(Links& links, JobId id, const Job& job)

@@ -216,6 +216,7 @@ private:
   void run_slice(uint32_t core);
   void slice_over(uint32_t core);
   void leave_core(uint32_t core);
+  const Station& station_of_core(uint32_t core) const;
   Station& station_of_core(uint32_t core);
 
   // instances.cpp

@@ -105,10 +105,13 @@ void System::look_ahead() const
   // First for those that an event's number tells, some events later for those that only these tell.
   constexpr auto slice_over = static_cast<uint32_t>(EventKind::slice_over);
   calendar_.ahead(Calendar::most_near - 1, [&](const Calendar::Event& event) {
-    if (event.kind == slice_over)
-      __builtin_prefetch(&cores_[event.who]);
-    else
+    if (event.kind != slice_over) {
       prefetch(event.who);
+      return;
+    }
+    __builtin_prefetch(&cores_[event.who]);
+    const Station& station = station_of_core(event.who);
+    __builtin_prefetch(&station.instances[station.instance_of_core(event.who)]);
   });
   calendar_.ahead(Calendar::most_near / 2, [&](const Calendar::Event& event) {
     const JobId job = event.kind == slice_over ? cores_[event.who].job : event.who;
@@ -121,6 +124,8 @@ void System::look_ahead() const
       if (const JobId waiting = stations_[which].instances[node].waiting.front(); waiting != nobody) {
         __builtin_prefetch(&jobs_[waiting]);
         __builtin_prefetch(&links_[waiting]);
+        if (!core_of_.empty())
+          __builtin_prefetch(&core_of_[waiting]);
       }
   });
 }
@@ -135,6 +140,8 @@ void System::prefetch(JobId id) const
   __builtin_prefetch(&links_[id]);
   __builtin_prefetch(&clients_[id]);
   __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
+  if (!core_of_.empty())
+    __builtin_prefetch(&core_of_[id]);
   const uint32_t node = placement_.node_of(id); // not from the job, which is still on its way
   for (const auto& limit : limits_)
     if (limit.size() > 1)

@@ -95,7 +95,7 @@ uint32_t System::preempt(Station& station, uint32_t instance)
 void System::run_slice(uint32_t core)
 {
   Station& station      = station_of_core(core);
-  const uint32_t number = (core - station.first_core) / station.spec.servers;
+  const uint32_t number = station.instance_of_core(core);
   Core& held            = cores_[core];
   if (held.slice_end <= now_) {
     if (const JobId next = station.next_waiting(links_, number); next != nobody) {
@@ -152,7 +152,7 @@ void System::leave_core(uint32_t core)
 {
   give_up_core(core);
   Station& station      = station_of_core(core);
-  const uint32_t number = (core - station.first_core) / station.spec.servers;
+  const uint32_t number = station.instance_of_core(core);
   const JobId next      = station.next_waiting(links_, number);
   if (next == nobody) {
     --station.instances[number].busy;
@@ -162,12 +162,17 @@ void System::leave_core(uint32_t core)
   run_slice(core);
 }
 
-Station& System::station_of_core(uint32_t core)
+const Station& System::station_of_core(uint32_t core) const
 {
-  for (auto& station : stations_)
+  for (const auto& station : stations_)
     if (station.spec.discipline == Discipline::timeslice && core - station.first_core < station.instances.size() * station.spec.servers)
       return station;
   __builtin_unreachable();
+}
+
+Station& System::station_of_core(uint32_t core)
+{
+  return const_cast<Station&>(std::as_const(*this).station_of_core(core));
 }
 
 } // namespace iocast
