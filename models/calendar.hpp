@@ -155,6 +155,7 @@ private:
       ++count_;
     }
     double least_time() const { return time_of(least_); }
+    double most_time() const { return time_of(most_); }
     double mean_time() const { return times_ / static_cast<double>(count_); }
     /// Of two events or more: there are some before it and some from it on.
     Entry entry() const
@@ -271,8 +272,8 @@ private:
     Pile next = std::move(later_.back().events);
     later_.pop_back();
     while (next.size() >= most_in_heap) {
-      const Middle middle = next.middle(); // a copy: it is gone with the events
-      if (!spread(next, middle.least_time(), middle.mean_time()))
+      const Middle middle = next.middle();
+      if (!spread(next, middle))
         halve(next, middle.entry());
     }
     next.give([&](Entry entry) { heap_.push_back(entry); });
@@ -291,15 +292,16 @@ private:
 
   /// Moves all but the nearest events to buckets of equal width, which cover twice the time to the mean; the last one has what comes after that,
   /// too. One pass instead of the many of halving, whose every comparison is a coin toss. False when these moments are too close to be told apart.
-  bool spread(Pile& events, double least, double mean)
+  bool spread(Pile& events, const Middle middle) // a copy: it is gone with the events
   {
     constexpr size_t parts = 16;
-    const double width     = (mean - least) * 2 / parts;
+    const double least     = middle.least_time();
+    const double width     = (middle.mean_time() - least) * 2 / parts;
     std::array<double, parts + 1> from;
     for (size_t part = 0; part < parts; ++part)
       from[part] = least + static_cast<double>(part) * width;
     from[parts] = std::numeric_limits<double>::infinity();
-    if (!(from[1] > least) || !(mean >= from[1]))
+    if (!(from[1] > least) || middle.most_time() < from[1]) // a mean of many equal times may lie beyond them
       return false;
     std::array<Pile, parts> piles;
     const double parts_per_second = 1 / width;

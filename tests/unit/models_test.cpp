@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -71,12 +72,16 @@ TEST(Laws, QuantileAndCumulativeAreInverse)
     EXPECT_NEAR(mixture->cumulative(mixture->quantile(p)), p, 1e-6);
 }
 
-/// Against the standard library's ordered multimap, which keeps insertion order among equals too.
-void compare_calendar_with_multimap(uint32_t different_times)
+/// Against the standard library's ordered multimap, which keeps insertion order among equals too. `time` of a random number, `ahead`: next events are looked at.
+void compare_calendar_with_multimap(const std::function<double(uint64_t)>& time_of, bool ahead)
 {
   Calendar calendar;
+  if (ahead)
+    calendar.look_ahead();
   std::multimap<double, uint32_t> reference;
   const auto pop_both = [&] {
+    for (uint32_t place = 0; place < Calendar::most_near; ++place)
+      calendar.ahead(place, [&](const Calendar::Event& event) { EXPECT_EQ(event.who, std::next(reference.begin(), place)->second); });
     const auto event = calendar.pop();
     EXPECT_EQ(event.time, reference.begin()->first);
     EXPECT_EQ(event.kind, reference.begin()->second % Calendar::kinds);
@@ -87,7 +92,7 @@ void compare_calendar_with_multimap(uint32_t different_times)
     if (random_below(3, 2 * i) && !reference.empty())
       pop_both();
     for (uint32_t k = 0; k < 2; ++k) {
-      const double time = random_below(different_times, 4 * i + k + 100'000'000);
+      const double time = time_of(random_below(1'000'000'000, 4 * i + k + 100'000'000));
       calendar.push(time, (2 * i + k) % Calendar::kinds, 2 * i + k);
       reference.emplace(time, 2 * i + k);
     }
@@ -101,13 +106,18 @@ void compare_calendar_with_multimap(uint32_t different_times)
 
 TEST(Calendar, ReturnsEventsInOrderOfTime)
 {
-  compare_calendar_with_multimap(1'000'000'000);
+  for (const bool ahead : {false, true}) {
+    compare_calendar_with_multimap([](uint64_t random) { return static_cast<double>(random); }, ahead);
+    compare_calendar_with_multimap([](uint64_t random) { return random % 1000 == 0 ? 1e6 * static_cast<double>(random) : 1e-9 * static_cast<double>(random); }, ahead);
+  }
 }
 
 TEST(Calendar, ReturnsEventsOfOneTimeInTheOrderTheyWentIn)
 {
-  for (const uint32_t different_times : {1, 2, 50, 3000})
-    compare_calendar_with_multimap(different_times);
+  for (const bool ahead : {false, true})
+    for (const uint32_t different_times : {1, 2, 50, 3000})
+      for (const double unit : {1.0, 0.1}) // of tenths the mean is not exact: that of equal times may lie beyond them
+        compare_calendar_with_multimap([&](uint64_t random) { return unit * (1 + random % different_times); }, ahead);
 }
 
 TEST(Locks, StayWithTheirKeepersUntilOthersNeedThem)
