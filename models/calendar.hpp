@@ -12,9 +12,9 @@
 namespace iocast {
 
 /// The future event list. What comes next is in a 4-ary heap of 16-byte events (four children fill one cache line) that stays
-/// small enough for the processor's cache; later events lie unsorted in a few buckets, the later the larger, and the nearest is
-/// split in two until it is small when the heap has run dry. So a million clients that start at once cost no more an event than
-/// a thousand. Lazy quicksort, as in the quickheaps of Navarro & Paredes 2010.
+/// small enough for the processor's cache; later events lie unsorted in buckets, and the nearest of them is spread over smaller ones
+/// until it is small when the heap has run dry. So a million clients that start at once cost little more an event than a thousand.
+/// Sorted no sooner than needed, as in the quickheaps of Navarro & Paredes 2010; by equal widths, as in the ladder queue of Tang, Goh & Thng 2005.
 /// Events at the same time come out in the order they went in: first come, first served holds for constant times as well.
 class Calendar {
 public:
@@ -26,9 +26,9 @@ public:
   static constexpr uint32_t kinds  = 16;
   static constexpr uint32_t owners = 1U << 28; ///< how many different `who` there can be
 
-  static constexpr uint32_t most_near = 8;
+  static constexpr uint32_t most_near = 8; ///< events that ahead() shows
 
-  /// Keeps the next few events in order from now on, for ahead(). It costs a tenth of an event's time. Asked for while there are no events.
+  /// Keeps the next few events in order from now on, for ahead(); that has its cost, which pays where memory is cold. To be called while there are no events.
   void look_ahead() { near_.open(); }
   bool empty() const { return heap_.empty() && near_.empty(); }
   size_t size() const
