@@ -9,7 +9,16 @@ namespace iocast {
 
 void DirtyObjects::add(uint64_t key, uint64_t bytes, uint32_t instance)
 {
-  auto& parts      = objects_[key].parts;
+  Slot& slot = objects_.find(key);
+  if (!slot.used()) {
+    objects_.insert({key, bytes, instance});
+    return;
+  }
+  if (slot.instance == instance) {
+    slot.bytes += bytes;
+    return;
+  }
+  auto& parts      = of_several(slot).parts;
   const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.instance == instance; });
   if (found == parts.end())
     parts.push_back({instance, bytes});
@@ -17,9 +26,27 @@ void DirtyObjects::add(uint64_t key, uint64_t bytes, uint32_t instance)
     found->bytes += bytes;
 }
 
+DirtyObjects::Dirty& DirtyObjects::of_several(Slot& slot)
+{
+  Dirty& dirty = several_[slot.key];
+  if (slot.instance != several) {
+    dirty.parts.push_back({slot.instance, slot.bytes});
+    slot.instance = several;
+  }
+  return dirty;
+}
+
 void DirtyObjects::remove(uint64_t key, uint64_t bytes, uint32_t instance, std::vector<JobId>& freed)
 {
-  const auto found = objects_.find(key);
+  Slot& slot = objects_.find(key);
+  if (slot.instance != several) {
+    if (bytes == slot.bytes)
+      objects_.erase(slot);
+    else
+      slot.bytes -= bytes;
+    return;
+  }
+  const auto found = several_.find(key);
   auto& [parts, waiting] = found->second;
   const auto part  = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.instance == instance; });
   if ((part->bytes -= bytes) > 0)
@@ -31,8 +58,10 @@ void DirtyObjects::remove(uint64_t key, uint64_t bytes, uint32_t instance, std::
       freed.push_back(waiter.job);
     return free;
   });
-  if (parts.empty())
-    objects_.erase(found);
+  if (parts.empty()) {
+    several_.erase(found);
+    objects_.erase(slot);
+  }
 }
 
 bool DirtyObjects::Waiter::waits_for_any(const std::vector<Part>& parts) const
@@ -42,16 +71,19 @@ bool DirtyObjects::Waiter::waits_for_any(const std::vector<Part>& parts) const
 
 bool DirtyObjects::wait(uint64_t key, Flush flush, uint32_t own, JobId job, std::vector<uint32_t>& instances)
 {
-  const auto found = objects_.find(key);
-  if (found == objects_.end())
+  Slot& slot = objects_.find(key);
+  if (!slot.used())
     return true;
   const Waiter waiter{job, flush, own};
-  for (const auto& part : found->second.parts)
+  if (slot.instance != several && !waiter.waits_for(slot.instance))
+    return true;
+  Dirty& dirty = of_several(slot);
+  for (const auto& part : dirty.parts)
     if (waiter.waits_for(part.instance))
       instances.push_back(part.instance);
   if (instances.empty())
     return true;
-  found->second.waiting.push_back(waiter);
+  dirty.waiting.push_back(waiter);
   return false;
 }
 
@@ -101,28 +133,28 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
   if (spec_->flushed_by_object)
     objects_->add(object_key(write), bytes, number_);
   if (spec_->unit == 0) {
-    ready_.push_back(new_extent(write, now)).bytes.size = bytes;
+    ready_.push_back(new_extent(write, now)).size = bytes;
     write.offset += bytes;
     write.size -= bytes;
     return;
   }
   while (bytes > 0) {
     Extent& extent      = open_extent(write, now);
-    const uint64_t end  = extent.bytes.offset + extent.bytes.size;
+    const uint64_t end  = extent.offset + extent.size;
     const uint64_t more = std::min(bytes, spec_->unit - end % spec_->unit);
-    extent.bytes.size += more;
+    extent.size += more;
     write.offset += more;
     write.size -= more;
     bytes -= more;
     if ((end + more) % spec_->unit == 0)
-      close(write);
+      close(object_key(write));
   }
 }
 
 /// With no bytes yet.
 Extent Buffer::new_extent(const Op& write, double now)
 {
-  return {Op(OpKind::pwrite, write.dataset, write.object, 0, write.offset), now, serial_++, first_epoch_ + epochs_.size() - 1};
+  return {write.dataset, write.object, write.offset, 0, now, serial_++, first_epoch_ + epochs_.size() - 1};
 }
 
 /// The one that the write's first byte goes to. What is appended follows what was written before.
@@ -131,7 +163,7 @@ Extent& Buffer::open_extent(const Op& write, double now)
   const uint64_t key = object_key(write);
   if (const auto found = open_of_.find(key); found != open_of_.end()) {
     Extent& extent = open_[found->second - first_open_];
-    if (write.kind == OpKind::append || extent.bytes.offset + extent.bytes.size == write.offset)
+    if (write.kind == OpKind::append || extent.offset + extent.size == write.offset)
       return extent;
     close_at(found->second);
   }
@@ -139,24 +171,24 @@ Extent& Buffer::open_extent(const Op& write, double now)
   return open_.push_back(new_extent(write, now));
 }
 
-void Buffer::close(const Op& of)
+void Buffer::close(uint64_t object_key)
 {
-  if (const auto found = open_of_.find(object_key(of)); found != open_of_.end())
+  if (const auto found = open_of_.find(object_key); found != open_of_.end())
     close_at(found->second);
 }
 
 void Buffer::close_at(uint64_t place)
 {
   Extent& extent = open_[place - first_open_];
-  open_of_.erase(object_key(extent.bytes));
+  open_of_.erase(object_key(extent.dataset, extent.object));
   ready_.push_back(extent);
-  extent.bytes.size = 0;
+  extent.size = 0;
   forget_closed();
 }
 
 void Buffer::forget_closed()
 {
-  while (!open_.empty() && open_.front().bytes.size == 0) {
+  while (!open_.empty() && open_.front().size == 0) {
     open_.pop_front();
     ++first_open_;
   }
@@ -178,8 +210,8 @@ std::optional<Extent> Buffer::next(double now)
     return {};
   if (open_is_due(now) && (ready_.empty() || open_.front().serial < ready_.front().serial)) {
     const Extent piece = open_.front();
-    open_of_.erase(object_key(piece.bytes));
-    open_.front().bytes.size = 0;
+    open_of_.erase(object_key(piece.dataset, piece.object));
+    open_.front().size = 0;
     forget_closed();
     ++draining_;
     return piece;
@@ -192,22 +224,22 @@ std::optional<Extent> Buffer::next(double now)
   return piece;
 }
 
-void Buffer::drained(const Extent& piece, double now, std::vector<JobId>& freed)
+void Buffer::drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed)
 {
-  const uint64_t bytes = piece.bytes.size;
+  const uint64_t bytes = piece.size;
   --draining_;
   held_ -= bytes;
   drained_ += bytes;
   sums_->held -= bytes;
   sums_->drained += bytes;
   ++sums_->pieces;
-  epochs_[piece.epoch - first_epoch_] -= bytes;
+  epochs_[epoch - first_epoch_] -= bytes;
   for (; epochs_.size() > 1 && epochs_.front() == 0; ++first_epoch_)
     epochs_.pop_front();
   for (; !flushes_.empty() && flushes_.front().first < first_epoch_; flushes_.pop_front())
     freed.push_back(flushes_.front().second);
   if (spec_->flushed_by_object)
-    objects_->remove(object_key(piece.bytes), bytes, number_, freed);
+    objects_->remove(object_key(piece), bytes, number_, freed);
   if (held_ <= spec_->resume)
     stopped_ = false;
   while (!stopped_ && !writers_.empty() && admit(writers_.front().rest, now)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/flat_table.hpp"
 #include "models/job.hpp"
 #include "models/platform.hpp"
 #include "models/ring.hpp"
@@ -14,10 +15,15 @@ namespace iocast {
 
 /// Adjacent bytes of an object in a buffer, which leave it together.
 struct Extent {
-  Op bytes;         ///< as a pwrite
-  double since = 0; ///< when the first of them came
-  uint64_t serial = 0;
-  uint64_t epoch  = 0;
+  uint64_t dataset = 0;
+  uint64_t object  = 0;
+  uint64_t offset  = 0; ///< bytes
+  uint64_t size    = 0; ///< bytes
+  double since     = 0; ///< when the first of them came
+  uint64_t serial  = 0;
+  uint64_t epoch   = 0;
+
+  Op as_write() const { return Op(OpKind::pwrite, dataset, object, size, offset); }
 };
 
 /// Bytes that objects have in the instances of a buffer, and who waits until there are none. Only objects that have some take memory.
@@ -31,6 +37,16 @@ public:
   size_t size() const { return objects_.size(); }
 
 private:
+  /// An object: in one instance, as most are, and nobody waits; or else as `several` says.
+  struct Slot {
+    uint64_t key      = 0;
+    uint64_t bytes    = 0;
+    uint32_t instance = 0;
+
+    bool used() const { return bytes > 0; }
+  };
+  static constexpr uint32_t several = UINT32_MAX; ///< in place of an instance: see several_
+
   struct Part {
     uint32_t instance;
     uint64_t bytes;
@@ -47,7 +63,10 @@ private:
     std::vector<Part> parts; ///< none is empty
     std::vector<Waiter> waiting;
   };
-  std::unordered_map<uint64_t, Dirty> objects_;
+  Dirty& of_several(Slot& slot);
+
+  FlatTable<Slot> objects_;
+  std::unordered_map<uint64_t, Dirty> several_;
 };
 
 /// What buffers did, over all of a name.
@@ -61,9 +80,13 @@ struct BufferSums {
   double wait      = 0; ///< their seconds
 };
 
+inline uint64_t object_key(uint64_t dataset, uint64_t object)
+{
+  return mix(mix(dataset) ^ object);
+}
 inline uint64_t object_key(const Op& op)
 {
-  return mix(mix(op.dataset) ^ op.object);
+  return object_key(op.dataset, op.object);
 }
 
 /// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What happens in time
@@ -76,12 +99,12 @@ public:
   bool enter(JobId job, const Op& write, double now);
   /// A piece that begins to drain now, if there is one.
   std::optional<Extent> next(double now);
-  /// The piece is out. Jobs that waited for that, for their own write's room or for a flush, are appended to `freed`.
-  void drained(const Extent& piece, double now, std::vector<JobId>& freed);
+  /// A piece of this epoch is out. Jobs that waited for that, for their own write's room or for a flush, are appended to `freed`.
+  void drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
   /// No more bytes join what is in of the object, and it lingers no longer.
-  void close(const Op& of);
+  void close(uint64_t object_key);
 
   uint64_t held() const { return held_; }
   /// When the next extent has lingered long enough; infinity when none lingers.

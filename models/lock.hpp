@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/flat_table.hpp"
 #include "models/job.hpp"
 
 #include <algorithm>
@@ -11,17 +12,15 @@ namespace iocast {
 
 /// Locks by key, first come, first served: some have one together that all have it shared (readers), or one has it alone (a writer). Nobody
 /// passes one who waits, so no writer waits for readers that came after it. Only locks that are held take memory, so a lock a directory
-/// costs nothing for a million directories at rest. Open addressing with linear probing; deletion shifts back, so there are no tombstones.
+/// costs nothing for a million directories at rest.
 class LockTable {
 public:
-  LockTable() : slots_(64) {}
-
   /// True when the lock was free; otherwise the job waits and will be returned by a release().
   bool acquire(Links& links, uint64_t key, JobId job) { return acquire(links, key, job, alone); }
   /// True when nobody has it alone and nobody waits.
   bool acquire_shared(Links& links, uint64_t key, JobId job)
   {
-    Slot& slot = slots_[find(key)];
+    Slot& slot = slots_.find(key);
     if (slot.holders == 0 || slot.holders == alone || !slot.waiting.empty())
       return acquire(links, key, job, 1);
     ++slot.holders;
@@ -31,34 +30,33 @@ public:
   /// The job does not wait any longer; false when it does not wait for this lock.
   bool leave(Links& links, uint64_t key, JobId job)
   {
-    Slot& slot = slots_[find(key)];
+    Slot& slot = slots_.find(key);
     return slot.holders != 0 && slot.waiting.remove(links, job);
   }
 
   /// Of a lock that nobody takes shared: the job that gets it now, or nobody.
   JobId release(Links& links, uint64_t key)
   {
-    const size_t at  = find(key);
-    const JobId next = slots_[at].waiting.pop_front(links);
+    Slot& slot       = slots_.find(key);
+    const JobId next = slot.waiting.pop_front(links);
     if (next == nobody)
-      erase(at);
+      slots_.erase(slot);
     return next;
   }
   /// Of any lock: one of its holders gives it up. To be followed by admit().
   void give_up(uint64_t key)
   {
-    const size_t at = find(key);
-    Slot& slot      = slots_[at];
-    slot.holders    = slot.holders == alone ? 0 : slot.holders - 1;
+    Slot& slot   = slots_.find(key);
+    slot.holders = slot.holders == alone ? 0 : slot.holders - 1;
     if (slot.holders == 0 && slot.waiting.empty())
-      erase(at);
+      slots_.erase(slot);
     else if (slot.holders == 0)
       slot.holders = unowned;
   }
   /// The next job that gets the lock now, or nobody: to be asked until then. `shares(job)` says how a job that waits wants it.
   template <class Shares> JobId admit(Links& links, uint64_t key, Shares shares)
   {
-    Slot& slot = slots_[find(key)];
+    Slot& slot = slots_.find(key);
     if (slot.holders == 0 || slot.holders == alone || slot.waiting.empty())
       return nobody;
     const bool shared = shares(slot.waiting.front());
@@ -68,7 +66,7 @@ public:
     return slot.waiting.pop_front(links);
   }
 
-  size_t held() const { return held_; }
+  size_t held() const { return slots_.size(); }
 
 private:
   static constexpr uint32_t alone   = UINT32_MAX;
@@ -77,54 +75,22 @@ private:
     uint64_t key     = 0;
     uint32_t holders = 0; ///< that have it shared; or one of the above
     JobQueue waiting;
+
+    bool used() const { return holders != 0; }
   };
 
   bool acquire(Links& links, uint64_t key, JobId job, uint32_t holders)
   {
-    size_t at = find(key);
-    if (slots_[at].holders != 0) {
-      slots_[at].waiting.push_back(links, job);
+    Slot& slot = slots_.find(key);
+    if (slot.used()) {
+      slot.waiting.push_back(links, job);
       return false;
     }
-    if (2 * (held_ + 1) > slots_.size()) {
-      grow();
-      at = find(key);
-    }
-    slots_[at] = {key, holders, {}};
-    ++held_;
+    slots_.insert({key, holders, {}});
     return true;
   }
 
-  size_t home(uint64_t key) const { return (key * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1); }
-  size_t find(uint64_t key) const
-  {
-    size_t at = home(key);
-    while (slots_[at].holders != 0 && slots_[at].key != key)
-      at = (at + 1) & (slots_.size() - 1);
-    return at;
-  }
-  void erase(size_t hole)
-  {
-    const size_t mask = slots_.size() - 1;
-    for (size_t at = (hole + 1) & mask; slots_[at].holders != 0; at = (at + 1) & mask)
-      if (((at - home(slots_[at].key)) & mask) >= ((at - hole) & mask)) {
-        slots_[hole] = slots_[at];
-        hole         = at;
-      }
-    slots_[hole] = {};
-    --held_;
-  }
-  void grow()
-  {
-    std::vector<Slot> old(2 * slots_.size());
-    old.swap(slots_);
-    for (const auto& slot : old)
-      if (slot.holders != 0)
-        slots_[find(slot.key)] = slot;
-  }
-
-  std::vector<Slot> slots_;
-  size_t held_ = 0;
+  FlatTable<Slot> slots_;
 };
 
 /// Who keeps locks that stay with a node after use: one node, or all those that had it shared since.

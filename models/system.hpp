@@ -125,7 +125,9 @@ private:
 
   /// What a job that drains a buffer, fills a pool or fetches into a cache has besides.
   struct Piece {
-    Extent extent;
+    Op bytes;
+    uint64_t serial   = 0;
+    uint64_t epoch    = 0;
     uint32_t buffer   = 0; ///< after buffers come pools, and then caches
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
@@ -185,7 +187,7 @@ private:
   bool is_client(JobId id) const { return id < placement_.ranks; }
   bool has_op(JobId id) const { return is_client(id) || jobs_[id].piece; }
   /// What a client does, or what a piece of a buffer moves.
-  const Op& op_of(JobId id) const { return is_client(id) ? clients_[id].op : pieces_[id - placement_.ranks].extent.bytes; }
+  const Op& op_of(JobId id) const { return is_client(id) ? clients_[id].op : pieces_[id - placement_.ranks].bytes; }
   const Step& step_of(JobId id) const;
   VisitSums& sums_of(JobId id) { return sums_[step_of(id).target][static_cast<size_t>(jobs_[id].kind)]; }
   double draw(JobId id, const Step& step);

@@ -73,7 +73,7 @@ bool System::flush_buffer(JobId id, const Step& step)
   }
   for (const uint32_t instance : instances) {
     if (step.flush != Flush::all)
-      buffers.instances[instance].close(op_of(id));
+      buffers.instances[instance].close(object_key(op_of(id)));
     drain(buffers, instance);
   }
   return false;
@@ -85,7 +85,7 @@ void System::drain(Buffers& buffers, uint32_t instance)
   Buffer& buffer    = buffers.instances[instance];
   const auto number = static_cast<uint32_t>(buffers.spec - platform_.buffers.data());
   while (const auto extent = buffer.next(now_))
-    begin_piece({*extent, number, instance, buffers.pieces++}, buffers.spec->of_nodes() ? instance : nobody);
+    begin_piece({extent->as_write(), extent->serial, extent->epoch, number, instance, buffers.pieces++}, buffers.spec->of_nodes() ? instance : nobody);
   if (buffers.spec->linger > 0 && buffer.due() > now_ && buffer.due() < buffer.scheduled) {
     buffer.scheduled = buffer.due();
     push(buffer.scheduled, EventKind::lingered, buffers.first_instance + instance);
@@ -128,7 +128,7 @@ void System::piece_drained(JobId id)
     return;
   }
   Buffers& buffers = buffers_[piece.buffer];
-  buffers.instances[piece.instance].drained(piece.extent, now_, freed_);
+  buffers.instances[piece.instance].drained(piece.bytes, piece.epoch, now_, freed_);
   resume_freed();
   drain(buffers, piece.instance);
 }

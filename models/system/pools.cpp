@@ -35,10 +35,10 @@ void System::refill(Pools& pools, uint32_t instance)
 {
   const auto number = static_cast<uint32_t>(pools.spec - platform_.pools.data() + static_cast<ptrdiff_t>(platform_.buffers.size()));
   while (pools.instances[instance].next_batch()) {
-    Extent nothing; // each batch is made elsewhere, where stations are spread by object
-    nothing.bytes.dataset = instance;
-    nothing.bytes.object  = pools.batches;
-    begin_piece({nothing, number, instance, pools.batches++}, pools.spec->of_nodes() ? instance : nobody);
+    Op nothing; // each batch is made elsewhere, where stations are spread by object
+    nothing.dataset = instance;
+    nothing.object  = pools.batches;
+    begin_piece({nothing, 0, 0, number, instance, pools.batches++}, pools.spec->of_nodes() ? instance : nobody);
   }
 }
 

@@ -78,7 +78,7 @@ void System::fetch(Caches& caches, uint32_t instance)
 {
   const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) + static_cast<uint32_t>(caches.spec - platform_.caches.data());
   while (const auto fetch = caches.ahead[instance].next())
-    begin_piece({{fetch->bytes, now_, fetch->serial, fetch->epoch}, number, instance, caches.fetches++}, caches.spec->of_nodes() ? instance : nobody);
+    begin_piece({fetch->bytes, fetch->serial, fetch->epoch, number, instance, caches.fetches++}, caches.spec->of_nodes() ? instance : nobody);
 }
 
 /// The pages that the piece was fetched for are there, those excepted that nobody wants any more.
@@ -86,8 +86,8 @@ void System::fetched(const Piece& piece)
 {
   Caches& caches   = caches_[piece.buffer - buffers_.size() - pools_.size()];
   ReadAhead& ahead = caches.ahead[piece.instance];
-  const Op& op     = piece.extent.bytes;
-  const ReadAhead::Fetch fetch{op, piece.extent.serial, piece.extent.epoch};
+  const Op& op     = piece.bytes;
+  const ReadAhead::Fetch fetch{op, piece.serial, piece.epoch};
   const uint64_t page_size = caches.spec->page;
   if (!ahead.has_lost(fetch)) {
     caches.sums.fetched += op.size;

@@ -52,16 +52,30 @@ stations: {cpu: {quantum: 5ms, contention: 0.1}}
 
 
 @pytest.fixture(scope="session")
-def measured(simulate: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of runs of a platform whose truth is known: truth.yaml, and n<N>-r<repeat> for N = 1, 2, 4, 8 and 32."""
+def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A platform file."""
+    file = tmp_path_factory.mktemp("truth") / "truth.yaml"
+    file.write_text(TRUTH)
+    return file
+
+
+@pytest.fixture(scope="session")
+def run_of_truth(simulate: Callable[..., dict[str, Any]], truth: Path) -> Callable[..., dict[str, Any]]:
+    """A run of so many ranks, with that seed and further arguments."""
+
+    def run(ranks: int, seed: int, *arguments: str | Path) -> dict[str, Any]:
+        return simulate(truth, "--ppn", str(ranks), "--seed", str(seed), "--set", "datasets=2", "--set", "objects=1500", "--set", "iterations=1500", *arguments)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def measured(run_of_truth: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of runs of the truth: n<N>-r<repeat> for N = 1, 2, 4, 8 and 32."""
     directory = tmp_path_factory.mktemp("measured")
-    (directory / "truth.yaml").write_text(TRUTH)
     for ranks in (1, 2, 4, 8, 32):
         for repeat in (1, 2):
-            simulate(
-                directory / "truth.yaml", "--ppn", str(ranks), "--seed", str(100 * ranks + repeat), "--out", directory / f"n{ranks}-r{repeat}",
-                "--set", "datasets=2", "--set", "objects=1500", "--set", "iterations=1500",
-            )  # fmt: skip
+            run_of_truth(ranks, 100 * ranks + repeat, "--out", directory / f"n{ranks}-r{repeat}")
     return directory
 
 

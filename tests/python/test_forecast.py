@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def test_the_held_out_scale_is_reported(fitted: Path) -> None:
     assert any(row["quantity"] == "rate" for row in holdout["rows"])
 
 
-def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, iocast: Iocast) -> None:
+def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, iocast: Iocast, run_of_truth: Callable[..., dict[str, Any]]) -> None:
     done = iocast("validate", fitted, measured / "n32-r1", measured / "n32-r2", "--json")
     assert done.returncode == 0, done.stderr
     validation = json.loads(done.stdout)
@@ -49,7 +50,15 @@ def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, io
     assert sum(row["inside"] for row in rows.values()) >= 15
     assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(rows["rate"]["baselines"])
     distances = validation["points"][0]["wasserstein"]
-    assert set(distances) == {"stat", "read", "unlink", "create"} and max(distances.values()) < 0.25
+    assert set(distances) == {"stat", "read", "unlink", "create"}
+    # Most of a mean latency is waits of many quanta that few operations have, so a distance is that of the means: as far as the quantum is off, and chance.
+    quantum = yaml.safe_load(fitted.read_text())["fitted"]["parameters"]["stations.cpu.quantum"]["value"]
+    phases = [run_of_truth(32, seed)["phases"][1] for seed in range(1, 25)]
+    for op, distance in distances.items():
+        means = [phase["latency"][op]["mean"] for phase in phases]
+        chance = np.std(means, ddof=1) / np.mean(means)
+        # The measured mean is of two runs, the forecast's of at least as many: beyond four times `chance`, itself of 24 runs, in less than 1 of 1000 checks.
+        assert distance < abs(math.log(quantum / 0.005)) + 4 * chance + 0.05, (op, distance, quantum, chance)
     assert validation["summary"]["wasserstein_median"] <= max(distances.values())
     assert 0 < validation["summary"]["crps"]["rate"] < 0.1
 

@@ -221,9 +221,11 @@ TEST(Buffer, AFlushWaitsForNothingThatCameLater)
   const auto first = b.next(0);
   ASSERT_TRUE(first);
   EXPECT_FALSE(b.next(0)); // one at a time
-  b.drained(*first, 1, a.freed);
+  b.drained(first->as_write(), first->epoch, 1, a.freed);
   EXPECT_TRUE(a.freed.empty());
-  b.drained(*b.next(1), 2, a.freed);
+  const auto second = b.next(1);
+  ASSERT_TRUE(second);
+  b.drained(second->as_write(), second->epoch, 2, a.freed);
   EXPECT_EQ(a.freed, (std::vector<JobId>{7, 8}));
   EXPECT_EQ(b.held(), 10U);
   EXPECT_TRUE(b.adds_up());
@@ -273,7 +275,7 @@ TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
   std::vector<std::pair<uint64_t, uint64_t>> pieces;
   const auto take = [&](double now) {
     while (const auto piece = b.next(now))
-      pieces.emplace_back(piece->bytes.object, piece->bytes.size);
+      pieces.emplace_back(piece->object, piece->size);
   };
   take(3);
   EXPECT_EQ(pieces, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 10}, {1, 60}, {2, 100}}));
@@ -293,7 +295,9 @@ TEST(Buffer, NobodyPassesAWriteThatWaits)
   EXPECT_FALSE(b.enter(1, {OpKind::pwrite, 0, 2, 60}, 0));
   EXPECT_FALSE(b.enter(2, {OpKind::pwrite, 0, 3, 10}, 0)); // there would be room
   EXPECT_TRUE(b.enter(3, {OpKind::pwrite, 0, 4, 0}, 0));   // of nothing
-  b.drained(*b.next(0), 1, a.freed);
+  const auto piece = b.next(0);
+  ASSERT_TRUE(piece);
+  b.drained(piece->as_write(), piece->epoch, 1, a.freed);
   EXPECT_EQ(a.freed, (std::vector<JobId>{1, 2}));
   EXPECT_EQ(a.sums.stopped, 2U);
   EXPECT_EQ(a.sums.wait, 2);
