@@ -171,9 +171,9 @@ Extent& Buffer::open_extent(const Op& write, double now)
   return open_.push_back(new_extent(write, now));
 }
 
-void Buffer::close(uint64_t object_key)
+void Buffer::close(uint64_t key)
 {
-  if (const auto found = open_of_.find(object_key); found != open_of_.end())
+  if (const auto found = open_of_.find(key); found != open_of_.end())
     close_at(found->second);
 }
 

@@ -103,8 +103,8 @@ public:
   void drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
-  /// No more bytes join what is in of the object, and it lingers no longer.
-  void close(uint64_t object_key);
+  /// No more bytes join what is in of the object with this object_key(), and it lingers no longer.
+  void close(uint64_t key);
 
   uint64_t held() const { return held_; }
   /// When the next extent has lingered long enough; infinity when none lingers.

@@ -125,9 +125,9 @@ private:
 
   /// What a job that drains a buffer, fills a pool or fetches into a cache has besides.
   struct Piece {
-    Op bytes;
-    uint64_t serial   = 0;
-    uint64_t epoch    = 0;
+    Op bytes;                ///< that it moves; of a pool none
+    uint64_t serial   = 0;   ///< as buffers and caches number what they give out
+    uint64_t epoch    = 0;   ///< likewise
     uint32_t buffer   = 0; ///< after buffers come pools, and then caches
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
@@ -218,8 +218,7 @@ private:
   void run_slice(uint32_t core);
   void slice_over(uint32_t core);
   void leave_core(uint32_t core);
-  const Station& station_of_core(uint32_t core) const;
-  Station& station_of_core(uint32_t core);
+  size_t station_of_core(uint32_t core) const;
 
   // instances.cpp
   uint32_t instance_for(JobId id, const StationSpec& spec) const;

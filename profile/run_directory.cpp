@@ -98,30 +98,17 @@ std::vector<double> node_means(const PhaseResult& result)
   return means;
 }
 
-/// Puts the values at the places `from` %, ... `to` % where they would be if all were sorted; sorting a million takes thrice as long.
-void select_percentiles(std::vector<double>& values, size_t from, size_t to, std::ptrdiff_t begin, std::ptrdiff_t end)
-{
-  if (from > to || begin >= end)
-    return;
-  const size_t middle = (from + to) / 2;
-  const auto place    = static_cast<std::ptrdiff_t>(middle * (values.size() - 1) / 100);
-  if (place >= begin && place < end)
-    std::nth_element(values.begin() + begin, values.begin() + place, values.begin() + end);
-  if (middle > from)
-    select_percentiles(values, from, middle - 1, begin, std::min(end, place));
-  select_percentiles(values, middle + 1, to, std::max(begin, place + 1), end);
-}
-
 /// The values at 0 %, 1 %, ... 100 %.
 std::vector<double> percentiles(std::vector<double> values)
 {
-  select_percentiles(values, 0, 100, 0, std::ssize(values));
+  std::sort(values.begin(), values.end());
   std::vector<double> result;
   for (size_t percent = 0; percent <= 100; ++percent)
     result.push_back(values[percent * (values.size() - 1) / 100]);
   return result;
 }
 
+/// All of them; of many their percentiles, under a name that says so.
 void list(nlohmann::ordered_json& json, const std::string& key, std::vector<double>&& values)
 {
   if (values.size() <= most_listed)

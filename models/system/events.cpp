@@ -110,7 +110,7 @@ void System::look_ahead() const
       return;
     }
     __builtin_prefetch(&cores_[event.who]);
-    const Station& station = station_of_core(event.who);
+    const Station& station = stations_[station_of_core(event.who)];
     __builtin_prefetch(&station.instances[station.instance_of_core(event.who)]);
   });
   calendar_.ahead(Calendar::most_near / 2, [&](const Calendar::Event& event) {

@@ -51,7 +51,7 @@ void System::take_core(JobId id, uint32_t core)
 {
   core_of_[id]          = core;
   cores_[core].job       = id;
-  cores_[core].slice_end = now_ + station_of_core(core).spec.quantum;
+  cores_[core].slice_end = now_ + stations_[station_of_core(core)].spec.quantum;
   sums_of(id).wait += now_ - jobs_[id].since;
 }
 
@@ -94,7 +94,7 @@ uint32_t System::preempt(Station& station, uint32_t instance)
 /// Its job works until it is done or its slice is over. What it is slower than it would be alone, it waits.
 void System::run_slice(uint32_t core)
 {
-  Station& station      = station_of_core(core);
+  Station& station      = stations_[station_of_core(core)];
   const uint32_t number = station.instance_of_core(core);
   Core& held            = cores_[core];
   if (held.slice_end <= now_) {
@@ -151,7 +151,7 @@ void System::slice_over(uint32_t core)
 void System::leave_core(uint32_t core)
 {
   give_up_core(core);
-  Station& station      = station_of_core(core);
+  Station& station      = stations_[station_of_core(core)];
   const uint32_t number = station.instance_of_core(core);
   const JobId next      = station.next_waiting(links_, number);
   if (next == nobody) {
@@ -162,17 +162,13 @@ void System::leave_core(uint32_t core)
   run_slice(core);
 }
 
-const Station& System::station_of_core(uint32_t core) const
+/// Its number. There is seldom more than one that slices time.
+size_t System::station_of_core(uint32_t core) const
 {
-  for (const auto& station : stations_)
-    if (station.spec.discipline == Discipline::timeslice && core - station.first_core < station.instances.size() * station.spec.servers)
-      return station;
-  __builtin_unreachable();
-}
-
-Station& System::station_of_core(uint32_t core)
-{
-  return const_cast<Station&>(std::as_const(*this).station_of_core(core));
+  size_t which = 0;
+  while (stations_[which].spec.discipline != Discipline::timeslice || core - stations_[which].first_core >= stations_[which].instances.size() * stations_[which].spec.servers)
+    ++which;
+  return which;
 }
 
 } // namespace iocast

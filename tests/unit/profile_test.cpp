@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/recorder.hpp"
+#include "profile/run_directory.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
@@ -77,6 +78,26 @@ TEST(Recorder, KeepsTheSlowestWhole)
   ASSERT_EQ(recorder.slow().size(), PhaseRecorder::slow_kept);
   for (size_t i = 0; i < PhaseRecorder::slow_kept; ++i)
     EXPECT_EQ(recorder.slow()[i].object, 10'000 - i);
+}
+
+TEST(RunDirectory, TimesOfManyRanksAndNodesAreToldAsPercentiles)
+{
+  PhaseResult result;
+  result.ranks_per_node = 2;
+  for (uint32_t rank = 0; rank < 20'002; ++rank)
+    result.rank_seconds.push_back(1 + (7919 * rank) % 20'002); // each number once
+  const auto many = phase_to_json(result, PhaseRecorder());
+  ASSERT_EQ(many.count("rank_seconds") + many.count("node_seconds"), 0U);
+  const auto& percentiles = many["rank_seconds_quantiles"];
+  ASSERT_EQ(percentiles.size(), 101U);
+  for (size_t percent = 0; percent <= 100; ++percent)
+    EXPECT_EQ(percentiles[percent], 1 + percent * 20'001 / 100);
+  EXPECT_EQ(many["node_seconds_quantiles"].size(), 101U);
+
+  result.rank_seconds.resize(20'000);
+  const auto few = phase_to_json(result, PhaseRecorder());
+  EXPECT_EQ(few["node_seconds"].size(), 10'000U);
+  EXPECT_EQ(few.count("node_seconds_quantiles"), 0U);
 }
 
 } // namespace

@@ -64,14 +64,14 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
     runs: dict[int, list[dict[str, Any]]] = {clients: [] for clients in given.clients}
     for _ in range(given.runs):
         for clients, results in runs.items():
-            results.append(run(program, platform, clients, given.requests))
+            results.append(run(program, platform, clients, given.operations))
     sizes = []
     for clients, results in runs.items():
         rates = [result["requests_per_second"] for result in results]
         sizes.append(
             {
                 "clients": clients,
-                "requests": results[0]["requests"],
+                "operations": results[0]["requests"],
                 "events_per_operation": results[0]["events"] / results[0]["requests"],
                 "requests_per_operation": requests_per_operation(results[0]),
                 "wall_seconds_median": statistics.median(result["wall_seconds"] for result in results),
@@ -82,7 +82,7 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
     first, last = sizes[0], sizes[-1]
     slowest = min(one["operations_per_second"]["median"] * one["requests_per_operation"] for one in sizes)
     if any("buffers" in phase for phase in runs[last["clients"]][0]["phases"]):
-        twice = (run(program, platform, last["clients"], given.requests, times=2)["peak_rss_bytes"] - empty) / last["clients"]
+        twice = (run(program, platform, last["clients"], given.operations, times=2)["peak_rss_bytes"] - empty) / last["clients"]
         last["bytes_per_client_in_buffers"] = twice - last["bytes_per_client"]
         last["bytes_per_client"] -= last["bytes_per_client_in_buffers"]
     bars = {
@@ -119,9 +119,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--platform", nargs="+", default=list(FAMILIES), help="names or files; by default each family")
     parser.add_argument("--clients", type=int, nargs="+", default=[100, 10_000, 1_000_000], help="ten a node")
-    parser.add_argument("--requests", type=int, default=3_000_000, help="at least so many in a run")
+    parser.add_argument("--operations", type=int, default=3_000_000, help="at least so many in a run")
     parser.add_argument("--actors", type=int, nargs="*", default=[100, 10_000], help="clients beside SimGrid's actors")
-    parser.add_argument("--actor-requests", type=int, default=200_000, help="of a run beside actors")
+    parser.add_argument("--actor-operations", type=int, default=200_000, help="of a run beside actors")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -131,7 +131,7 @@ def main() -> None:
     if given.actors and not Path(actors).is_file():
         sys.exit("The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors without a number.")
     families = [family(program, platform, given) for platform in given.platform]
-    beside = [against_actors(program, actors, clients, given.actor_requests, given.runs) for clients in given.actors]
+    beside = [against_actors(program, actors, clients, given.actor_operations, given.runs) for clients in given.actors]
     bulk = simulate(program, "xt4", BULK_CLIENTS, "--workload", "hpcs-07", ranks_per_node=1)
     bulk_bar = _at_most(bulk["wall_seconds"], BULK_SECONDS)
     met = bulk_bar["met"] and all(bar["met"] for one in families for bar in one["bars"].values())
@@ -158,7 +158,7 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
                 [
                     one["platform"],
                     f"{row['clients']:,}",
-                    f"{row['requests']:,}",
+                    f"{row['operations']:,}",
                     f"{row['events_per_operation']:.2f}",
                     f"{row['wall_seconds_median']:.2f}",
                     *(text.quantity("rate", row["operations_per_second"][of]) for of in ("min", "median", "max")),
