@@ -55,10 +55,10 @@ def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
         return json.loads((out / "validation.json").read_text())
     if out.exists():
         sys.exit(f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere.")
-    out.mkdir(parents=True)
-    plan = out / "campaign.yaml"
-    plan.write_text(CAMPAIGN.format(**FEW.get(kind, MANY)))
     with MOUNTS[kind](place) as directory:
+        out.mkdir(parents=True)
+        plan = out / "campaign.yaml"
+        plan.write_text(CAMPAIGN.format(**FEW.get(kind, MANY)))
         forecast_and_check([directory], FAMILY.get(kind, "local"), plan, out)
     return validated(out)
 
