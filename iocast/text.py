@@ -107,7 +107,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
             if isinstance(said, dict):
                 row.append(f"{quantity(name, said['low'])} .. {quantity(name, said['high'])}")
             else:
-                row.append(quantity(name, said))
+                row.append(quantity(name, said) if said else "-")  # a straight line may have met zero on the way
         rows.append(row)
     lines += [table(["", "forecast", "interval", *models], rows)]
     if balance := forecast.get("balance"):

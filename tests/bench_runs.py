@@ -32,6 +32,11 @@ class Done(NamedTuple):
 Run = Callable[..., Done]
 
 
+def settings(text: str) -> list[str]:
+    """"a=1 b=2" as arguments."""
+    return [part for setting in text.split() for part in ("--set", setting)]
+
+
 def counts(phase: dict[str, Any]) -> dict[str, int]:
     return {tag: row["count"] for tag, row in phase["latency"].items() if "." not in tag}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, counts, total_counts
+from bench_runs import MANIFEST, SMALL, Run, counts, settings, total_counts
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from programs import find_program
@@ -106,13 +106,13 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
     def manifest() -> dict[str, Any]:
         return json.loads((root / MANIFEST).read_text())
 
-    for settings, start, objects in (
+    for given, start, objects in (
         (["phases=precreate"], 0, range(0, 20)),
         (["phases=benchmark"], 10, range(10, 30)),
         (["phases=benchmark", "repeats=2"], 30, range(30, 50)),
         (["phases=benchmark", "read_only=true"], 30, range(30, 50)),
     ):
-        done = run(*base, *(part for setting in settings for part in ("--set", setting)), ranks=3)
+        done = run(*base, *settings(" ".join(given)), ranks=3)
         assert done.code == 0, done.err
         assert manifest()["state"] == "ready"
         assert manifest()["position"] == {"start_index": start}
@@ -121,6 +121,28 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
     assert counts(done.json["phases"][0]) == {"stat": 60, "read": 60}
     assert run(*base, "--set", "phases=benchmark", "--set", "start_index=30", ranks=3).code == 0
     assert run(*base, "--set", "phases=cleanup", ranks=3).code == 0
+    assert list(root.iterdir()) == []
+
+
+def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, root: Path) -> None:
+    chosen = ["--posix.root", str(root), "--json", *settings("datasets=2 object_size=10B")]
+    limited = settings("objects=20000 iterations=20000 repeats=2 most_seconds=50ms")
+    done = run(*chosen, *limited, "--set", "phases=precreate,benchmark", ranks=3)
+    assert done.code == 0, done.err
+    first, first_rest, second, second_rest = done.json["phases"][1:]
+    assert [p["name"] for p in (first, first_rest, second, second_rest)] == ["benchmark", "benchmark-rest"] * 2
+    assert first["cut_ranks"] == 3 and first["seconds"] < 2
+    went_on = 0
+    for benchmark, rest in ((first, first_rest), (second, second_rest)):
+        for op in ("stat", "read", "unlink", "create"):
+            made = counts(benchmark)[op] + counts(rest).get(op, 0)
+            assert made > 0 and made % (3 * 2) == 0  # whole iterations of all ranks, each in both datasets
+        went_on += made // (3 * 2)
+    manifest = json.loads((root / MANIFEST).read_text())
+    assert manifest["state"] == "ready" and manifest["position"] == {"start_index": went_on}
+    later = run(*chosen, *settings("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3)
+    assert later.code == 0, later.err
+    assert all(phase["errors"] == 0 for phase in later.json["phases"])
     assert list(root.iterdir()) == []
 
 

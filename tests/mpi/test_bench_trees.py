@@ -5,13 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from bench_runs import MANIFEST, Run, counts, expect_refusal, total_counts
+from bench_runs import MANIFEST, Run, counts, expect_refusal, settings, total_counts
 
 pytestmark = pytest.mark.usefixtures("launch_check")
-
-
-def settings(text: str) -> list[str]:
-    return [part for setting in text.split() for part in ("--set", setting)]
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

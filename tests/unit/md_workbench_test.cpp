@@ -49,12 +49,42 @@ TEST(MdWorkbench, WarnsOfCachedReads)
   EXPECT_TRUE(warnings(640, 10, "node_offset=1").empty());
 }
 
+TEST(MdWorkbench, AfterACutAllGoOnToWhereTheFurthestCame)
+{
+  const std::vector<std::string> settings{"datasets=2", "objects=5", "iterations=5", "repeats=2", "start_index=3"};
+  const auto with = [&](const std::string& more) {
+    auto all = settings;
+    all.push_back(more);
+    return open_workload("md-workbench", all).make({3, 3});
+  };
+  const auto pattern = with("most_seconds=1s");
+  // An iteration is stat, read, unlink and create in each of two datasets: one rank is in the second one, another has read but not removed.
+  const auto run = whole_run(*pattern, 3, false, [](size_t phase, uint32_t rank) { return phase == 1 ? std::vector<uint64_t>{2, 9, 1}[rank] : Streams::unlimited; });
+  expect_rules_kept(*pattern, run);
+  const auto whole = whole_run(*with("most_seconds=0s"), 3, false);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    auto first = run[1][rank];
+    first.insert(first.end(), run[2][rank].begin(), run[2][rank].end());
+    EXPECT_EQ(first, std::vector<Op>(whole[1][rank].begin(), whole[1][rank].begin() + 16)); // two iterations, nothing twice
+    EXPECT_EQ(run[3][rank].size(), 40U);
+    EXPECT_EQ(run[3][rank].front().object, 5U);
+    EXPECT_TRUE(run[4][rank].empty());
+    EXPECT_EQ(run[5][rank].front().object, 10U);
+  }
+  EXPECT_EQ(pattern->position_after(4), nlohmann::ordered_json({{"start_index", 10}}));
+  // What never changes needs no rest.
+  const auto read_only = open_workload("md-workbench", {"read_only=true", "most_seconds=1s"}).make({3, 3});
+  EXPECT_EQ(read_only->phases().size(), 3U);
+  EXPECT_EQ(read_only->phases()[1].most_seconds, 1);
+}
+
 TEST(MdWorkbench, RefusesToReadWhatNobodyMadeYet)
 {
   EXPECT_THROW(open_workload("md-workbench", {"objects=5", "iterations=6"}).make({1, 1}), InputError);
   EXPECT_THROW(open_workload("md-workbench", {"phases=cleanup,precreate"}).make({1, 1}), InputError);
   EXPECT_THROW(open_workload("md-workbench", {"offset=5"}).make({4, 2}), InputError);
   EXPECT_THROW(open_workload("md-workbench", {"node_offset=3"}).make({4, 2}), InputError);
+  EXPECT_THROW(open_workload("md-workbench", {"objects=3G", "iterations=3G", "repeats=2", "most_seconds=1s"}).make({1, 1}), InputError);
   EXPECT_NO_THROW(open_workload("md-workbench", {"offset=4"}).make({4, 2}));
   EXPECT_THROW(make_placement(0, 1), InputError);
 }

@@ -6,11 +6,15 @@
 //
 // Two deliberate differences from the tools of that name: with a start index s, precreate makes the objects s to s+P-1 (they
 // make P-s of them and then fail), and I > P is refused (they read objects that nobody has made yet).
+//
+// With a time limit a benchmark phase ends for each rank where it is, and the phase benchmark-rest takes all of them as far as the
+// furthest has come: then every dataset has P objects again, with the same numbers.
 #include "input/error.hpp"
 #include "workload/pattern.hpp"
 #include "workload/phase_list.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <fmt/format.h>
 
@@ -27,6 +31,8 @@ public:
       , object_size_(given.count("object_size"))
       , start_index_(given.count("start_index"))
       , read_only_(given.flag("read_only"))
+      , most_seconds_(given.number("most_seconds"))
+      , limited_(most_seconds_ > 0 && !read_only_)
   {
     const uint64_t node_offset = within("md-workbench", "node_offset", given, placement.nodes(), "nodes");
     offset_ = node_offset > 0 ? node_offset * placement.ranks_per_node : within("md-workbench", "offset", given, placement.ranks, "ranks");
@@ -34,7 +40,10 @@ public:
       throw InputError(fmt::format("md-workbench can't run {} iterations on {} objects: a rank would read objects that another "
                                    "has yet to create. Set iterations to at most objects.",
                                    iterations_, objects_));
-    read_phases(given.text("phases"), static_cast<uint32_t>(given.count("repeats")));
+    const auto repeats = static_cast<uint32_t>(given.count("repeats"));
+    if (limited_ && static_cast<double>(iterations_) * repeats > most_limited)
+      throw InputError(fmt::format("md-workbench counts at most {} iterations in all repeats together when most_seconds limits their time, not {} in each of {}.", most_limited, iterations_, repeats));
+    read_phases(given.text("phases"), repeats);
   }
 
   const std::vector<Phase>& phases() const override { return phases_; }
@@ -43,7 +52,11 @@ public:
   {
     while (cursor.phase < kinds_.size()) {
       if (cursor.step == before_phase) {
-        op          = {OpKind::phase, 0, cursor.phase};
+        op = {OpKind::phase, 0, cursor.phase};
+        if (kinds_[cursor.phase] == Kind::rest) {
+          cursor.step = static_cast<uint16_t>(cursor.c);
+          return true;
+        }
         cursor.i    = 0;
         cursor.j    = 0;
         cursor.step = kinds_[cursor.phase] == Kind::precreate ? make_datasets : work;
@@ -55,7 +68,10 @@ public:
           more = next_precreate(cursor, op);
           break;
         case Kind::benchmark:
-          more = next_benchmark(cursor, op);
+          more = next_benchmark(cursor, op, iterations_);
+          break;
+        case Kind::rest:
+          more = next_benchmark(cursor, op, cursor.b);
           break;
         case Kind::cleanup:
           more = next_cleanup(cursor, op);
@@ -63,10 +79,25 @@ public:
       }
       if (more)
         return true;
-      ++cursor.phase;
-      cursor.step = before_phase;
+      if (kinds_[cursor.phase] == Kind::rest)
+        cursor.a += cursor.b;
+      leave(cursor);
     }
     return false;
+  }
+
+  // In the cursor of a run with a time limit: a is how many iterations the repeats before made, b how far this one goes, c the step at which it was cut.
+  void cut(Cursor& cursor) const override
+  {
+    if (cursor.phase < kinds_.size() && cursor.step != before_phase)
+      leave(cursor);
+  }
+  /// Iterations, of which the last may be unfinished.
+  uint64_t reached(const Cursor& cursor) const override { return cursor.i + (cursor.j > 0 || cursor.c != work); }
+  void agree(Cursor& cursor, uint64_t furthest) const override
+  {
+    cursor.b = static_cast<uint32_t>(furthest);
+    agreed_  = cursor.a + furthest;
   }
 
   Footprint footprint() const override
@@ -123,11 +154,16 @@ public:
 
   nlohmann::ordered_json position_after(size_t phase) const override
   {
+    if (limited_ && kinds_[phase] != Kind::precreate)
+      return {{"start_index", start_index_ + agreed_}};
     return {{"start_index", start_of_[phase] + (kinds_[phase] == Kind::benchmark && !read_only_ ? iterations_ : 0)}};
   }
 
+  bool mends(size_t phase) const override { return kinds_[phase] == Kind::rest; }
+
 private:
-  enum class Kind : uint8_t { precreate, benchmark, cleanup };
+  enum class Kind : uint8_t { precreate, benchmark, cleanup, rest };
+  static constexpr uint32_t most_limited = UINT32_MAX;
   enum Step : uint16_t { before_phase = 0, make_datasets, work, read_it, delete_it, append };
 
   void read_phases(const std::string& wanted, uint32_t repeats)
@@ -137,7 +173,7 @@ private:
     auto add       = [&](Kind kind, uint32_t repeat) {
       kinds_.push_back(kind);
       start_of_.push_back(start);
-      phases_.push_back({names[static_cast<size_t>(kind)], repeat});
+      phases_.push_back({kind == Kind::rest ? "benchmark-rest" : names[static_cast<size_t>(kind)], repeat, kind == Kind::benchmark ? most_seconds_ : 0});
     };
     for (const size_t place : phases_asked("md-workbench", names, wanted)) {
       const auto kind = static_cast<Kind>(place);
@@ -146,12 +182,27 @@ private:
       else
         for (uint32_t repeat = 1; repeat <= repeats; ++repeat) {
           add(kind, repeat);
+          if (limited_)
+            add(Kind::rest, repeat);
           start += read_only_ ? 0 : iterations_;
         }
     }
   }
 
   uint64_t dataset_id(uint32_t rank, uint32_t d) const { return uint64_t{rank} * datasets_ + d; }
+
+  /// Number of the oldest object of the working set when the cursor's phase began.
+  uint64_t start(const Cursor& cursor) const { return limited_ ? start_index_ + cursor.a : start_of_[cursor.phase]; }
+
+  void leave(Cursor& cursor) const
+  {
+    if (kinds_[cursor.phase] == Kind::benchmark && limited_) {
+      cursor.c = cursor.step;
+      cursor.b = static_cast<uint32_t>(reached(cursor)); // unless others came further
+    }
+    ++cursor.phase;
+    cursor.step = before_phase;
+  }
 
   bool next_precreate(Cursor& cursor, Op& op) const
   {
@@ -165,27 +216,32 @@ private:
     }
     if (cursor.i == objects_)
       return false;
-    op = {OpKind::create, dataset_id(cursor.rank, cursor.j), start_of_[cursor.phase] + cursor.i, object_size_};
+    op = {OpKind::create, dataset_id(cursor.rank, cursor.j), start(cursor) + cursor.i, object_size_};
     advance(cursor);
     return true;
   }
 
-  bool next_benchmark(Cursor& cursor, Op& op) const
+  bool next_benchmark(Cursor& cursor, Op& op, uint64_t iterations) const
   {
-    const uint64_t object = start_of_[cursor.phase] + cursor.i;
+    if (cursor.step == work && cursor.i == iterations)
+      return false;
+    const uint64_t object = start(cursor) + cursor.i;
+    const auto shift      = static_cast<uint32_t>(offset_ * (cursor.j + 1) % placement_.ranks);
+    if (cursor.step == append) {
+      const uint64_t owner = uint64_t{cursor.rank} + shift;
+      op                   = {OpKind::create, dataset_id(static_cast<uint32_t>(owner < placement_.ranks ? owner : owner - placement_.ranks), cursor.j), objects_ + object, object_size_};
+      cursor.step          = work;
+      advance(cursor);
+      return true;
+    }
+    const uint64_t dataset = dataset_id(cursor.rank >= shift ? cursor.rank - shift : cursor.rank + (placement_.ranks - shift), cursor.j);
     switch (cursor.step) {
-      case work: {
-        if (cursor.i == iterations_)
-          return false;
-        const uint64_t shift = offset_ * (cursor.j + 1) % placement_.ranks;
-        cursor.a    = static_cast<uint32_t>((cursor.rank + placement_.ranks - shift) % placement_.ranks);
-        cursor.b    = static_cast<uint32_t>((cursor.rank + shift) % placement_.ranks);
-        op          = {OpKind::stat, dataset_id(cursor.a, cursor.j), object, object_size_};
+      case work:
+        op          = {OpKind::stat, dataset, object, object_size_};
         cursor.step = read_it;
         return true;
-      }
       case read_it:
-        op = {OpKind::read, dataset_id(cursor.a, cursor.j), object, object_size_};
+        op = {OpKind::read, dataset, object, object_size_};
         if (read_only_) {
           cursor.step = work;
           advance(cursor);
@@ -193,14 +249,9 @@ private:
           cursor.step = delete_it;
         }
         return true;
-      case delete_it:
-        op          = {OpKind::unlink, dataset_id(cursor.a, cursor.j), object, 0};
-        cursor.step = append;
-        return true;
       default:
-        op          = {OpKind::create, dataset_id(cursor.b, cursor.j), objects_ + object, object_size_};
-        cursor.step = work;
-        advance(cursor);
+        op          = {OpKind::unlink, dataset, object, 0};
+        cursor.step = append;
         return true;
     }
   }
@@ -210,7 +261,7 @@ private:
     if (cursor.j == datasets_)
       return false;
     if (cursor.i < objects_) {
-      op = {OpKind::unlink, dataset_id(cursor.rank, cursor.j), start_of_[cursor.phase] + cursor.i, 0};
+      op = {OpKind::unlink, dataset_id(cursor.rank, cursor.j), start(cursor) + cursor.i, 0};
       ++cursor.i;
     } else {
       op = {OpKind::rmdir, dataset_id(cursor.rank, cursor.j), 0, 0};
@@ -281,6 +332,9 @@ private:
   uint64_t offset_ = 1;
   uint64_t start_index_;
   bool read_only_;
+  double most_seconds_;
+  bool limited_; ///< and so not all ranks get equally far
+  mutable std::atomic<uint64_t> agreed_ = 0; ///< iterations that all ranks have made, after the last agree()
   std::vector<Kind> kinds_;
   std::vector<uint64_t> start_of_; ///< the start index s at the beginning of each phase
   std::vector<Phase> phases_;
@@ -298,11 +352,12 @@ const bool registered = register_pattern(
       {"node_offset", Unit::count, "0", "the same in nodes; when set it replaces offset, so that no read hits its own node's cache", 0,
        1e9},
       {"repeats", Unit::count, "1", "R: how often the benchmark phase runs", 1, 60000},
+      {"most_seconds", Unit::seconds, "0s", "when a benchmark phase is stopped; a phase benchmark-rest then takes all ranks as far as the first has come. 0s: when all is done", 0, 1e9},
       {"start_index", Unit::count, "0", "number of the first object of the working set", 0, 1e15},
       {"read_only", Unit::flag, "false", "only stat and read; the working set stays as it is"},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
      {"datasets=3 objects=7 iterations=5 repeats=2 offset=1", "datasets=2 objects=4 iterations=4 start_index=9 waiting_factor=0.5 node_offset=1",
-      "datasets=1 objects=6 iterations=3 read_only=true"},
+      "datasets=1 objects=6 iterations=3 read_only=true", "datasets=2 objects=9 iterations=7 repeats=2 most_seconds=1h"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<MdWorkbench>(given, placement); }});
 
 } // namespace
