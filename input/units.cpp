@@ -118,6 +118,14 @@ Unit unit_of(std::string_view text)
   return Unit::text;
 }
 
+std::string format_size(double bytes)
+{
+  for (const auto& [name, scale] : {std::pair{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}})
+    if (bytes >= scale)
+      return fmt::format("{:.1f} {}", bytes / scale, name);
+  return fmt::format("{:.0f} B", bytes);
+}
+
 std::string format_quantity(double value, Unit unit)
 {
   auto scaled = [value](std::initializer_list<std::pair<const char*, double>> table) {

@@ -27,6 +27,9 @@ Unit unit_of(std::string_view text);
 /// The shortest usual spelling of a quantity, e.g. 3901 -> "3901B", 0.00025 -> "250us".
 std::string format_quantity(double value, Unit unit);
 
+/// About how much, for people: 8388608 -> "8.0 MiB".
+std::string format_size(double bytes);
+
 /// "bytes", "seconds", ... for help texts.
 std::string_view unit_name(Unit unit);
 

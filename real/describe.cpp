@@ -90,9 +90,8 @@ std::string dry_run_text(const Json& dry_run)
   for (const auto& [kind, count] : footprint["operations"].items())
     if (count != 0)
       text += fmt::format("  {:<8}{:>16}\n", kind, count.get<uint64_t>());
-  auto mib = [&](const char* key) { return static_cast<double>(footprint[key].get<uint64_t>()) / (1 << 20); };
-  text += fmt::format("written {:.1f} MiB, read {:.1f} MiB; at most {} objects with {:.1f} MiB at a time{}\n", mib("bytes_written"),
-                      mib("bytes_read"), footprint["peak_objects"].get<uint64_t>(), mib("peak_bytes"),
+  auto size = [&](const char* key) { return format_size(footprint[key].get<double>()); };
+  text += fmt::format("written {}, read {}; at most {} objects with {} at a time{}\n", size("bytes_written"), size("bytes_read"), footprint["peak_objects"].get<uint64_t>(), size("peak_bytes"),
                       limited ? "; less where a time limit ends a phase" : "");
   return text;
 }

@@ -2,6 +2,7 @@
 #include "real/posix_root.hpp"
 
 #include "input/error.hpp"
+#include "input/units.hpp"
 #include "profile/run_directory.hpp"
 #include "real/filesystem.hpp"
 #include "real/system_calls.hpp"
@@ -153,8 +154,7 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
   const double needed = static_cast<double>(footprint.peak_bytes) + std::min(block, largest_block) * blocks;
   const double free   = block * static_cast<double>(room.f_bavail);
   if (needed > free)
-    return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.", place(),
-                       free / (1 << 20), needed / (1 << 20));
+    return fmt::format("{} has {} free, but the workload needs up to {}; use smaller or fewer objects.", place(), format_size(free), format_size(needed));
   // File systems that make inodes as needed say 0.
   if (const uint64_t inodes = footprint.peak_objects + datasets; room.f_files > 0 && inodes > room.f_favail)
     return fmt::format("{} has {} inodes free, but the workload needs up to {}; use fewer objects.", place(), room.f_favail, inodes);

@@ -18,6 +18,15 @@ std::string message_of(const std::function<void()>& action)
   return "";
 }
 
+TEST(Units, SizesAreToldAsPeopleSayThem)
+{
+  EXPECT_EQ(format_size(0), "0 B");
+  EXPECT_EQ(format_size(1023), "1023 B");
+  EXPECT_EQ(format_size(3901), "3.8 KiB");
+  EXPECT_EQ(format_size(8 << 20), "8.0 MiB");
+  EXPECT_EQ(format_size(1.5 * 0x1p40), "1.5 TiB");
+}
+
 TEST(Units, MeanWhatTheFieldMeans)
 {
   EXPECT_EQ(parse_quantity("3901B", Unit::bytes), 3901);

@@ -5,7 +5,12 @@
 Both run one rank on a memory file system, in turns, so that whatever else the machine does hits both alike. Two ratios are printed of
 each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what else runs on the machine only
 ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels in it). On a busy machine bare-loop differs from
-itself by 2 to 3 %. PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions.
+itself by 2 to 3 %.
+
+PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions, in two ways: as it comes, through stdio, which
+moves 4 KiB at a time and besides asks for each file's attributes; and unbuffered in blocks of 4 KiB, which is system call for system call what iocast-bench does.
+It counts from its start to its end; bench / postmark is the median of the ratios in one turn.
+
 fs_mark (Debian's fsmark) does, too, beside workloads with a phase in which files are created in one directory: as many files of the same size, each
 opened, written in one call and closed, none synchronised. Both are asked for the time of their loop, without start and end, and for the part of it that
 is in these calls; in the rest fs_mark also asks for its directory again before each file (mkdir), which iocast-bench does not.
@@ -74,7 +79,8 @@ def huge_pages(root: str) -> Iterator[str]:
         place.rmdir()
 
 
-POSTMARK = "set number 2000\nset transactions 20000\nset size 500 10000\nset read 4096\nset write 4096\nset buffering false\nset location {root}\nrun\nquit\n"
+POSTMARK = "set number 2000\nset transactions 20000\nset size 500 10000\n{more}set location {root}\nrun\nquit\n"
+POSTMARK_WAYS = {"as it comes": "", "unbuffered": "set read 4096\nset write 4096\nset buffering false\n"}
 
 
 FS_MARK = {"mdtest-hard": ("file-create", 3901), "hpcs-04": ("create", 32768)}
@@ -98,9 +104,9 @@ def run_bench(program: list[str | Path], root: str, workload: str, settings: lis
     return json.loads(done.stdout)["phases"]
 
 
-def run_postmark(root: str) -> float:
+def run_postmark(root: str, way: str) -> float:
     begin = time.monotonic()
-    subprocess.run(["postmark"], input=POSTMARK.format(root=root), check=True, capture_output=True, text=True)
+    subprocess.run(["postmark"], input=POSTMARK.format(root=root, more=POSTMARK_WAYS[way]), check=True, capture_output=True, text=True)
     return time.monotonic() - begin
 
 
@@ -129,12 +135,22 @@ def run_fs_mark(root: str, files: int, size: int) -> Creation:
     return Creation(int(count), seconds, seconds - int(overhead) * 1e-6)
 
 
+def in_pairs(ours: list[float], theirs: list[float]) -> dict:
+    """The median of the ratios of neighbouring runs, and its interval of 95 %, from six pairs on."""
+    neighbours = sorted(a / b for a, b in zip(ours, theirs, strict=True))
+    pairs = len(neighbours)
+    # How many of n ratios lie below their true median is binomial.
+    beyond = next((k for k in range(pairs // 2, -1, -1) if 2 * sum(math.comb(pairs, i) for i in range(k + 1)) / 2**pairs <= 0.05), None)
+    interval = [None, None] if beyond is None else [neighbours[beyond], neighbours[-1 - beyond]]
+    return {"pairs": statistics.median(neighbours), "interval": interval}
+
+
 def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool) -> dict:
     settings = WORKLOADS[workload].split()
     bare: list[Phases] = []
     bench: list[Phases] = []
     stamped: list[Phases] = []
-    postmark: list[float] = []
+    postmark: dict[str, list[float]] = {}
     created: list[Creation] = []
     fs_mark: list[Creation] = []
     for pair in range(-1, pairs):  # the first pair warms up
@@ -151,25 +167,16 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
             results.append(phases)
         if stamps and pair >= 0:
             stamped.append(run_bare([*floor, "--time-stamps"], root, workload, settings))
-        if workload == "postmark" and shutil.which("postmark"):
-            postmark.append(run_postmark(root))
+        if workload == "postmark" and pair >= 0 and shutil.which("postmark"):
+            for way in POSTMARK_WAYS:
+                postmark.setdefault(way, []).append(run_postmark(root, way))
         if pair >= 0 and created and shutil.which("fs_mark"):
             fs_mark.append(run_fs_mark(root, created[-1].files, FS_MARK[workload][1]))
     slowest = max(range(len(bare[0])), key=lambda phase: bare[0][phase])
 
     def ratios(of) -> dict:
         without, with_timing = [of(phases) for phases in bare], [of(phases) for phases in bench]
-        neighbours = sorted(a / b for a, b in zip(with_timing, without))
-        # How many of n ratios lie below their true median is binomial; below 6 pairs there is no such interval.
-        beyond = next((k for k in range(len(neighbours) // 2, -1, -1) if 2 * sum(math.comb(pairs, i) for i in range(k + 1)) / 2**pairs <= 0.05), None)
-        interval = [None, None] if beyond is None else [neighbours[beyond], neighbours[-1 - beyond]]
-        return {
-            "bare": min(without),
-            "bench": min(with_timing),
-            "minima": min(with_timing) / min(without),
-            "pairs": statistics.median(neighbours),
-            "interval": interval,
-        }
+        return {"bare": min(without), "bench": min(with_timing), "minima": min(with_timing) / min(without)} | in_pairs(with_timing, without)
 
     result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
     if stamped:
@@ -177,7 +184,10 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
     if fs_mark:
         for name, runs in ("bench", created), ("fs_mark", fs_mark):
             result[f"creation_by_{name}"] = {"files": runs[-1].files, "seconds": min(run.seconds for run in runs), "calls": min(run.calls for run in runs)}
-    return result | ({"postmark_seconds": min(postmark)} if postmark else {})
+    if postmark:
+        whole = [sum(phases) for phases in bench]
+        result["postmark"] = {way: {"seconds": min(seconds), "minima": min(whole) / min(seconds)} | in_pairs(whole, seconds) for way, seconds in postmark.items()}
+    return result
 
 
 def main() -> None:
@@ -208,7 +218,9 @@ def main() -> None:
             if not given.json:
                 more = "   on huge pages" if place != root else ""
                 more += f"   time stamps alone {result['stamps']:.3f}" if "stamps" in result else ""
-                more += f"   postmark {result['postmark_seconds']:.3f} s" if "postmark_seconds" in result else ""
+                for way, beside in result.get("postmark", {}).items():
+                    more += f"   postmark {way} {beside['seconds']:.3f} s, bench / postmark {beside['pairs']:.3f}"
+                    more += "" if beside["interval"][0] is None else " ({:.3f} .. {:.3f})".format(*beside["interval"])
                 if "creation_by_fs_mark" in result:
                     ours, theirs = result["creation_by_bench"], result["creation_by_fs_mark"]
                     more += f"   creation {ours['seconds']:.3f} s, fs_mark {theirs['seconds']:.3f} s; calls {ours['calls']:.3f} s, {theirs['calls']:.3f} s"
