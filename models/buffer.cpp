@@ -87,10 +87,8 @@ bool DirtyObjects::wait(uint64_t key, Flush flush, uint32_t own, JobId job, std:
   return false;
 }
 
-Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& objects)
-    : spec_(&spec), sums_(&sums), objects_(&objects), number_(number)
+Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects* objects) : spec_(&spec), sums_(&sums), objects_(objects), number_(number)
 {
-  epochs_.push_back(0);
 }
 
 bool Buffer::enter(JobId job, const Op& write, double now)
@@ -129,8 +127,8 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
   sums_->entered += bytes;
   sums_->held += bytes;
   sums_->peak = std::max(sums_->peak, held_);
-  epochs_.back() += bytes;
-  if (spec_->flushed_by_object)
+  newest_ += bytes;
+  if (objects_)
     objects_->add(object_key(write), bytes, number_);
   if (spec_->unit == 0) {
     ready_.push_back(new_extent(write, now)).size = bytes;
@@ -154,7 +152,7 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
 /// With no bytes yet.
 Extent Buffer::new_extent(const Op& write, double now)
 {
-  return {write.dataset, write.object, write.offset, 0, now, serial_++, first_epoch_ + epochs_.size() - 1};
+  return {write.dataset, write.object, write.offset, 0, now, serial_++, newest_epoch()};
 }
 
 /// The one that the write's first byte goes to. What is appended follows what was written before.
@@ -233,12 +231,12 @@ void Buffer::drained(const Op& piece, uint64_t epoch, double now, std::vector<Jo
   sums_->held -= bytes;
   sums_->drained += bytes;
   ++sums_->pieces;
-  epochs_[epoch - first_epoch_] -= bytes;
-  for (; epochs_.size() > 1 && epochs_.front() == 0; ++first_epoch_)
+  (epoch == newest_epoch() ? newest_ : epochs_[epoch - first_epoch_]) -= bytes;
+  for (; !epochs_.empty() && epochs_.front() == 0; ++first_epoch_)
     epochs_.pop_front();
   for (; !flushes_.empty() && flushes_.front().first < first_epoch_; flushes_.pop_front())
     freed.push_back(flushes_.front().second);
-  if (spec_->flushed_by_object)
+  if (objects_)
     objects_->remove(object_key(piece), bytes, number_, freed);
   if (held_ <= spec_->resume)
     stopped_ = false;
@@ -255,14 +253,14 @@ bool Buffer::flush(JobId job)
     return true;
   while (!open_.empty())
     close_at(first_open_);
-  flushes_.push_back({first_epoch_ + epochs_.size() - 1, job});
-  epochs_.push_back(0);
+  flushes_.push_back({newest_epoch(), job});
+  epochs_.push_back(std::exchange(newest_, 0));
   return false;
 }
 
 bool Buffer::adds_up() const
 {
-  uint64_t unflushed = 0;
+  uint64_t unflushed = newest_;
   for (size_t epoch = 0; epoch < epochs_.size(); ++epoch)
     unflushed += epochs_[epoch];
   return entered_ - drained_ == held_ && unflushed == held_ && held_ <= spec_->capacity;

@@ -35,6 +35,7 @@ public:
   /// True when nothing is there that the job must wait for; otherwise it waits, and `instances` are those that must drain.
   bool wait(uint64_t key, Flush flush, uint32_t own, JobId job, std::vector<uint32_t>& instances);
   size_t size() const { return objects_.size(); }
+  void prefetch(uint64_t key) const { objects_.prefetch(key); }
 
 private:
   /// An object: in one instance, as most are, and nobody waits; or else as `several` says.
@@ -93,7 +94,8 @@ inline uint64_t object_key(const Op& op)
 /// is the system's business, which asks for next() after every call that isn't const.
 class Buffer {
 public:
-  Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects& objects);
+  /// @param objects where it keeps what it has of each object; none when nobody will wait for single ones
+  Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects* objects);
 
   /// True when all bytes of the write are in; otherwise the job waits and will be returned by a drained().
   bool enter(JobId job, const Op& write, double now);
@@ -105,6 +107,21 @@ public:
   bool flush(JobId job);
   /// No more bytes join what is in of the object with this object_key(), and it lingers no longer.
   void close(uint64_t key);
+
+  /// Asks for the cache lines that an entry or the drain of these bytes will need soon,
+  void prefetch(const Op& bytes) const
+  {
+    if (objects_)
+      objects_->prefetch(object_key(bytes));
+    for (size_t at = 0; at < sizeof(Buffer); at += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(this) + at);
+  }
+  /// and, when these have come, for what they refer to.
+  void prefetch_contents() const
+  {
+    if (!ready_.empty())
+      __builtin_prefetch(&ready_.front());
+  }
 
   uint64_t held() const { return held_; }
   /// When the next extent has lingered long enough; infinity when none lingers.
@@ -127,10 +144,11 @@ private:
   void close_at(uint64_t place);
   void forget_closed();
   bool open_is_due(double now) const;
+  uint64_t newest_epoch() const { return first_epoch_ + epochs_.size(); }
 
   const BufferSpec* spec_;
   BufferSums* sums_;
-  DirtyObjects* objects_; ///< of all instances
+  DirtyObjects* objects_; ///< of all instances, or null
   uint32_t number_;
   uint32_t draining_ = 0; ///< pieces
   uint64_t held_     = 0;
@@ -143,7 +161,9 @@ private:
   Ring<Extent> open_;  ///< that adjacent bytes may join, oldest first; those with 0 bytes are gone
   uint64_t first_open_ = 0;  ///< number of open_.front() among all that ever were there
   std::unordered_map<uint64_t, uint64_t> open_of_; ///< number of an object's open extent
-  Ring<uint64_t> epochs_;    ///< bytes that are in, by the number of flushes before they came
+  // Epochs are numbered by the flushes before.
+  uint64_t newest_ = 0;    ///< bytes that are in since the last flush
+  Ring<uint64_t> epochs_;  ///< and of the epochs before, as long as some are in
   uint64_t first_epoch_ = 0;
   Ring<std::pair<uint64_t, JobId>> flushes_; ///< epoch that must be out, ascending
 };
@@ -151,17 +171,17 @@ private:
 /// All instances of a buffer of the platform.
 struct Buffers {
   const BufferSpec* spec;
-  std::vector<Buffer> instances;
+  HugeVector<Buffer> instances;
   BufferSums sums;
   DirtyObjects objects;
   uint32_t first_instance; ///< number of instance 0 among the instances of all buffers
   uint64_t pieces = 0;     ///< that ever were
 
-  Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first) : spec(&buffer), first_instance(first)
+  Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first, bool by_object) : spec(&buffer), first_instance(first)
   {
     instances.reserve(count);
     for (uint32_t i = 0; i < count; ++i)
-      instances.emplace_back(buffer, i, sums, objects);
+      instances.emplace_back(buffer, i, sums, by_object ? &objects : nullptr);
   }
   Buffers(const Buffers&) = delete; // its instances point into it
   Buffers& operator=(const Buffers&) = delete;

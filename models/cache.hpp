@@ -263,7 +263,8 @@ struct Caches {
   {
     instances.assign(count, Cache(cache.capacity, cache.ahead > 0 ? UINT32_MAX : std::max(most_entries / count, 64U)));
     if (cache.ahead > 0)
-      ahead.assign(count, ReadAhead(cache));
+      for (uint32_t i = 0; i < count; ++i)
+        ahead.emplace_back(cache);
     if (cache.forgotten_by_others)
       holders.emplace(cache.page > 0);
   }

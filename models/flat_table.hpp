@@ -22,6 +22,8 @@ public:
       at = (at + 1) & mask();
     return slots_[at];
   }
+  /// Asks for the cache line where the key's slot is likely to be.
+  void prefetch(uint64_t key) const { __builtin_prefetch(&slots_[home(key)]); }
   /// Of a key that has none yet. Other slots may move.
   void insert(const Slot& slot)
   {

@@ -145,7 +145,6 @@ struct BufferSpec {
   double linger     = 0;  ///< seconds that less than a unit waits for more
   uint64_t resume   = 0;  ///< writes that had to wait enter again when no more bytes than these are held
   uint32_t at_once  = 1;  ///< pieces that an instance drains at a time
-  bool flushed_by_object = false; ///< some route waits for the bytes of single objects
   std::vector<Step> drain;        ///< ends with Kind::drained
   nlohmann::ordered_json drain_json; ///< as read, with laws resolved
 

@@ -110,8 +110,7 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.kind   = Step::Kind::flush;
       step.target = find_in(platform_.buffers, *flushed, "buffer");
       check_refill_step(item, step);
-      auto& spec  = platform_.buffers[step.target];
-      check_not_held(*flushed, spec, held);
+      check_not_held(*flushed, platform_.buffers[step.target], held);
       if (const auto of = item.find("of")) {
         static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
         const auto found = std::find(known.begin(), known.end(), of->text());
@@ -119,7 +118,6 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
           of->fail(fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
         step.flush = static_cast<Flush>(found - known.begin());
       }
-      spec.flushed_by_object = spec.flushed_by_object || step.flush != Flush::all;
       out.push_back(step);
       json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
     } else if (const auto taken = item.find("take")) {

@@ -101,7 +101,11 @@ struct Pools {
   PoolSums sums;
   uint64_t batches = 0; ///< that ever were
 
-  Pools(const PoolSpec& pool, uint32_t count) : spec(&pool) { instances.assign(count, Pool(pool, sums)); }
+  Pools(const PoolSpec& pool, uint32_t count) : spec(&pool)
+  {
+    for (uint32_t i = 0; i < count; ++i)
+      instances.emplace_back(pool, sums);
+  }
   Pools(const Pools&) = delete; // its instances point into it
   Pools& operator=(const Pools&) = delete;
 };

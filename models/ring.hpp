@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace iocast {
 
@@ -12,20 +12,15 @@ template <class T> class Ring {
 public:
   bool empty() const { return length_ == 0; }
   size_t size() const { return length_; }
-  T& operator[](size_t place) { return ring_[(head_ + place) & (ring_.size() - 1)]; }
-  const T& operator[](size_t place) const { return ring_[(head_ + place) & (ring_.size() - 1)]; }
+  T& operator[](size_t place) { return ring_[at(place)]; }
+  const T& operator[](size_t place) const { return ring_[at(place)]; }
   T& front() { return (*this)[0]; }
   const T& front() const { return (*this)[0]; }
   T& back() { return (*this)[length_ - 1]; }
   T& push_back(T value)
   {
-    if (length_ == ring_.size()) {
-      std::vector<T> larger(std::max<size_t>(1, 2 * ring_.size()));
-      for (size_t place = 0; place < length_; ++place)
-        larger[place] = std::move((*this)[place]);
-      ring_.swap(larger);
-      head_ = 0;
-    }
+    if (length_ == room_)
+      grow();
     ++length_;
     return back() = std::move(value);
   }
@@ -36,9 +31,22 @@ public:
   }
 
 private:
-  std::vector<T> ring_; ///< its size is a power of two, or zero
-  size_t head_   = 0;
-  size_t length_ = 0;
+  size_t at(size_t place) const { return (head_ + place) & (room_ - 1); }
+  void grow()
+  {
+    const uint32_t room = room_ == 0 ? 1 : 2 * room_;
+    auto larger         = std::make_unique<T[]>(room);
+    for (size_t place = 0; place < length_; ++place)
+      larger[place] = std::move((*this)[place]);
+    ring_ = std::move(larger);
+    room_ = room;
+    head_ = 0;
+  }
+
+  std::unique_ptr<T[]> ring_;
+  uint32_t room_   = 0; ///< a power of two, or zero
+  uint32_t head_   = 0; ///< modulo the room
+  uint32_t length_ = 0;
 };
 
 } // namespace iocast

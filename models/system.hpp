@@ -145,6 +145,7 @@ private:
   static constexpr uint32_t few_clients = 4000;
   void look_ahead() const;
   void prefetch(JobId id) const;
+  const Buffer* buffer_before(const Calendar::Event& event) const;
 
   // operations.cpp: an operation's life
   bool pull_op(JobId id);
@@ -260,7 +261,7 @@ private:
   void resume_part(JobId part);
 
   // buffers.cpp
-  void make_buffers();
+  void make_buffers(const Footprint& footprint);
   void add_beside_steps(const std::vector<Step>& steps, size_t pieces);
   [[gnu::noinline]] bool at_buffer(JobId id, const Step& step);
   bool enter_buffer(JobId id, const Step& step);
@@ -331,8 +332,9 @@ private:
   std::vector<float> node_speed_; ///< empty: all 1
   std::vector<Station> stations_;
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
+  bool looks_ahead_ = false; ///< some events: nodes have queues or buffers, and there are many
   std::vector<size_t> queues_of_nodes_;   ///< stations of nodes where requests may wait; empty where there are few clients
-  std::vector<std::vector<Limit>> limits_;
+  std::vector<HugeVector<Limit>> limits_;
   LockTable locks_;
   std::vector<bool> shared_locks_; ///< by lock: some take it shared
   LockKeepers keepers_;
@@ -344,7 +346,7 @@ private:
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
   std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps
-  std::vector<Piece> pieces_;         ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
+  HugeVector<Piece> pieces_;         ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
   std::vector<FailureClock> failures_;

@@ -10,13 +10,26 @@
 
 namespace iocast {
 
-void System::make_buffers()
+namespace {
+/// Whether somebody will wait for what the buffer has of single objects.
+bool flushed_by_object(const Platform& platform, const Footprint& footprint, size_t buffer)
+{
+  return std::any_of(footprint.operations.begin(), footprint.operations.end(), [&](const auto& asked) {
+    const auto& steps = platform.routes[static_cast<size_t>(asked.first)].steps;
+    return asked.second > 0 && std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+             return step.kind == Step::Kind::flush && step.target == buffer && step.flush != Flush::all;
+           });
+  });
+}
+} // namespace
+
+void System::make_buffers(const Footprint& footprint)
 {
   uint32_t first = 0;
   buffer_sums_.resize(platform_.buffers.size());
   for (const auto& spec : platform_.buffers) {
     const uint32_t count = spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count;
-    buffers_.emplace_back(spec, count, first);
+    buffers_.emplace_back(spec, count, first, flushed_by_object(platform_, footprint, buffers_.size()));
     first += count;
     add_beside_steps(spec.drain, size_t{spec.at_once} * count);
   }

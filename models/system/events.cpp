@@ -94,15 +94,14 @@ void System::handle(const Calendar::Event& event)
   }
 }
 
-/// Asks for the cache lines that the next events need.
+/// Asks for the cache lines that the next events need: first for those that an event's number tells, some events later for those that only these tell.
 void System::look_ahead() const
 {
-  if (queues_of_nodes_.empty()) {
+  if (!looks_ahead_) {
     if (!calendar_.empty())
       prefetch(calendar_.top().who);
     return;
   }
-  // First for those that an event's number tells, some events later for those that only these tell.
   constexpr auto slice_over = static_cast<uint32_t>(EventKind::slice_over);
   calendar_.ahead(Calendar::most_near - 1, [&](const Calendar::Event& event) {
     if (event.kind != slice_over) {
@@ -115,6 +114,8 @@ void System::look_ahead() const
   });
   calendar_.ahead(Calendar::most_near / 2, [&](const Calendar::Event& event) {
     const JobId job = event.kind == slice_over ? cores_[event.who].job : event.who;
+    if (const Buffer* buffer = buffer_before(event))
+      buffer->prefetch(op_of(job));
     if (!is_client(job))
       return;
     if (event.kind == slice_over)
@@ -128,16 +129,42 @@ void System::look_ahead() const
           __builtin_prefetch(&core_of_[waiting]);
       }
   });
+  if (!buffers_.empty())
+    calendar_.ahead(1, [&](const Calendar::Event& event) {
+      if (const Buffer* buffer = buffer_before(event))
+        buffer->prefetch_contents();
+    });
 }
 
-/// Asks for the cache lines of a client that will be looked at soon; among a million clients they are cold.
+/// The buffer of a node that the event's job will fill, or is draining; or none.
+const Buffer* System::buffer_before(const Calendar::Event& event) const
+{
+  const auto kind = static_cast<EventKind>(event.kind);
+  if (buffers_.empty() || (kind != EventKind::resume && kind != EventKind::served) || !has_op(event.who))
+    return nullptr;
+  if (is_client(event.who)) {
+    const Step& step = step_of(event.who);
+    return step.kind == Step::Kind::enter && buffers_[step.target].spec->of_nodes() ? &buffers_[step.target].instances[jobs_[event.who].owner] : nullptr;
+  }
+  const Piece& piece = pieces_[event.who - placement_.ranks];
+  return piece.buffer < buffers_.size() && buffers_[piece.buffer].spec->of_nodes() ? &buffers_[piece.buffer].instances[piece.instance] : nullptr;
+}
+
+/// Asks for the cache lines of a job that will be looked at soon; among a million clients they are cold.
 void System::prefetch(JobId id) const
 {
-  if (placement_.ranks < few_clients || !is_client(id))
-    return; // all of them fit in the processor's cache, or there are few
+  if (placement_.ranks < few_clients || id >= jobs_.size())
+    return; // all of them fit in the processor's cache; or it is no job
   asm volatile(""); // else GCC takes this for a function without effects and drops the calls
   __builtin_prefetch(&jobs_[id]);
   __builtin_prefetch(&links_[id]);
+  if (!is_client(id)) {
+    if (id - placement_.ranks < pieces_.size()) {
+      __builtin_prefetch(&pieces_[id - placement_.ranks]);
+      __builtin_prefetch(reinterpret_cast<const char*>(&pieces_[id - placement_.ranks]) + 64);
+    }
+    return;
+  }
   __builtin_prefetch(&clients_[id]);
   __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
   if (!core_of_.empty())

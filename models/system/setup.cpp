@@ -54,7 +54,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_stations();
   make_failures();
   make_background();
-  make_buffers();
+  make_buffers(footprint);
   make_pools();
   make_caches();
   make_read_ahead(asks_for(footprint, OpKind::pread));
@@ -110,7 +110,9 @@ void System::find_where_nobody_waits()
     if (spec.per == Per::node && !stations_[i].never_waits && placement_.ranks >= few_clients)
       queues_of_nodes_.push_back(i);
   }
-  if (!queues_of_nodes_.empty())
+  const bool buffers = placement_.ranks >= few_clients && std::any_of(platform_.buffers.begin(), platform_.buffers.end(), [](const BufferSpec& buffer) { return buffer.of_nodes(); });
+  looks_ahead_       = !queues_of_nodes_.empty() || buffers;
+  if (looks_ahead_)
     calendar_.look_ahead();
 }
 

@@ -200,17 +200,16 @@ struct Alone {
 
   explicit Alone(uint64_t capacity, uint64_t unit = 0)
   {
-    spec.capacity          = capacity;
-    spec.unit              = unit;
-    spec.resume            = capacity;
-    spec.flushed_by_object = true;
+    spec.capacity = capacity;
+    spec.unit     = unit;
+    spec.resume   = capacity;
   }
 };
 
 TEST(Buffer, AFlushWaitsForNothingThatCameLater)
 {
   Alone a(100);
-  Buffer b(a.spec, 0, a.sums, a.objects);
+  Buffer b(a.spec, 0, a.sums, &a.objects);
   EXPECT_TRUE(b.flush(9)); // empty
   EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, 1, 10}, 0));
   EXPECT_TRUE(b.enter(1, {OpKind::pwrite, 0, 2, 10}, 0));
@@ -263,7 +262,7 @@ TEST(Buffer, ObjectsAreWaitedForWhereTheyAre)
 TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
 {
   Alone a(1000, 100);
-  Buffer b(a.spec, 0, a.sums, a.objects);
+  Buffer b(a.spec, 0, a.sums, &a.objects);
   a.spec.at_once = 10;
   a.spec.linger  = 5;
   b.enter(0, {OpKind::pwrite, 0, 1, 10, 90}, 0);  // ends a unit
@@ -290,7 +289,7 @@ TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
 TEST(Buffer, NobodyPassesAWriteThatWaits)
 {
   Alone a(100);
-  Buffer b(a.spec, 0, a.sums, a.objects);
+  Buffer b(a.spec, 0, a.sums, &a.objects);
   EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, 1, 60}, 0));
   EXPECT_FALSE(b.enter(1, {OpKind::pwrite, 0, 2, 60}, 0));
   EXPECT_FALSE(b.enter(2, {OpKind::pwrite, 0, 3, 10}, 0)); // there would be room
