@@ -140,7 +140,7 @@ def test_a_time_limit_ends_a_phase_and_the_cleanup_leaves_nothing(run: Run, root
     began = time.monotonic()
     done = run(*ENDLESS, *place(backend, root), "--verify", "--json", ranks=4)
     assert done.code == 0, done.err
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     result = done.json
     assert result["status"] == "complete"
     for phase in result["phases"]:

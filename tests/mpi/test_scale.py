@@ -21,6 +21,7 @@ def test_every_figure_is_taken(bench: Path, mpi_environment: dict[str, str], tmp
     start, end, memory, trace = figures.values()
     assert start["more"]["ranks"] == 3 and start["value"] == start["more"]["nothing"] / start["more"]["bench"]
     assert 1e5 <= end["more"]["operations"] < 1.01e5 and 0 < end["value"] < end["more"]["seconds"]
-    assert 1e6 <= memory["more"]["operations"] < 1.01e6 and memory["met"]
+    sanitized = os.environ.get("IOCAST_SANITIZED") == "1"  # which takes memory itself
+    assert 1e6 <= memory["more"]["operations"] < 1.01e6 and (memory["met"] or sanitized)
     assert 1e5 <= trace["more"]["operations"] < 1.01e5 and 0 < trace["value"] < 8
     assert list(tmp_path.iterdir()) == []
