@@ -68,7 +68,9 @@ def test_a_server_that_is_killed_is_waited_for(
     process.communicate(timeout=60)
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
-    assert max(row["max"] for phase in document["phases"] for row in phase["latency"].values()) > 0.4
+    # What the server did before it died, and didn't answer, is asked for again: a removal then finds nothing to remove, and has failed.
+    slowest, failed = max(row["max"] for phase in document["phases"] for row in phase["latency"].values()), sum(phase["errors"] for phase in document["phases"])
+    assert slowest > 0.4 if failed == 0 else failed == 1, document["phases"]
     if list(place.export.iterdir()):
         assert run(*slow, "--sweep", ranks=1).code == 0
     assert list(place.export.iterdir()) == []
