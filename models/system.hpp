@@ -125,9 +125,9 @@ private:
 
   /// What a job that drains a buffer, fills a pool or fetches into a cache has besides.
   struct Piece {
-    Op bytes;                ///< that it moves; of a pool none
-    uint64_t serial   = 0;   ///< as buffers and caches number what they give out
-    uint64_t epoch    = 0;   ///< likewise
+    Op bytes;              ///< that it moves; of a pool none
+    uint64_t serial   = 0; ///< as buffers and caches number what they give out
+    uint64_t epoch    = 0; ///< likewise
     uint32_t buffer   = 0; ///< after buffers come pools, and then caches
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
@@ -346,7 +346,7 @@ private:
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
   std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps
-  HugeVector<Piece> pieces_;         ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
+  HugeVector<Piece> pieces_;          ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
   std::vector<FailureClock> failures_;

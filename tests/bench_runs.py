@@ -32,7 +32,7 @@ class Done(NamedTuple):
 Run = Callable[..., Done]
 
 
-def settings(text: str) -> list[str]:
+def settings_arguments(text: str) -> list[str]:
     """"a=1 b=2" as arguments."""
     return [part for setting in text.split() for part in ("--set", setting)]
 

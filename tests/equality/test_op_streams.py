@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench_runs import settings_arguments
 from programs import find_program
 
 SIMULATOR = find_program("iocast-sim")
@@ -33,7 +34,7 @@ def test_streams_are_identical(
     assert small, f"{name} names no small settings"
     for number, settings in enumerate(small[:1]):
         real, simulated = tmp_path / f"real-{number}", tmp_path / f"simulated-{number}"
-        chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+        chosen = settings_arguments(settings)
         common = ["--workload", name, *chosen, "--seed", "3", "--no-time-limits"]
         subprocess.run(
             [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--dump-ops", str(real)],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, counts, settings, total_counts
+from bench_runs import MANIFEST, SMALL, Run, counts, settings_arguments, total_counts
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from programs import find_program
@@ -107,12 +107,12 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
         return json.loads((root / MANIFEST).read_text())
 
     for given, start, objects in (
-        (["phases=precreate"], 0, range(0, 20)),
-        (["phases=benchmark"], 10, range(10, 30)),
-        (["phases=benchmark", "repeats=2"], 30, range(30, 50)),
-        (["phases=benchmark", "read_only=true"], 30, range(30, 50)),
+        ("phases=precreate", 0, range(0, 20)),
+        ("phases=benchmark", 10, range(10, 30)),
+        ("phases=benchmark repeats=2", 30, range(30, 50)),
+        ("phases=benchmark read_only=true", 30, range(30, 50)),
     ):
-        done = run(*base, *settings(" ".join(given)), ranks=3)
+        done = run(*base, *settings_arguments(given), ranks=3)
         assert done.code == 0, done.err
         assert manifest()["state"] == "ready"
         assert manifest()["position"] == {"start_index": start}
@@ -125,8 +125,8 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
 
 
 def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, root: Path) -> None:
-    chosen = ["--posix.root", str(root), "--json", *settings("datasets=2 object_size=10B")]
-    limited = settings("objects=20000 iterations=20000 repeats=2 most_seconds=50ms")
+    chosen = ["--posix.root", str(root), "--json", *settings_arguments("datasets=2 object_size=10B")]
+    limited = settings_arguments("objects=20000 iterations=20000 repeats=2 most_seconds=50ms")
     done = run(*chosen, *limited, "--set", "phases=precreate,benchmark", ranks=3)
     assert done.code == 0, done.err
     first, first_rest, second, second_rest = done.json["phases"][1:]
@@ -140,7 +140,7 @@ def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, 
         went_on += made // (3 * 2)
     manifest = json.loads((root / MANIFEST).read_text())
     assert manifest["state"] == "ready" and manifest["position"] == {"start_index": went_on}
-    later = run(*chosen, *settings("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3)
+    later = run(*chosen, *settings_arguments("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3)
     assert later.code == 0, later.err
     assert all(phase["errors"] == 0 for phase in later.json["phases"])
     assert list(root.iterdir()) == []
@@ -279,7 +279,7 @@ def test_the_dummy_backend_runs_md_workbench(run: Run) -> None:
 
 @pytest.mark.parametrize("pattern", registered("patterns"), ids=lambda entry: entry["name"])
 def test_every_pattern_dry_runs(run: Run, bench: Path, pattern: dict[str, Any]) -> None:
-    small = [argument for setting in described(bench, pattern["name"])["small"][0].split() for argument in ("--set", setting)]
+    small = settings_arguments(described(bench, pattern["name"])["small"][0])
     done = run("--workload", pattern["name"], *small, "--dry-run", "--json", ranks=2)
     assert done.code == 0, done.err
     assert done.json["footprint"]["operations"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runs import Run, expect_refusal, total_counts
+from bench_runs import Run, expect_refusal, settings_arguments, total_counts
 from programs import find_program
 
 pytestmark = pytest.mark.usefixtures("launch_check")
@@ -136,7 +136,7 @@ def test_system_calls_are_those_of_the_stream(
     assert shutil.which("strace"), "this test needs strace (apt-get install strace)"
     ranks, traces, streams = 3, tmp_path / "traces", tmp_path / "streams"
     traces.mkdir()
-    chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+    chosen = settings_arguments(settings)
     command = [str(bench), "--workload", workload, *chosen, "--no-time-limits", "--posix.root", str(root), "--dump-ops", str(streams), "--json"]
     # A file a thread of a rank; the rank's own number is in the environment that its launcher gave it. With the filter, calls that nobody
     # asks for are not held up.
@@ -191,7 +191,7 @@ def test_mount_points_of_different_directories_are_refused(run: Run, root: Path,
 
 def accesses(workload: str, settings: str) -> bool:
     """Whether it reads or writes at offsets, which is what can be shared."""
-    chosen = [argument for setting in settings.split() for argument in ("--set", setting)]
+    chosen = settings_arguments(settings)
     operations = ask("--workload", workload, *chosen, "--dry-run")["footprint"]["operations"]
     return any(operations.get(kind) for kind in ("pread", "pwrite"))
 
@@ -209,7 +209,7 @@ def shared_cases() -> list[Any]:
 
 @pytest.mark.parametrize(("workload", "settings"), shared_cases())
 def test_workloads_that_access_files_at_offsets_run_on_mpi_io(run: Run, root: Path, workload: str, settings: str) -> None:
-    command = ["--workload", workload, *(argument for setting in settings.split() for argument in ("--set", setting)), "--no-time-limits", "--json"]
+    command = ["--workload", workload, *settings_arguments(settings), "--no-time-limits", "--json"]
     plan = run(*command, "--dry-run", ranks=3).json["footprint"]["operations"]
     done = run(*command, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", ranks=3)
     assert done.code == 0, done.err

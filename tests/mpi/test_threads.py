@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, expect_refusal, injected, manifest_phase, ranks_in, total_counts, wait_for
+from bench_runs import MANIFEST, SMALL, Run, expect_refusal, injected, manifest_phase, ranks_in, settings_arguments, total_counts, wait_for
 from programs import find_program
 from test_real_effect import cases
 
@@ -29,7 +29,7 @@ def of_patterns() -> list[object]:
 @pytest.mark.parametrize(("workload", "settings"), of_patterns())
 def test_clients_do_what_so_many_ranks_do(run: Run, root: Path, tmp_path: Path, workload: str, settings: str) -> None:
     """Byte by byte, for the simulator's ranks are the real ones (test_real_effect.py); and all of it succeeds."""
-    chosen = ["--workload", workload, *(word for setting in settings.split() for word in ("--set", setting)), "--no-time-limits"]
+    chosen = ["--workload", workload, *settings_arguments(settings), "--no-time-limits"]
     done = run(*chosen, "--posix.root", str(root), "--dump-ops", str(tmp_path / "real"), "--threads-per-rank", "3", "--json", ranks=2)
     assert done.code == 0, done.err
     simulate = [str(find_program("iocast-sim")), "--platform", "local", *chosen, "--ppn", "6", "--dump-ops", str(tmp_path / "simulated")]
@@ -64,7 +64,7 @@ def test_clients_wait_at_the_same_time(run: Run) -> None:
 
 def test_a_time_limit_ends_all_clients_and_the_wear_out_is_right(run: Run, root: Path) -> None:
     """mdtest's stonewall: all clients do as many as the furthest did, whichever thread that was."""
-    settings = [word for setting in ("items=1000000", "files_only=true", "most_seconds=50ms") for word in ("--set", setting)]
+    settings = settings_arguments("items=1000000 files_only=true most_seconds=50ms")
     done = run("--workload", "mdtest", *settings, "--posix.root", str(root), "--threads-per-rank", "3", "--json", ranks=2)
     assert done.code == 0, done.err
     assert list(root.iterdir()) == []
@@ -132,7 +132,7 @@ WITHOUT_COLLECTIVE_ACCESSES = [
 @pytest.mark.parametrize(("workload", "settings"), WITHOUT_COLLECTIVE_ACCESSES)
 def test_clients_of_mpi_io_are_threads_too(run: Run, root: Path, workload: str, settings: str) -> None:
     """Each opens files for itself, at the same time as the others of its rank; as many operations as of so many ranks, contents verified."""
-    chosen = ["--workload", workload, *(word for setting in settings.split() for word in ("--set", setting)), "--no-time-limits"]
+    chosen = ["--workload", workload, *settings_arguments(settings), "--no-time-limits"]
     base = [*chosen, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", "--json"]
     threads, ranks = run(*base, "--threads-per-rank", "3", ranks=2), run(*base, ranks=6)
     assert threads.code == ranks.code == 0, threads.err + ranks.err

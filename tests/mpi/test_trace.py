@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from bench_runs import SMALL, Run, expect_refusal
+from bench_runs import SMALL, Run, expect_refusal, settings_arguments
 from programs import find_program
 
 COLUMNS = ["rank", "kind", "flags", "count", "dataset", "object", "size", "offset", "stride", "start_ns", "duration_ns", "error"]
@@ -66,7 +66,7 @@ def small(simulator: Path) -> Callable[[str], list[str]]:
     """The first small settings of a workload."""
     def settings(workload: str) -> list[str]:
         described = json.loads(subprocess.run([simulator, "--describe", workload, "--json"], check=True, capture_output=True).stdout)
-        return [word for setting in described["small"][0].split() for word in ("--set", setting)]
+        return settings_arguments(described["small"][0])
 
     return settings
 
@@ -188,7 +188,7 @@ def test_refusals(run: Run, simulator: Path, tmp_path: Path) -> None:
 
 
 def test_a_trace_takes_few_bytes_an_operation(run: Run, root: Path, tmp_path: Path) -> None:
-    settings = [word for setting in ("datasets=1", "objects=5000", "iterations=5000", "repeats=4") for word in ("--set", setting)]
+    settings = settings_arguments("datasets=1 objects=5000 iterations=5000 repeats=4")
     done = run(*settings, "--posix.root", str(root), "--trace", "--json", "--out", str(tmp_path / "out"), ranks=2)
     assert done.code == 0, done.err
     operations = sum(phase["operations"] for phase in done.json["phases"])

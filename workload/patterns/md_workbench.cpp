@@ -86,7 +86,6 @@ public:
     return false;
   }
 
-  // In the cursor of a run with a time limit: a is how many iterations the repeats before made, b how far this one goes, c the step at which it was cut.
   void cut(Cursor& cursor) const override
   {
     if (cursor.phase < kinds_.size() && cursor.step != before_phase)
@@ -190,6 +189,8 @@ private:
   }
 
   uint64_t dataset_id(uint32_t rank, uint32_t d) const { return uint64_t{rank} * datasets_ + d; }
+
+  // In the cursor of a run with a time limit: a is how many iterations the repeats before made, b how far this one goes, c the step at which it was cut.
 
   /// Number of the oldest object of the working set when the cursor's phase began.
   uint64_t start(const Cursor& cursor) const { return limited_ ? start_index_ + cursor.a : start_of_[cursor.phase]; }
