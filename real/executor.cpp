@@ -80,8 +80,8 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
     , progress_(progress)
     , alarm_(alarm)
     , keeps_(keeps)
-    , own_name_(pattern)
-    , ahead_(most_ahead, Ahead{{}, Name(pattern)})
+    , asked_(most_asked, Asked(pattern))
+    , swept_(pattern)
     , watchdog_(pattern, client.rank, keeps.patience)
     , group_(client.group)
 {
@@ -107,56 +107,50 @@ bool Executor::take(Op& op)
     return false;
   if (op.kind != OpKind::phase) [[likely]]
     return true;
-  if (keeps_.stream)
-    keeps_.stream->write(op);
   next_phase_ = op.object;
   return false;
 }
 
-/// The same, formed ahead together with its name. Where the rank was cut short, look_back() is to follow.
-bool Executor::take_ahead(Op& op)
+/// The next operations with their names: as many as there is room for, but none behind the first of a stretch of accesses. Where the rank is cut short
+/// after that, look_back() is to follow. @return false at the end of the phase
+bool Executor::form(int64_t start_ns, RankPhase& phase)
 {
-  if (ahead_at_ == ahead_end_ && !look_ahead())
-    return false;
-  Ahead& next = ahead_[ahead_at_++];
-  op          = next.op;
-  name_       = &next.name;
-  return true;
-}
-
-/// Up to a stretch of accesses, which begins at the cursor.
-bool Executor::look_ahead()
-{
-  ahead_from_ = cursor_;
-  ahead_at_ = ahead_end_ = 0;
-  while (!over_ && ahead_end_ < ahead_.size()) {
-    Ahead& next = ahead_[ahead_end_];
+  record_answered(start_ns, phase);
+  recorded_ = answered_ = formed_ = 0;
+  formed_from_ = cursor_;
+  while (!over_ && formed_ < asked_.size()) {
+    Asked& next = asked_[formed_];
     if (!take(next.op)) {
       over_ = true;
       break;
     }
-    ++ahead_end_;
+    ++formed_;
     if (next.op.kind <= OpKind::open)
       next.name.point_at(next.op);
     else if (Cursor behind = cursor_; is_access(next.op.kind) && pattern_.stretch(behind, 1).count > 0)
       break;
   }
-  return ahead_end_ > 0;
+  return formed_ > 0;
 }
 
-/// The cursor stands behind the last operation that was taken, and before the end of the phase unless that was.
+/// The cursor stands behind the last operation that was asked for, and before the end of the phase unless that was.
 void Executor::look_back()
 {
-  name_ = &own_name_;
-  if (ahead_at_ < ahead_end_ || (over_ && ahead_end_ > 0)) {
+  if (answered_ < formed_ || (over_ && formed_ > 0)) {
     next_phase_.reset();
-    cursor_ = ahead_from_;
+    cursor_ = formed_from_;
     Op passed;
-    for (size_t i = 0; i < ahead_at_; ++i)
+    for (size_t i = 0; i < answered_; ++i)
       pattern_.next(cursor_, passed);
   }
-  ahead_at_ = ahead_end_ = 0;
-  over_                  = false;
+  recorded_ = answered_ = formed_ = 0;
+  over_ = false;
+}
+
+/// Beyond an operation that is not to be recorded, or was already; those before it are.
+void Executor::pass()
+{
+  recorded_ = ++answered_;
 }
 
 std::optional<size_t> Executor::next_phase()
@@ -166,6 +160,8 @@ std::optional<size_t> Executor::next_phase()
     take(op);
   }
   phase_ = next_phase_.value_or(0);
+  if (next_phase_ && keeps_.stream)
+    keeps_.stream->write({OpKind::phase, 0, phase_});
   return std::exchange(next_phase_, std::nullopt);
 }
 
@@ -183,19 +179,18 @@ RankPhase Executor::prepare() const
 // ---- one operation ----------------------------------------------------------------------------------------------------
 
 /// What a call needs beside the name, and all that must not be timed.
-int Executor::prepare(const Op& op)
+int Executor::prepare(const Asked& asked)
 {
+  const Op& op = asked.op;
   if (op.kind == OpKind::open) {
-    name_->point_at(op);
     const auto slot = open_.free_slot();
     slot_           = slot.value_or(0);
     return slot ? 0 : EMFILE;
   }
   if (op.kind < OpKind::open) {
-    name_->point_at(op);
     found_ = op.size;
     if (op.bytes() > 0 && content_)
-      prepare_content(op);
+      prepare_content(asked.name, op);
     return 0;
   }
   const auto slot = open_.find(op.dataset, op.object);
@@ -208,34 +203,36 @@ int Executor::prepare(const Op& op)
 }
 
 /// Of a compound operation.
-void Executor::prepare_content(Op op)
+void Executor::prepare_content(const Name& name, Op op)
 {
   if (op.kind == OpKind::append)
-    backend_.stat(*name_, op.offset); // if there is no such object, the append will say so
+    backend_.stat(name, op.offset); // if there is no such object, the append will say so
   backend_.prepare(slot_, op);
 }
 
-int Executor::call(const Op& op, Stopwatch& watch)
+int Executor::call(Asked& asked)
 {
+  const Op& op     = asked.op;
+  const Name& name = asked.name;
   switch (op.kind) {
     case OpKind::create:
-      return backend_.create(*name_, op.size, watch);
+      return backend_.create(name, op.size, asked.watch);
     case OpKind::stat:
-      return backend_.stat(*name_, found_);
+      return backend_.stat(name, found_);
     case OpKind::read:
-      return backend_.read(*name_, op.size, watch);
+      return backend_.read(name, op.size, asked.watch);
     case OpKind::unlink:
-      return backend_.unlink(*name_);
+      return backend_.unlink(name);
     case OpKind::mkdir:
-      return backend_.mkdir(*name_);
+      return backend_.mkdir(name);
     case OpKind::rmdir:
-      return backend_.rmdir(*name_);
+      return backend_.rmdir(name);
     case OpKind::append:
-      return backend_.append(*name_, op.size, watch);
+      return backend_.append(name, op.size, asked.watch);
     case OpKind::readdir:
-      return backend_.readdir(*name_, found_);
+      return backend_.readdir(name, found_);
     case OpKind::open:
-      return backend_.open(*name_, op.flags, slot_);
+      return backend_.open(name, op.flags, slot_);
     case OpKind::pwrite:
       return backend_.pwrite(slot_, op);
     case OpKind::pread:
@@ -279,48 +276,47 @@ int Executor::check(const Op& op, int error)
   return 0;
 }
 
-/// One operation, timed and noted; a `plain` one is nothing but its call. @return when it was answered
-int64_t Executor::ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& phase)
+/// One operation, timed and noted. @return when it was answered, in ticks
+int64_t Executor::ask(Asked& asked, int64_t start_ns, RankPhase& phase)
 {
   const Op& op     = asked.op;
   Stopwatch& watch = asked.watch;
-  int error        = plain ? 0 : prepare(op);
+  const bool plain = op.kind <= OpKind::rmdir && !content_; // nothing but its call
+  int error        = plain ? 0 : prepare(asked);
   watchdog_.begins(++operations_, op);
   watch.start();
   if (error == 0) [[likely]]
-    error = call(op, watch);
+    error = call(asked);
   // One call ends here; a compound one has ended its last part itself, unless it failed before.
   if (watch.laps() == 0 || (error != 0 && watch.laps() < max_parts))
     watch.lap();
-  const int64_t answered_ns = watch.ended_ns();
   watchdog_.answered(operations_);
   if (!plain)
     error = check(op, error);
-  if (error != 0) [[unlikely]] {
+  if (error == 0) [[likely]] {
+    ++answered_;
+  } else {
     record_answered(start_ns, phase); // a trace has them in order
-    record_error(op, error, plain ? 0 : wrong_at_, watch.started_ns(), answered_ns, start_ns, phase);
-  } else if (++answered_ == asked_.size()) {
-    record_answered(start_ns, phase);
+    record_error(op, error, plain ? 0 : wrong_at_, watch.started_ns(), watch.ended_ns(), start_ns, phase);
+    pass();
   }
-  progress_.done(answered_ns);
-  return answered_ns;
+  return watch.ended();
 }
 
 /// Asks for the access `op` and those like it that follow, in a loop that does no more for each than must be: beside a small access to what is cached,
 /// all that happens between two calls counts. So little does here that one reading of the clock is the end of one and the start of the next. Only what
-/// nobody has to prepare or check can be asked for so. @return when the last was answered
-int64_t Executor::ask_stretch(int64_t until_ns, int64_t start_ns, RankPhase& phase)
+/// nobody has to prepare or check can be asked for so. @return when the last was answered, in ticks
+int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
 {
   Op op                 = asked_[answered_].op;
   const Cursor before   = cursor_;
-  const Stretch stretch = pattern_.stretch(cursor_, most_waiting - 1);
+  const Stretch stretch = pattern_.stretch(cursor_, most_alike - 1);
   if (stretch.count == 0)
-    return ask(asked_[answered_], false, start_ns, phase);
+    return ask(asked_[answered_], start_ns, phase);
   record_answered(start_ns, phase);
   alike_              = {op, stretch.step, 0};
   const bool writes   = op.kind == OpKind::pwrite;
-  const int64_t until = Ticks::from_ns(until_ns);
-  int error           = prepare(op);
+  int error           = prepare(asked_[answered_]);
   watchdog_.begins(operations_ + 1, op);
   between_[0] = Ticks::now();
   while (true) {
@@ -343,13 +339,13 @@ int64_t Executor::ask_stretch(int64_t until_ns, int64_t start_ns, RankPhase& pha
     for (uint32_t i = 1; i < asked; ++i)
       pattern_.next(cursor_, passed);
   }
-  const int64_t asked_ns    = Ticks::to_ns(between_[asked - 1]);
-  const int64_t answered_ns = Ticks::to_ns(between_[asked]);
+  const int64_t answered = between_[asked];
+  const int64_t asked_ns = Ticks::to_ns(between_[asked - 1]);
   record_answered(start_ns, phase);
   if (error != 0) [[unlikely]]
-    record_error(op, error, op.offset, asked_ns, answered_ns, start_ns, phase);
-  progress_.done(answered_ns, asked);
-  return answered_ns;
+    record_error(op, error, op.offset, asked_ns, Ticks::to_ns(answered), start_ns, phase);
+  pass();
+  return answered;
 }
 
 /// Sleeps to a moment, unless there is word that the run has to end. @return the moment at which it woke up
@@ -399,30 +395,25 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
   const bool thinks        = arrivals.thinks();
   const bool streams       = !thinks && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
-  const bool ahead         = !arrivals.is_open() && !together_ && !keeps_.stream;
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
   int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
-  int64_t answered_ns     = start_ns;
-  int64_t asks_again_ns   = 0; // after the think time that follows the last answer
-  int64_t looks_ns        = std::min(start_ns + alarm_every_ns, deadline_ns);
-  Cursor before;
+  int64_t answered         = Ticks::from_ns(start_ns); // what happens at every operation is in ticks, the rest in nanoseconds
+  int64_t asks_again_ns    = 0; // after the think time that follows the last answer
+  int64_t looks_ns         = std::min(start_ns + alarm_every_ns, deadline_ns);
+  int64_t looks            = Ticks::from_ns(looks_ns);
   while (true) {
     if (stop_asked()) [[unlikely]] {
       phase.interrupted = true;
       alarm_.raise();
       break;
     }
+    if (answered_ == formed_ && !form(start_ns, phase))
+      break;
     Asked& asked = asked_[answered_];
     const Op& op = asked.op;
-    if (together_ || arrivals.is_open())
-      before = cursor_;
-    if (!(ahead ? take_ahead(asked.op) : take(asked.op)))
-      break;
-    const bool plain = op.kind <= OpKind::rmdir && !content_;
-    if (plain && !ahead)
-      name_->point_at(op);
     if (thinks && asks_again_ns > 0) {
+      const int64_t answered_ns = Ticks::to_ns(answered);
       sleep_until(asks_again_ns);
       phase.think_asked_seconds += static_cast<double>(asks_again_ns - answered_ns) * 1e-9;
       phase.think_actual_seconds += static_cast<double>(now_ns() - answered_ns) * 1e-9;
@@ -432,7 +423,6 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       intended_ns += arrivals.gap_ns(seed_, rank_, operations_, first);
       asked.intended_ns = intended_ns;
       if (!std::exchange(first, false) && start_ns + intended_ns >= deadline_ns && !(together_ && op.is_joint())) {
-        cursor_   = before;
         phase.cut = wait(deadline_ns) >= deadline_ns;
         if (!phase.cut)
           phase.interrupted = true;
@@ -441,44 +431,48 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       wait(start_ns + intended_ns);
     }
     const bool joint = together_ && op.is_joint();
-    if (joint && !may_begin(answered_ns < deadline_ns, phase)) {
-      cursor_ = before;
+    if (joint && !may_begin(Ticks::to_ns(answered) < deadline_ns, phase))
       break;
-    }
     if (keeps_.stream)
       keeps_.stream->write(op);
     int64_t now = 0;
     if (op.kind == OpKind::think) {
-      const Op asked_for    = op;
       const int64_t from_ns = now_ns();
       record_answered(start_ns, phase); // in the meantime, and in order
-      if (asked_for.flags & until) {
-        told_ns = static_cast<int64_t>(asked_for.size);
+      pass();
+      if (op.flags & until) {
+        told_ns = static_cast<int64_t>(op.size);
         wait(std::min(start_ns + told_ns, deadline_ns));
       } else {
-        think(static_cast<int64_t>(asked_for.size), deadline_ns, phase);
+        think(static_cast<int64_t>(op.size), deadline_ns, phase);
       }
-      now           = now_ns();
-      asks_again_ns = now;
+      asks_again_ns = now_ns();
+      now           = Ticks::from_ns(asks_again_ns);
       if (keeps_.trace)
-        trace(asked_for, from_ns, now);
-    } else if (streams && is_access(op.kind) && ahead_at_ == ahead_end_ && asked.intended_ns == TimedOp::not_intended) {
-      now = answered_ns = ask_stretch(looks_ns, start_ns, phase);
+        trace(op, from_ns, asks_again_ns);
+    } else if (streams && is_access(op.kind) && answered_ + 1 == formed_ && asked.intended_ns == TimedOp::not_intended) {
+      now = answered = ask_stretch(looks, start_ns, phase);
     } else {
-      now = answered_ns = ask(asked, plain, start_ns, phase);
-      if (const auto response_ns = static_cast<double>(answered_ns - asked.watch.started_ns()); thinks)
-        asks_again_ns =
-            answered_ns + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
+      now = answered = ask(asked, start_ns, phase);
+      if (thinks) {
+        const auto response_ns = static_cast<double>(asked.watch.ended_ns() - asked.watch.started_ns());
+        asks_again_ns = asked.watch.ended_ns() + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
+      }
     }
-    if (std::max(now, asks_again_ns) >= looks_ns || cut_after_) [[unlikely]] {
+    if (now >= looks || asks_again_ns >= looks_ns || cut_after_) [[unlikely]] {
+      const int64_t at_ns = Ticks::to_ns(now);
       // After what all did together the others may be about to begin the next such operation: so is this rank.
-      if (cut_after_ || (!joint && std::max(now, asks_again_ns) >= deadline_ns)) {
+      if (cut_after_ || (!joint && std::max(at_ns, asks_again_ns) >= deadline_ns)) {
         phase.cut = true;
         break;
       }
       record_answered(start_ns, phase);
+      progress_.reached(operations_, at_ns);
+      const int64_t answered_ns = Ticks::to_ns(answered);
       Ticks::align();
-      looks_ns = std::min(now + alarm_every_ns, std::max(deadline_ns, now + 1));
+      answered = Ticks::from_ns(answered_ns);
+      looks_ns = std::min(at_ns + alarm_every_ns, std::max(deadline_ns, at_ns + 1));
+      looks    = Ticks::from_ns(looks_ns);
       if (alarm_.heard()) {
         phase.interrupted = true;
         break;
@@ -486,7 +480,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     }
   }
   record_answered(start_ns, phase);
-  phase.seconds = static_cast<double>(answered_ns - start_ns) * 1e-9;
+  phase.seconds = static_cast<double>(Ticks::to_ns(answered) - start_ns) * 1e-9;
 }
 
 // ---- ranks that act together ------------------------------------------------------------------------------------------
@@ -551,11 +545,14 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
       continue;
     }
     failure = failure_of([&] {
-      asked_[answered_] = {op, {}};
-      phase.seconds     = static_cast<double>(ask(asked_[answered_], false, start_ns, phase) - start_ns) * 1e-9;
+      Asked& asked      = asked_[0];
+      asked.op          = op;
+      asked.intended_ns = TimedOp::not_intended;
+      phase.seconds      = static_cast<double>(Ticks::to_ns(ask(asked, start_ns, phase)) - start_ns) * 1e-9;
+      record_answered(start_ns, phase);
+      recorded_ = answered_ = 0;
     });
   }
-  record_answered(start_ns, phase);
   if (failure && !phase.failure)
     throw RunError(failure->message);
 }
@@ -563,11 +560,11 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
 /// Each is recorded once, also when the trace has no room for it.
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
-  const size_t answered = std::exchange(answered_, 0);
-  for (size_t i = 0; i < answered; ++i)
+  for (size_t i = recorded_; i < answered_; ++i)
     phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
-  for (size_t i = 0; keeps_.trace && i < answered; ++i)
+  for (size_t i = recorded_; keeps_.trace && i < answered_; ++i)
     trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
+  recorded_ = answered_;
 
   const size_t alike = std::exchange(alike_.answered, 0);
   if (alike == 0)
@@ -611,8 +608,8 @@ void Executor::sweep(int64_t start_ns, RankPhase& phase)
 
 void Executor::sweep_one(const Op& op, RankPhase& phase)
 {
-  name_->point_at(op);
-  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(*name_) : backend_.unlink(*name_);
+  swept_.point_at(op);
+  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(swept_) : backend_.unlink(swept_);
   if (error == 0)
     ++phase.swept;
   else if (error != ENOENT && error != EISDIR) { // a directory is left to its own rmdir
@@ -625,12 +622,12 @@ void Executor::sweep_one(const Op& op, RankPhase& phase)
 /// call so, and the number of an object is one of those in its name; anything else stays, and the dataset with it.
 void Executor::sweep_dataset(const Op& rmdir, RankPhase& phase)
 {
-  name_->point_at(rmdir);
-  for (const auto& found : backend_.list(name_->dataset()))
+  swept_.point_at(rmdir);
+  for (const auto& found : backend_.list(swept_.dataset()))
     for (const uint64_t number : numbers_in(found)) {
       const Op object(OpKind::unlink, rmdir.dataset, number);
-      name_->point_at(object);
-      if (found == name_->object()) {
+      swept_.point_at(object);
+      if (found == swept_.object()) {
         sweep_one(object, phase);
         break;
       }

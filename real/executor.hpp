@@ -62,21 +62,17 @@ public:
   void sweep(int64_t start_ns, RankPhase& phase);
 
 private:
-  /// An operation and when its parts ended. Answers wait and are recorded by the dozen: a system call leaves little of the
+  /// An operation, and when its parts ended. They are formed by the dozen and recorded by the dozen: a system call leaves little of pattern and
   /// histograms in the CPU's caches, and fetching them back once serves many operations.
   struct Asked {
+    explicit Asked(const Pattern& pattern) : name(pattern) {}
     Op op;
     Stopwatch watch;
     int64_t intended_ns = TimedOp::not_intended; ///< since the start of the phase
-  };
-
-  static constexpr uint32_t most_waiting = 64;
-  static constexpr size_t most_ahead     = 16;
-  /// An operation that is yet to be asked for. They are formed by the dozen, for the same reason.
-  struct Ahead {
-    Op op;
     Name name;
   };
+  static constexpr size_t most_asked     = 32;
+  static constexpr uint32_t most_alike   = 64;
   /// Accesses that are nothing but offsets apart: one stands for all.
   struct Alike {
     Op op;
@@ -94,18 +90,18 @@ private:
   };
 
   bool take(Op& op);
-  bool take_ahead(Op& op);
-  bool look_ahead();
+  bool form(int64_t start_ns, RankPhase& phase);
   void look_back();
+  void pass();
   bool may_begin(bool in_time, RankPhase& phase);
   int meet(int word);
   void leave(int64_t start_ns, RankPhase& phase);
-  int64_t ask(Asked& asked, bool plain, int64_t start_ns, RankPhase& phase);
-  int64_t ask_stretch(int64_t until_ns, int64_t start_ns, RankPhase& phase);
-  int prepare(const Op& op);
-  int call(const Op& op, Stopwatch& watch);
+  int64_t ask(Asked& asked, int64_t start_ns, RankPhase& phase);
+  int64_t ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase);
+  int prepare(const Asked& asked);
+  int call(Asked& asked);
   int check(const Op& op, int error);
-  void prepare_content(Op op);
+  void prepare_content(const Name& name, Op op);
   int64_t wait(int64_t end_ns);
   void think(int64_t ns, int64_t deadline_ns, RankPhase& phase);
   void trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error = 0);
@@ -126,19 +122,18 @@ private:
   Keeps keeps_;
   uint64_t operations_ = 0; ///< of the whole stream so far
   Cursor cursor_;
-  Name own_name_;
-  Name* name_ = &own_name_;   ///< of the operation that is asked for
-  std::vector<Ahead> ahead_;
-  size_t ahead_at_ = 0, ahead_end_ = 0;
-  Cursor ahead_from_;         ///< before the first of them
-  bool over_ = false;         ///< the phase has no more than they are
   std::vector<OpKind> kinds_;       ///< that occur in the workload
   size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
-  std::array<Asked, most_waiting> asked_;
-  size_t answered_ = 0; ///< of asked_
+  std::vector<Asked> asked_;
+  size_t recorded_ = 0; ///< of asked_, the first so many; the next up to `answered_` are answered, and those from there up to `formed_` yet to be asked for
+  size_t answered_ = 0;
+  size_t formed_   = 0;
+  Cursor formed_from_;  ///< before the first of asked_
+  bool over_ = false;   ///< the phase has no more than they are
+  Name swept_;
   Alike alike_;
-  std::array<int64_t, most_waiting + 1> between_; ///< when each of alike_ was asked and the one before it answered; ticks
+  std::array<int64_t, most_alike + 1> between_; ///< when each of alike_ was asked and the one before it answered; ticks
   Watchdog watchdog_;
   OpenObjects open_;
   Slot slot_         = 0; ///< of the object that the operation is about

@@ -16,10 +16,10 @@ public:
 
   /// What was measured so far stands in `recorder`, which outlives the phase.
   void begin_phase(const std::string& title, int64_t start_ns, const PhaseRecorder& recorder);
-  /// After each operation, or some, with a clock reading that was taken anyway.
-  void done(int64_t now_ns, uint64_t operations = 1)
+  /// Now and then: so many operations of the whole run have been asked for.
+  void reached(uint64_t operations, int64_t now_ns)
   {
-    operations_ += operations;
+    operations_ = operations;
     if (now_ns >= next_ns_) [[unlikely]]
       show(now_ns);
   }

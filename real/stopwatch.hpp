@@ -83,7 +83,9 @@ public:
 
   size_t laps() const { return laps_; }
   int64_t started_ns() const { return Ticks::to_ns(at_[0]); }
-  int64_t ended_ns() const { return Ticks::to_ns(at_[laps_]); }
+  int64_t ended_ns() const { return Ticks::to_ns(ended()); }
+  /// In ticks.
+  int64_t ended() const { return at_[laps_]; }
   /// The end of a part.
   int64_t lap_ns(size_t part) const { return Ticks::to_ns(at_[part + 1]); }
 
