@@ -186,7 +186,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets:
             noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
             ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
         planner = planning.Planner(ensemble, target, fitted.fitted)
-        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn), seconds)
+        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, workload, settings), seconds)
     source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
     if proposed:
         write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import profile
 from iocast.platform import Document, merge, reference
 from iocast.predict import resolved, workload_of
+from iocast.run_directory import as_setting
 from iocast.strict_yaml import allowed_sentence
 from iocast.workers import Workers
 
@@ -34,6 +35,8 @@ BELIEFS = 64
 SPREAD = 1.5
 """Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
 WAITING_FACTORS = (0.0, 1.0, 4.0)
+TELLING_APART = {"read_only": "true", "offset": "0"}
+"""Settings of patterns with which a run shows alone what others show together: reads beside no changes; each rank in directories of its own."""
 TOLD = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
@@ -59,6 +62,7 @@ class Place:
     nodes: int
     ranks_per_node: int
     waiting_factor: float = 0.0
+    settings: tuple[tuple[str, str], ...] = ()  # what of the workload is other than in most runs
 
     @property
     def ranks(self) -> int:
@@ -67,11 +71,13 @@ class Place:
     @property
     def text(self) -> str:
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}"
+        own = "".join(f", {name}={value}" for name, value in self.settings)
+        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}{own}"
 
     def document(self) -> dict[str, Any]:
         """As in a campaign's point."""
-        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor}
+        own = {"settings": dict(self.settings)} if self.settings else {}
+        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor} | own
 
 
 ALONE = Place(1, 1)
@@ -147,7 +153,7 @@ class Ensemble:
     def _settings(self, place: Place) -> dict[str, str]:
         iterations = str(max(2, round(max(FEWEST, OPERATIONS / place.ranks) / self._each)))
         short = {"iterations": iterations, "objects": iterations, "repeats": "1"}
-        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"}
+        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"} | dict(place.settings)
 
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
@@ -344,10 +350,21 @@ def _four_times(platform: Fitted) -> Place:
     return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
 
 
-def candidates(nodes: int, ranks_per_node: int, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
-    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes."""
+def candidates(nodes: int, ranks_per_node: int, pattern: str = "", settings: Mapping[str, Any] | None = None, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
+    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes; and with all ranks what tells apart
+    what the pattern with these settings does."""
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
-    return [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
+    places = [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
+    return places + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in _telling_apart(pattern, settings or {})]
+
+
+def _telling_apart(pattern: str, settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of TELLING_APART what the pattern has and what changes it."""
+    names = units_of(pattern) if pattern else {}
+    same = {name for name, value in TELLING_APART.items() if as_setting(settings.get(name)) == value}
+    if as_setting(settings.get("node_offset", "0")) != "0":
+        same.add("offset")  # it is not looked at then
+    return [(name, value) for name, value in TELLING_APART.items() if name in names and name not in same]
 
 
 def beyond(platform: Fitted, asked: Place) -> list[Place]:
@@ -383,7 +400,7 @@ def _by_twos(most: int) -> list[int]:
 
 def _needed(candidates: Sequence[Place]) -> list[Place]:
     """One rank, all of them, and a number between: what a calibration asks for at least."""
-    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0}.values(), key=lambda place: place.ranks)
+    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0 and not place.settings}.values(), key=lambda place: place.ranks)
     if len(by_ranks) < 3:
         raise InputError("A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all.")
     return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]

@@ -6,6 +6,7 @@ mean between two scales is a straight line, and beyond the largest one what it w
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import mode
@@ -69,11 +70,15 @@ class Residuals:
 
 def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[str, Any]]:
     """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with the settings, a switch that is
-    not set being as it mostly was; all where none does."""
+    not set being as it mostly was; all where none does. Of settings with a unit the number counts."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     told = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: settings.get(name) or mode(p["switches"][name] for p in points if name in p["switches"]) for name in told}
+    wanted = {name: _number(settings.get(name, "")) or mode(p["switches"][name] for p in points if name in p["switches"]) for name in told}
     return [p for p in points if p.get("switches", {}) == wanted] or points
+
+
+def _number(setting: str) -> str:
+    return re.sub(r"(?<=\d)[A-Za-z/]+$", "", setting)
 
 
 def kind_of(quantity: str) -> str:

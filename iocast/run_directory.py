@@ -24,6 +24,8 @@ QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
 UNTOLD = ("repeats", "start_index", "phases")
 """Parameters that change how long a point was watched, and not what it is."""
+LENGTHS = ("iterations", "objects")
+"""And those of one run, by which a campaign sizes it."""
 
 
 @dataclass(frozen=True)
@@ -288,8 +290,10 @@ def _tell_apart(points: list[Point]) -> None:
 
 
 def switches(points: list[Point]) -> list[dict[str, str]]:
-    """Of each point the workload parameters that are no numbers and not the same in all points, such as whether it only reads."""
-    settings = [{k: as_setting(v) for k, v in point.first.parameters.items() if k not in UNTOLD and (isinstance(v, bool) or not isinstance(v, int | float))} for point in points]
+    """Of each point the workload parameters that are not the same in all points, such as whether it only reads; of those that are numbers the ones that
+    tell points of one placement apart."""
+    own = {name for point in points for name in point.apart if name not in LENGTHS}
+    settings = [{k: as_setting(v) for k, v in point.first.parameters.items() if k not in UNTOLD and (k in own or isinstance(v, bool) or not isinstance(v, int | float))} for point in points]
     differ = sorted({k for one in settings for k in one if len({other.get(k) for other in settings}) > 1})
     return [{k: one[k] for k in differ if k in one} for one in settings]
 

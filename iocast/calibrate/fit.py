@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from iocast.calibrate import reading
+from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import Finding, findings
 from iocast.calibrate.rates import calibrate_rates, check_platform
@@ -372,6 +373,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "family": search.recipe.family,
         "structure": best.structure,
         "parameters": parameters,
+        "correlations": correlations([p.name for p in best.parameters], best.covariance),
         "alternatives": [
             {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values} for f, w in zip(fits, weights, strict=True)
         ],
@@ -393,6 +395,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         fitted["observed"] = observed
     if search.stall is not None:
         fitted["stall"] = {"every": search.stall.every, "length": search.stall.length, "operations": list(search.stall.operations)}
+    fitted["notes"] += tied(fitted["correlations"])
     for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):
         if weight > 0.2:
             fitted["notes"].append(f"The data fit nearly as well with {_say(structure)}; the intervals include it.")

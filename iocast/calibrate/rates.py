@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from iocast.calibrate import reading
+from iocast.calibrate.correlation import correlations
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.platform import Document, reference, set_path
@@ -213,6 +214,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
             }
             for i, p in enumerate(PARAMETERS)
         },
+        "correlations": correlations([p.name for p in PARAMETERS], np.cov(posterior.T)),
         "alternatives": [],
         "misfit": float(np.mean(((np.median(fit, axis=0) - observed) / sigmas) ** 2)),
         "noise": noise,

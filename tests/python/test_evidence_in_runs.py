@@ -179,3 +179,16 @@ def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> Non
     assert like({"read_only": "true"}) == names[1:4:2]
     assert like({}) == like({"read_only": "false"}) == [names[0], names[2], names[4]]
     assert switches(group(runs[:1])) == [{}], "one alone differs from nothing"
+
+
+def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, tmp_path: Path) -> None:
+    runs = [simulated(family, 4, 1, tmp_path / f"4-{offset}", "--set", f"offset={offset}") for offset in (0, 1)]
+    runs += [simulated(family, ranks, 1, tmp_path / str(ranks), "--set", f"objects={500 * ranks}") for ranks in (1, 2)]
+    points = group(runs)
+    told = switches(points)
+    assert [one["offset"] for one in told] == ["1", "1", "0", "1"], "sizes of runs are none"
+    assert all(one.keys() == {"offset"} for one in told)
+    fitted = {"campaign": {"points": [{"name": point.name, "switches": own} for point, own in zip(points, told, strict=True)]}}
+    assert [point["name"] for point in points_like(fitted, {"offset": "0"})] == ["N=4 T=0 offset=0"]
+    assert len(points_like(fitted, {})) == 3
+    assert len(points_like(fitted, {"offset": "7"})) == 4, "where none is like it all are taken"

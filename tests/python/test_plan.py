@@ -61,7 +61,16 @@ def test_measuring_further_out_lessens_the_models_own_error() -> None:
 
 
 def test_candidates_go_over_nodes_first() -> None:
-    assert [(p.nodes, p.ranks_per_node) for p in candidates(6, 3, [0.0])] == [(1, 1), (2, 1), (4, 1), (6, 1), (6, 2), (6, 3)]
+    assert [(p.nodes, p.ranks_per_node) for p in candidates(6, 3, factors=[0.0])] == [(1, 1), (2, 1), (4, 1), (6, 1), (6, 2), (6, 3)]
+
+
+def test_candidates_with_all_ranks_tell_apart_what_runs_show_together() -> None:
+    def apart(settings: dict[str, str]) -> list[tuple[int, dict[str, str]]]:
+        return [(p.ranks, dict(p.settings)) for p in candidates(2, 3, "md-workbench", settings) if p.settings]
+
+    assert apart({}) == [(6, {"read_only": "true"}), (6, {"offset": "0"})]
+    assert apart({"read_only": "true", "node_offset": "1"}) == [], "it reads only; the offset in nodes counts"
+    assert apart({"offset": "0"}) == [(6, {"read_only": "true"})]
 
 
 def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
