@@ -288,7 +288,7 @@ def observed(out: Path, file: Path) -> Iterator[None]:
     from iocast.utilisation import join
 
     file.unlink(missing_ok=True)
-    with Observer(file, OBSERVE_EVERY, ["iocast-bench"]):
+    with Observer(file, OBSERVE_EVERY, ["iocast-bench"], waits=True):
         yield
     join(out, [file])
 

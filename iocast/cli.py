@@ -186,7 +186,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets:
             noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
             ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
         planner = planning.Planner(ensemble, target, fitted.fitted)
-        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, workload, settings), seconds)
+        proposed, repeats = planner.campaign(planning.candidates(nodes, ppn, "" if ensemble.rates_alone else workload, settings), seconds)
     source = f"iocast measure --plan --platform {platform} --nodes {nodes} --ppn {ppn} --asked {target.nodes}x{target.ranks_per_node} --budget {budget}"
     if proposed:
         write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))
@@ -586,6 +586,7 @@ def observe(
     words: Annotated[Optional[list[str]], typer.Argument(metavar="[-- COMMAND...] | FILE...", help="Command to run and observe; or with --join, observations.")] = None,
     out: Annotated[Optional[Path], typer.Option(help="File for the observation, one JSON object a line.")] = None,
     process: Annotated[Optional[list[str]], typer.Option(help="Also count the CPU time of the processes of this name; may be repeated.")] = None,
+    waits: Annotated[bool, typer.Option("--waits", help="Also look where in the kernel those processes sleep.")] = False,
     every: Annotated[str, typer.Option(help="Time between samples, with unit.")] = "1s",
     join: Annotated[Optional[Path], typer.Option(help="Run directory that observations are joined to.")] = None,
     seed: Seed = 0,
@@ -606,7 +607,9 @@ def observe(
         return
     if out is None:
         raise InputError("Name the file for the observation with --out, or join some to a run with --join RUN FILE...")
-    status = watch(out, parse_duration(every), process or [], words or [])
+    if waits and not process:
+        raise InputError("Say with --process which processes --waits is about.")
+    status = watch(out, parse_duration(every), process or [], words or [], waits)
     joined = []
     for run in run_directories_of(words or []) if status == 0 else []:
         content = join_to(run, [out])

@@ -2,11 +2,12 @@
 """Watching a machine beside a measurement: CPU, named processes, memory, block devices, network (docs/observe.md).
 
 Every sample is one line of JSON with counters that only grow, written at once, so that whatever ends the observer leaves a file that can be used,
-and a lost sample loses nothing but resolution. Times are of the monotonic clock, with the wall clock beside it.
+and a lost sample loses nothing but resolution. What processes wait for is the one thing that is counted in each sample by itself. Times are of the monotonic clock, with the wall clock beside it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -24,6 +26,7 @@ import psutil
 
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION
+from iocast.waits import wait_of
 
 SHORTEST, LONGEST = 0.01, 3600.0
 NAMING = 5
@@ -45,10 +48,11 @@ def parse_duration(text: str) -> float:
 
 
 class Named:
-    """The processes of one name: their counters added up, those that have ended included."""
+    """The processes of one name: their counters added up, those that have ended included; with `waits`, what they wait for now."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, waits: bool = False) -> None:
         self.name = name
+        self._waits = waits
         self._alive: dict[int, psutil.Process] = {}
         self._last: dict[int, tuple[float, int, int]] = {}  # CPU seconds, bytes read and written
         self._ended = [0.0, 0, 0]
@@ -80,7 +84,17 @@ class Named:
                 for i, value in enumerate(self._last.pop(pid, (0.0, 0, 0))):
                     self._ended[i] += value
         cpu, read, write = (self._ended[i] + sum(last[i] for last in self._last.values()) for i in range(3))
-        return {"cpu": round(cpu, 6), "count": len(self._alive), "threads": threads, "resident": resident, "read_bytes": read, "write_bytes": write}
+        told = {"cpu": round(cpu, 6), "count": len(self._alive), "threads": threads, "resident": resident, "read_bytes": read, "write_bytes": write}
+        return told | {"waits": self._asleep()} if self._waits else told
+
+    def _asleep(self) -> dict[str, int]:
+        """How many of them sleep, by where."""
+        found: Counter[str] = Counter()
+        for pid in self._alive:
+            with contextlib.suppress(OSError):
+                if where := wait_of(pid):
+                    found[where] += 1
+        return dict(found)
 
 
 def _io(process: psutil.Process) -> tuple[int, int]:
@@ -95,8 +109,8 @@ def _io(process: psutil.Process) -> tuple[int, int]:
 class Sampler:
     """Takes samples of this machine. Not for use by several threads."""
 
-    def __init__(self, processes: Sequence[str]) -> None:
-        self.named = [Named(name) for name in processes]
+    def __init__(self, processes: Sequence[str], waits: bool = False) -> None:
+        self.named = [Named(name, waits) for name in processes]
         self._known: dict[int, int] = {}  # pid -> samples since it was first seen
 
     def header(self, every: float) -> dict[str, Any]:
@@ -163,9 +177,9 @@ def _busy(core: Any) -> float:
 class Observer:
     """Writes samples to a file in a thread of its own, from entering until leaving it as a context manager."""
 
-    def __init__(self, out: Path, every: float, processes: Sequence[str] = ()) -> None:
+    def __init__(self, out: Path, every: float, processes: Sequence[str] = (), waits: bool = False) -> None:
         self.out, self.every = out, every
-        self._sampler = Sampler(processes)
+        self._sampler = Sampler(processes, waits)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self.samples = 0
@@ -210,7 +224,7 @@ class Observer:
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def observe(out: Path, every: float, processes: Sequence[str], command: Sequence[str]) -> int:
+def observe(out: Path, every: float, processes: Sequence[str], command: Sequence[str], waits: bool = False) -> int:
     """Observes until `command` ends, or without one until SIGTERM or SIGINT; these are handed on to the command.
 
     @return the command's exit status (128 + signal when a signal ended it), 0 without one"""
@@ -224,7 +238,7 @@ def observe(out: Path, every: float, processes: Sequence[str], command: Sequence
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        with Observer(out, every, processes) as observer:
+        with Observer(out, every, processes, waits) as observer:
             if not command:
                 while not ended.wait(3600):
                     pass

@@ -273,13 +273,14 @@ class Planner:
         @raises InputError when the time isn't enough for those"""
         self.ensemble.ask([ALONE, self.asked, *candidates])
         needed = [] if self.fitted else _needed(candidates)
+        longest = [place for place in candidates if not place.settings][-1:]
         repeats = 2
 
         def time_of(places: Sequence[Place]) -> float:
             return repeats * sum(self.ensemble.seconds(place, self.length) for place in places)
 
         for length in LENGTHS:
-            if length == LENGTHS[0] or repeats * sum(self.ensemble.seconds(place, length) for place in needed or candidates[-1:]) <= budget / 3:
+            if length == LENGTHS[0] or repeats * sum(self.ensemble.seconds(place, length) for place in needed or longest) <= budget / 3:
                 self.length = length
         if time_of(needed) > budget:
             raise InputError(f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s.")

@@ -70,15 +70,27 @@ class Residuals:
 
 def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[str, Any]]:
     """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with the settings, a switch that is
-    not set being as it mostly was; all where none does. Of settings with a unit the number counts."""
+    not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     told = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: _number(settings.get(name, "")) or mode(p["switches"][name] for p in points if name in p["switches"]) for name in told}
-    return [p for p in points if p.get("switches", {}) == wanted] or points
+    wanted = {name: _meant(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
+    return [p for p in points if {name: _meant(value) for name, value in p.get("switches", {}).items()} == wanted] or points
 
 
-def _number(setting: str) -> str:
-    return re.sub(r"(?<=\d)[A-Za-z/]+$", "", setting)
+SCALES = {
+    "": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "/s": 1.0,
+}  # fmt: skip
+"""Of a setting's number, by its unit, to what run.json has."""
+
+
+def _meant(setting: str) -> str | float:
+    """A setting, to be compared: its number, to 9 digits, where it is one."""
+    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z/]*)", setting)
+    try:
+        return float(f"{float(found[1]) * SCALES[found[2]]:.9g}") if found else setting
+    except (ValueError, KeyError):
+        return setting
 
 
 def kind_of(quantity: str) -> str:

@@ -9,6 +9,7 @@ a second can pass it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -25,6 +26,8 @@ LEAST_SAMPLES = 3
 """Within a phase; with fewer, what lies before and after it weighs too much."""
 CLOCK_STEP = 0.05  # seconds by which the wall clock may stray from the monotonic one before it counts as set
 MOST_POINTS = 600
+LEAST_WAIT = 0.01
+"""Share of the time of processes that a place where they sleep must have to be told."""
 STATED = "the start that run.json states"
 SURE = 0.01  # seconds by which a run's start may be unknown without a note
 
@@ -212,9 +215,38 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
                     entry["demand"] = busy / phase["operations"]
             resources[resource.name] = entry
     entry = {"name": phase["name"], "repeat": phase["repeat"], "seconds": phase["seconds"], "operations": phase["operations"], "resources": resources}
+    if waits := {name: shares for observation in observations for name, shares in _waits(observation, begin, end)}:
+        entry["waits"] = waits
     if all(r["busy"] is None for r in resources.values()):
         entry["note"] = f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often with --every."
     return entry
+
+
+def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple[str, dict[str, float]]]:
+    """By name of processes ("HOST process NAME"): the shares of their time between two moments that they slept, by where in the kernel."""
+    times = observation.times
+    inside = [sample["processes"] for sample, at in zip(observation.samples, times, strict=True) if begin <= at <= end]
+    for name in observation.header["processes"]:
+        looks = [processes[name] for processes in inside if "waits" in processes[name]]
+        seen = sum(one["count"] for one in looks)
+        if len(looks) < LEAST_SAMPLES or seen == 0:
+            continue
+        found: Counter[str] = Counter()
+        for one in looks:
+            found.update(one["waits"])
+        yield f"{observation.host} process {name}", {where: count / seen for where, count in found.most_common() if count >= LEAST_WAIT * seen}
+
+
+def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]:
+    """By name of processes: the shares of their time in a phase, all repeats together, that they slept, by where in the kernel; nothing where nobody looked."""
+    content = read_utilisation(run) or {"phases": []}
+    repeats = [p for p in content["phases"] if p["name"] == phase and "waits" in p]
+    seconds = sum(p["seconds"] for p in repeats)
+    found: dict[str, Counter[str]] = {}
+    for repeat in repeats:
+        for name, shares in repeat["waits"].items():
+            found.setdefault(name, Counter()).update({where: share * repeat["seconds"] / seconds for where, share in shares.items()})
+    return {name: dict(shares.most_common()) for name, shares in found.items()}
 
 
 def _timeline(observations: Sequence[Observation], start: float, begin: float, end: float) -> dict[str, Any]:

@@ -127,7 +127,7 @@ bool Executor::form(int64_t start_ns, RankPhase& phase)
     ++formed_;
     if (next.op.kind <= OpKind::open)
       next.name.point_at(next.op);
-    else if (Cursor behind = cursor_; is_access(next.op.kind) && pattern_.stretch(behind, 1).count > 0)
+    else if (Cursor behind = cursor_; streams_ && is_access(next.op.kind) && pattern_.stretch(behind, 1).count > 0)
       break;
   }
   return formed_ > 0;
@@ -372,6 +372,8 @@ void Executor::think(int64_t ns, int64_t deadline_ns, RankPhase& phase)
 
 void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
 {
+  const Arrivals& arrivals = pattern_.arrivals_of(rank_);
+  streams_      = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
   met_at_last_  = false;
   cut_after_    = false;
   phase.failure = failure_of([&] {
@@ -379,8 +381,10 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
       trace({OpKind::phase, 0, phase_}, start_ns, start_ns);
     run_operations(start_ns, deadline_ns, phase);
   });
-  look_back();
   watchdog_.answered(operations_); // what failed was, too
+  const auto unrecorded = failure_of([&] { record_answered(start_ns, phase); });
+  phase.failure         = phase.failure ? phase.failure : unrecorded;
+  look_back();
   if (phase.failure)
     alarm_.raise();
   if (const auto failure = failure_of([&] { leave(start_ns, phase); }); failure && !phase.failure) {
@@ -388,13 +392,13 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
     alarm_.raise();
   }
   phase.reached = pattern_.reached(cursor_);
+  progress_.reached(operations_, now_ns());
 }
 
 void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
 {
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
   const bool thinks        = arrivals.thinks();
-  const bool streams       = !thinks && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
   int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
@@ -450,7 +454,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       now           = Ticks::from_ns(asks_again_ns);
       if (keeps_.trace)
         trace(op, from_ns, asks_again_ns);
-    } else if (streams && is_access(op.kind) && answered_ + 1 == formed_ && asked.intended_ns == TimedOp::not_intended) {
+    } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ && asked.intended_ns == TimedOp::not_intended) {
       now = answered = ask_stretch(looks, start_ns, phase);
     } else {
       now = answered = ask(asked, start_ns, phase);
@@ -480,7 +484,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     }
   }
   record_answered(start_ns, phase);
-  phase.seconds = static_cast<double>(Ticks::to_ns(answered) - start_ns) * 1e-9;
+  phase.seconds = static_cast<double>(std::max<int64_t>(0, Ticks::to_ns(answered) - start_ns)) * 1e-9; // of whom nothing was asked: by rounding below 0
 }
 
 // ---- ranks that act together ------------------------------------------------------------------------------------------
@@ -560,11 +564,11 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
 /// Each is recorded once, also when the trace has no room for it.
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
-  for (size_t i = recorded_; i < answered_; ++i)
+  const size_t first = std::exchange(recorded_, answered_);
+  for (size_t i = first; i < answered_; ++i)
     phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
-  for (size_t i = recorded_; keeps_.trace && i < answered_; ++i)
+  for (size_t i = first; keeps_.trace && i < answered_; ++i)
     trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
-  recorded_ = answered_;
 
   const size_t alike = std::exchange(alike_.answered, 0);
   if (alike == 0)

@@ -140,6 +140,7 @@ private:
   uint64_t found_    = 0; ///< what a stat or readdir found
   uint64_t wrong_at_ = 0; ///< the byte of the object that was wrong, or where the operation began
   MPI_Comm group_;
+  bool streams_      = false; ///< accesses that are alike may be asked for in one go, see ask_stretch()
   bool together_     = false; ///< the ranks of the group meet before what they do together
   bool met_at_last_  = false; ///< in this phase: they will not meet again
   bool cut_after_    = false; ///< the operation that they have met for

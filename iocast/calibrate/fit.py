@@ -244,14 +244,19 @@ class _Search:
         self.report(f"holding out {self.largest} ranks", 1, 1)
         fit = self._fit(simulations, best.structure, best.values, kept)
         smaller = [point for point in self.points if point.ranks < self.largest]
-        asked = [point for point in self.points if point.ranks == self.largest]
+        told = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
+        known_before = [told[point.name] for point in smaller]
+        # What was measured with a switch at no smaller scale is no forecast of it.
+        asked = [point for point in self.points if point.ranks == self.largest and told[point.name] in known_before]
+        if not asked:
+            self.notes.append("No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies.")
+            return {}
         document = self.build(fit.options, fit.values)
         known = self.rows(simulations, document, smaller)
-        told = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
         rows = self.rows(simulations, document, asked)
         for row in rows:
             point = next(p for p in asked if p.name == row["point"])
-            like = [p for p in smaller if told[p.name] == told[point.name]] or smaller
+            like = [p for p in smaller if told[p.name] == told[point.name]]
             missed = Residuals.of(known, {p.name: (p.ranks, p.waiting_factor) for p in like}, self.noise)
             row["forecast"] *= math.exp(-missed.at(row["quantity"], point.ranks, point.waiting_factor))
             row["error"] = row["forecast"] / row["measured"] - 1

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from iocast.calibrate import reading
-from iocast.calibrate.correlation import correlations
+from iocast.calibrate.correlation import correlations, tied
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.platform import Document, reference, set_path
@@ -191,6 +191,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     document["source"] = "calibrated by iocast; see the section 'fitted'"
     fit = np.log(rates_of(posterior[chosen], places))
     runs = [run for point in points for run in point.runs]
+    together = correlations([p.name for p in PARAMETERS], np.cov(posterior.T))
     document["fitted"] = {
         "method": "rates",
         "campaign": {
@@ -214,7 +215,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
             }
             for i, p in enumerate(PARAMETERS)
         },
-        "correlations": correlations([p.name for p in PARAMETERS], np.cov(posterior.T)),
+        "correlations": together,
         "alternatives": [],
         "misfit": float(np.mean(((np.median(fit, axis=0) - observed) / sigmas) ** 2)),
         "noise": noise,
@@ -223,7 +224,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "discrepancy": {"rate": DISCREPANCY},
         "discrepancy_growth": GROWTH,
         "simulations": 0,
-        "notes": _notes(points, places, said[chosen]),
+        "notes": [*_notes(points, places, said[chosen]), *tied(together)],
         "draws": [_numbers(posterior[i]) for i in chosen],
     }
     return document

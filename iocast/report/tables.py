@@ -10,7 +10,7 @@ from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Sources
 from iocast.report.table import Column, Table
-from iocast.utilisation import bounds
+from iocast.utilisation import bounds, waits_in
 
 
 def all_tables(sources: Sources) -> list[Table]:
@@ -24,6 +24,7 @@ def all_tables(sources: Sources) -> list[Table]:
         _limits(sources),
         _runs(sources),
         _demands(sources),
+        _waits(sources),
         _beside("refitted", "The fitted model beside the measurements it was fitted to",
                 [c for c in compared if c.role != "check"], folded=True),
         _parameters(sources),
@@ -173,6 +174,22 @@ def _demands(sources: Sources) -> Table:
         "No rate above the last column can pass the resource, whatever the number of ranks."
     )
     return Table("demands", "What an operation takes of the observed resources", note, columns, rows, folded=len(rows) > 12)
+
+
+def _waits(sources: Sources) -> Table:
+    """Observed processes: where in the kernel they slept."""
+    rows = [
+        {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "process": name, "where": where, "share": share}
+        for run in sources.runs
+        for name, shares in waits_in(run.path, str((run.phase() or {}).get("name"))).items()
+        for where, share in shares.items()
+    ]
+    columns = [
+        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("process", "process"),
+        Column("share", "of its time", "share"), Column("where", "asleep in"),
+    ]  # fmt: skip
+    note = "Functions of the kernel, the innermost first; the rest of the time processes worked or waited for a core. What is not there at few ranks, no forecast from few ranks can know."
+    return Table("waits", "What processes waited for in the kernel", note, columns, rows, folded=len(rows) > 12)
 
 
 def _parameters(sources: Sources) -> Table:

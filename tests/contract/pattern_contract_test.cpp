@@ -146,6 +146,38 @@ TEST_P(PatternContract, RemembersLittleOfEachRank)
   EXPECT_LE(sizeof(Cursor) + (of_many - of_few) / (many - few), 128);
 }
 
+TEST_P(PatternContract, GoesOnFromWhereACursorIsSetBackTo)
+{
+  // Who asks for operations forms some ahead, over the end of the phase, and may have to stop before: then the stream goes on from there. Where only
+  // a whole stream tells what is to come next, nobody stops before the end of a phase.
+  constexpr size_t most_ahead = 40;
+  static const std::array<std::string, 3> no_way_back{"postmark", "operation-mix", "replay"};
+  const auto pattern_name = open_workload(GetParam().workload, words(GetParam().settings)).pattern->name;
+  for (const uint32_t ranks : {1U, 3U}) {
+    const auto pattern = make(ranks);
+    if (std::find(no_way_back.begin(), no_way_back.end(), pattern_name) != no_way_back.end()) {
+      for (const auto& phase : pattern->phases())
+        EXPECT_EQ(phase.most_seconds, 0);
+      continue;
+    }
+    if (pattern_name == "mix" && std::all_of(pattern->phases().begin(), pattern->phases().end(), [](const Phase& phase) { return phase.most_seconds == 0; }))
+      continue; // of members without a way back, perhaps
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      const auto expected = stream_of(*pattern, rank);
+      Cursor cursor;
+      cursor.rank = rank;
+      Op op;
+      for (size_t number = 0; number < std::min<size_t>(expected.size(), 400); ++number) {
+        Cursor ahead = cursor;
+        for (size_t i = 0; i < most_ahead && pattern->next(ahead, op); ++i)
+          ASSERT_EQ(op, expected[number + i]);
+        ASSERT_TRUE(pattern->next(cursor, op));
+        ASSERT_EQ(op, expected[number]) << "rank " << rank << ", operation " << number << ", after some ahead of it";
+      }
+    }
+  }
+}
+
 TEST_P(PatternContract, CleansUpAfterTimeLimits)
 {
   constexpr int trials = 12;

@@ -51,6 +51,14 @@ def test_a_failing_rank_ends_all(run: Run, tmp_path: Path, after: str) -> None:
         assert result["status"] == "interrupted" and "gives up" in result["error"]
 
 
+def test_what_a_rank_was_answered_before_it_failed_is_kept(run: Run, tmp_path: Path) -> None:
+    settings = ["--set", "datasets=2", "--set", "objects=10000", "--set", "iterations=10"]
+    done = run("--backend", "dummy", "--dummy.abort_rank", "0", "--dummy.abort_after", "30", *settings, "--out", str(tmp_path / "out"))
+    assert done.code == 1
+    result = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert 29 <= sum(phase["operations"] for phase in result["phases"]) <= 30
+
+
 def test_a_root_that_vanishes(start: Callable[..., subprocess.Popen[str]], root: Path) -> None:
     base = ["--posix.root", str(root), "--set", "datasets=1", "--set", "objects=20000", "--set", "waiting_factor=50"]
     process = start(*base, ranks=2)

@@ -192,3 +192,9 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
     assert [point["name"] for point in points_like(fitted, {"offset": "0"})] == ["N=4 T=0 offset=0"]
     assert len(points_like(fitted, {})) == 3
     assert len(points_like(fitted, {"offset": "7"})) == 4, "where none is like it all are taken"
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")])
+def test_settings_mean_the_same_however_they_are_written(kept: str, asked: str) -> None:
+    fitted = {"campaign": {"points": [{"name": "other", "switches": {"x": "none"}}, {"name": "this", "switches": {"x": kept}}]}}
+    assert [point["name"] for point in points_like(fitted, {"x": asked})] == ["this"]

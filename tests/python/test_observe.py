@@ -21,7 +21,7 @@ from iocast.observe import Observer, parse_duration
 from iocast.predict import Fitted, _beyond_observed
 from iocast.report.page import write_numbers
 from iocast.run_directory import Run, group
-from iocast.utilisation import Observation, bounds, join
+from iocast.utilisation import Observation, bounds, join, waits_in
 
 Iocast = Callable[..., CompletedProcess[str]]
 BURN = "import time, os\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"
@@ -187,6 +187,25 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     assert not _beyond_observed(
         Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []), 1800, nodes=4
     )
+
+
+def test_what_processes_waited_for_is_told_by_phase(tmp_path: Path) -> None:
+    start = 1_800_000_000.5
+    run = synthetic(tmp_path / "run", start=start, phases=[("precreate", 0.0, 5.0, 100), ("benchmark", 5.0, 5.0, 100), ("benchmark", 10.0, 5.0, 100)], hosts=["client"])
+    observation = watched(tmp_path / "o.jsonl", start=start, seconds=15, every=0.25, busy=lambda at: (at, 0.0))
+    lines = [json.loads(line) for line in observation.read_text().splitlines()]
+    for number, line in enumerate(lines[1:]):
+        # Of four processes one waits for the journal in the first repeat, and two in the second; all sleep before.
+        waits = {"idle": 4} if number < 20 else {"journal": 1 if number <= 40 else 2}
+        line["processes"]["mds"] |= {"count": 4, "waits": waits}
+    observation.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    precreate, *benchmarks = join(run, [observation])["phases"]
+    assert set(precreate["waits"]["server process mds"]) <= {"idle", "journal"} and precreate["waits"]["server process mds"]["idle"] > 0.9
+    assert [one["waits"]["server process mds"]["journal"] for one in benchmarks] == [pytest.approx(0.25), pytest.approx(0.5, abs=0.02)]
+    assert waits_in(run) == {"server process mds": {"journal": pytest.approx(0.375, abs=0.01)}}
+    write_numbers([run], tmp_path / "n.json")
+    (row,) = json.loads((tmp_path / "n.json").read_text())["tables"]["waits"]["rows"]
+    assert row["where"] == "journal" and row["process"] == "server process mds"
 
 
 def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:

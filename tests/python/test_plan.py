@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from iocast.campaign import read_plan
-from iocast.plan import ALONE, Ensemble, Place, Planner, Said, beyond, candidates
+from iocast.plan import ALONE, Ensemble, Place, Planner, Proposed, Said, beyond, campaign_file, candidates
 
 Iocast = Callable[..., CompletedProcess[str]]
 ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
@@ -71,6 +71,16 @@ def test_candidates_with_all_ranks_tell_apart_what_runs_show_together() -> None:
     assert apart({}) == [(6, {"read_only": "true"}), (6, {"offset": "0"})]
     assert apart({"read_only": "true", "node_offset": "1"}) == [], "it reads only; the offset in nodes counts"
     assert apart({"offset": "0"}) == [(6, {"read_only": "true"})]
+
+
+def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tmp_path: Path) -> None:
+    own = Place(2, 3, 0.0, (("offset", "0"),))
+    made = ensemble({})
+    made.settings, made._short, made._each = {"offset": "1", "datasets": "2"}, set(), 1.0
+    assert made._settings(own) == {"offset": "0", "datasets": "2", "waiting_factor": "0"}
+    proposed = [Proposed(place, 1.0, 2.0, 1.5) for place in (ALONE, own)]
+    (tmp_path / "plan.yaml").write_text(campaign_file(proposed, Planner(made, ASKED, {}), 2, "md-workbench", {"datasets": 2}, "a test"))
+    assert [dict(point.settings) for point in read_plan(str(tmp_path / "plan.yaml")).points] == [{}, {"offset": "0"}]
 
 
 def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:

@@ -67,39 +67,37 @@ public:
 
   bool next(Cursor& cursor, Op& op) const override
   {
-    Rank& rank         = ranks_[cursor.rank];
+    const Rank rank    = ranks_[cursor.rank];
     const auto& member = member_of(cursor.rank);
-    if (is_fresh(cursor)) {
-      rank.phases_begun = 0;
-      rank.member_ended = false;
-      if (sets_up_) {
-        cursor.step       = setting_up;
-        rank.at_directory = true;
-        return begin_phase(rank, op);
-      }
+    if (sets_up_ && is_fresh(cursor)) {
+      cursor.step = setting_up;
+      op          = {OpKind::phase, 0, 0};
+      return true;
     }
-    if (cursor.step == setting_up) {
-      if (std::exchange(rank.at_directory, false) && rank.local == 0 && member.makes_data) {
-        op = {OpKind::mkdir, rank.member, 0};
-        return true;
-      }
+    if (cursor.step == setting_up && rank.local == 0 && member.makes_data) {
+      cursor.step = set_up;
+      op          = {OpKind::mkdir, rank.member, 0};
+      return true;
+    }
+    if (cursor.step == setting_up || cursor.step == set_up)
       cursor.step = 0;
-    }
-    if (!rank.member_ended) {
+    if (is_members(cursor)) {
       if (as_member(cursor, [&] { return member.pattern->next(cursor, op); })) {
         if (op.kind == OpKind::phase)
-          return begin_phase(rank, op);
-        op.dataset = (op.dataset + 1) << member_bits | rank.member;
+          op.object += static_cast<uint64_t>(sets_up_);
+        else
+          op.dataset = (op.dataset + 1) << member_bits | rank.member;
         return true;
       }
-      rank.member_ended = true;
+      cursor.step = static_cast<uint16_t>(beyond + static_cast<size_t>(sets_up_) + member.pattern->phases().size());
     }
-    if (rank.phases_begun < phases_.size()) {
-      rank.at_directory = tears_down_ && rank.phases_begun + 1U == phases_.size();
-      return begin_phase(rank, op);
+    if (cursor.step < beyond + phases_.size()) { // of the other members
+      op = {OpKind::phase, 0, static_cast<uint64_t>(cursor.step++ - beyond)};
+      return true;
     }
-    if (std::exchange(rank.at_directory, false) && rank.local == 0 && member.removes_data) {
-      op = {OpKind::rmdir, rank.member, 0};
+    if (cursor.step != torn_down && rank.local == 0 && member.removes_data) {
+      cursor.step = torn_down;
+      op          = {OpKind::rmdir, rank.member, 0};
       return true;
     }
     return false;
@@ -108,7 +106,7 @@ public:
   void cut(Cursor& cursor) const override
   {
     const auto& member = member_of(cursor.rank);
-    if (!ranks_[cursor.rank].member_ended && cursor.step != setting_up)
+    if (is_members(cursor))
       as_member(cursor, [&] { return member.pattern->cut(cursor), true; });
   }
 
@@ -117,14 +115,14 @@ public:
   {
     uint64_t result = 0;
     Cursor copy     = cursor;
-    if (!ranks_[cursor.rank].member_ended)
+    if (is_members(cursor))
       as_member(copy, [&] { return result = member_of(cursor.rank).pattern->reached(copy), true; });
     return result;
   }
   void agree(Cursor& cursor, uint64_t furthest) const override
   {
     const auto& member = member_of(cursor.rank);
-    if (!ranks_[cursor.rank].member_ended)
+    if (is_members(cursor))
       as_member(cursor, [&] { return member.pattern->agree(cursor, furthest), true; });
   }
 
@@ -207,16 +205,19 @@ public:
   }
 
 private:
-  /// Where a rank belongs, and where its stream is beside what the member's cursor says.
+  /// Where a rank belongs.
   struct Rank {
-    uint32_t local        = 0; ///< number among the member's ranks
-    uint16_t phases_begun = 0;
-    uint8_t member        = 0;
-    bool member_ended     = false;
-    bool at_directory     = false; ///< this phase makes or removes the members' directories
+    uint32_t local = 0; ///< number among the member's ranks
+    uint8_t member = 0;
   };
-  static constexpr uint16_t setting_up = UINT16_MAX; ///< Cursor::step before the member's first operation
+  /// Cursor::step before the member's first operation, when the members' directories are made, and after its last: `beyond` and how many phases of the
+  /// mix have begun. All else in the cursor, which may be set back to where it was, is the member's.
+  static constexpr uint16_t beyond     = 1 << 15;
+  static constexpr uint16_t torn_down  = UINT16_MAX;
+  static constexpr uint16_t set_up     = UINT16_MAX - 1;
+  static constexpr uint16_t setting_up = UINT16_MAX - 2;
 
+  static bool is_members(const Cursor& cursor) { return cursor.step < beyond; }
   static bool is_fresh(const Cursor& cursor)
   {
     return cursor.phase == 0 && cursor.step == 0 && cursor.i == 0 && cursor.j == 0 && cursor.a == 0 && cursor.b == 0 && cursor.c == 0;
@@ -230,12 +231,6 @@ private:
     const bool result   = act();
     cursor.rank         = rank;
     return result;
-  }
-
-  bool begin_phase(Rank& rank, Op& op) const
-  {
-    op = {OpKind::phase, 0, rank.phases_begun++};
-    return true;
   }
 
   void read_members(const Parameters& given)
@@ -399,6 +394,8 @@ private:
     }
     if (tears_down_)
       phases_.push_back({"teardown"});
+    if (phases_.size() >= beyond / 2)
+      throw InputError(fmt::format("A mix can't have more than {} phases; let its members repeat theirs less often.", beyond / 2));
   }
 
   Placement placement_;
@@ -408,7 +405,7 @@ private:
   uint32_t groups_ = 0;
   bool sets_up_    = false;
   bool tears_down_ = false;
-  mutable std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_;
 };
 
 const bool registered = register_pattern(
@@ -421,7 +418,8 @@ const bool registered = register_pattern(
       {"phases", Unit::text, "", "which phases every member runs that lets them be chosen; empty: what each says itself"}},
      {"a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.share=2 b.workload=postmark b.number=4 b.transactions=9 b.subdirectories=2",
       "layout=interleaved a.workload=operation-mix a.files=4 a.operations=12 a.readdir=1 b.workload=md-workbench b.datasets=1 b.objects=3 "
-      "b.iterations=2 b.repeats=3 c.workload=postmark c.number=3 c.transactions=5 c.read=0B c.write=0B"},
+      "b.iterations=2 b.repeats=3 c.workload=postmark c.number=3 c.transactions=5 c.read=0B c.write=0B",
+      "a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.most_seconds=1s"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<Mix>(given, placement); }});
 
 } // namespace
