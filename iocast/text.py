@@ -185,7 +185,8 @@ def utilisation_text(utilisation: dict[str, Any]) -> str:
         else:
             lines += [f"{title}: {phase.get('note', 'No resource was used.')}", ""]
         for name, shares in phase.get("waits", {}).items():
-            lines += [f"{name} sleeps", *(f"  {100 * share:3.0f} %  {where}" for where, share in shares.items()), ""]
+            if shares:
+                lines += [f"{name} sleeps", *(f"  {100 * share:3.0f} %  {where}" for where, share in shares.items()), ""]
     return "\n".join([*lines, *utilisation["notes"]]).rstrip()
 
 
