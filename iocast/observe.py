@@ -2,7 +2,8 @@
 """Watching a machine beside a measurement: CPU, named processes, memory, block devices, network (docs/observe.md).
 
 Every sample is one line of JSON with counters that only grow, written at once, so that whatever ends the observer leaves a file that can be used,
-and a lost sample loses nothing but resolution. What processes wait for is the one thing that is counted in each sample by itself. Times are of the monotonic clock, with the wall clock beside it.
+and a lost sample loses nothing but resolution; only what processes wait for is counted in each sample by itself. Times are of the monotonic clock,
+with the wall clock beside it.
 """
 
 from __future__ import annotations

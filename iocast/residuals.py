@@ -6,13 +6,14 @@ mean between two scales is a straight line, and beyond the largest one what it w
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import mode
 from typing import Any
 
 import numpy as np
+
+from iocast.run_directory import meaning_of
 
 Line = tuple[list[float], list[float]]
 """Logarithms of ranks, and of forecast over measured there."""
@@ -73,24 +74,8 @@ def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[s
     not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     told = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: _meant(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
-    return [p for p in points if {name: _meant(value) for name, value in p.get("switches", {}).items()} == wanted] or points
-
-
-SCALES = {
-    "": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
-    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "/s": 1.0,
-}  # fmt: skip
-"""Of a setting's number, by its unit, to what run.json has."""
-
-
-def _meant(setting: str) -> str | float:
-    """A setting, to be compared: its number, to 9 digits, where it is one."""
-    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z/]*)", setting)
-    try:
-        return float(f"{float(found[1]) * SCALES[found[2]]:.9g}") if found else setting
-    except (ValueError, KeyError):
-        return setting
+    wanted = {name: meaning_of(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
+    return [p for p in points if {name: meaning_of(value) for name, value in p.get("switches", {}).items()} == wanted] or points
 
 
 def kind_of(quantity: str) -> str:

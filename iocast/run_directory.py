@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,6 +27,11 @@ UNTOLD = ("repeats", "start_index", "phases")
 """Parameters that change how long a point was watched, and not what it is."""
 LENGTHS = ("iterations", "objects")
 """And those of one run, by which a campaign sizes it."""
+SCALES = {
+    "": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "/s": 1.0,
+}  # fmt: skip
+"""Of a setting's number, by its unit, to what run.json has."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +307,15 @@ def switches(points: list[Point]) -> list[dict[str, str]]:
 def as_setting(value: Any) -> str:
     """A parameter's value as --set takes it, without its unit."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def meaning_of(setting: str) -> str | float:
+    """A setting, to be compared: its number, to 9 digits, where it is one."""
+    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z/]*)", setting)
+    try:
+        return float(f"{float(found[1]) * SCALES[found[2]]:.9g}") if found else setting
+    except (ValueError, KeyError):
+        return setting
 
 
 def _system(run: Run) -> str:

@@ -552,7 +552,7 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
       Asked& asked      = asked_[0];
       asked.op          = op;
       asked.intended_ns = TimedOp::not_intended;
-      phase.seconds      = static_cast<double>(Ticks::to_ns(ask(asked, start_ns, phase)) - start_ns) * 1e-9;
+      phase.seconds     = static_cast<double>(Ticks::to_ns(ask(asked, start_ns, phase)) - start_ns) * 1e-9;
       record_answered(start_ns, phase);
       recorded_ = answered_ = 0;
     });

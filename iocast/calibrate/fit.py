@@ -241,8 +241,6 @@ class _Search:
         if len({t.point.ranks for t in kept}) < 2:
             self.notes.append("No scale could be held out; the intervals rest on assumed discrepancies.")
             return {}
-        self.report(f"holding out {self.largest} ranks", 1, 1)
-        fit = self._fit(simulations, best.structure, best.values, kept)
         smaller = [point for point in self.points if point.ranks < self.largest]
         told = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
         known_before = [told[point.name] for point in smaller]
@@ -251,6 +249,8 @@ class _Search:
         if not asked:
             self.notes.append("No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies.")
             return {}
+        self.report(f"holding out {self.largest} ranks", 1, 1)
+        fit = self._fit(simulations, best.structure, best.values, kept)
         document = self.build(fit.options, fit.values)
         known = self.rows(simulations, document, smaller)
         rows = self.rows(simulations, document, asked)

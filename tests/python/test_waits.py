@@ -13,10 +13,9 @@ from subprocess import CompletedProcess
 import pytest
 from programs import REPOSITORY
 
-from iocast.waits import wait_of
+from iocast.waits import NOT_SHOWN, wait_of
 
 REAL = REPOSITORY / "validation" / "real"
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the kernel shows its stacks to root alone")
 
 
 def seen(command: list[str]) -> set[str | None]:
@@ -34,6 +33,18 @@ def test_a_sleeper_is_found_where_it_sleeps() -> None:
     assert where is not None and "nanosleep" in where.partition(" < ")[0]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="others than root are not shown its processes anyway")
+def test_others_than_root_are_told_when_it_is_not_shown() -> None:
+    look = "import os; from iocast.waits import wait_of; os.setuid(65534); print(wait_of(int(os.environ['WHOM'])))"
+    with subprocess.Popen(["sleep", "30"]) as process:
+        try:
+            time.sleep(0.5)
+            done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, cwd=REPOSITORY, env={**os.environ, "WHOM": str(process.pid)}, check=False)
+        finally:
+            process.kill()
+    assert done.stdout.strip() == NOT_SHOWN, done.stderr
+
+
 def test_who_works_waits_for_nothing() -> None:
     assert None in seen([sys.executable, "-c", "while True: pass"])
 
@@ -49,6 +60,7 @@ def test_an_observation_tells_them(iocast: Callable[..., CompletedProcess[str]],
     assert refused.returncode == 2 and "--process" in refused.stderr and not (tmp_path / "other").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
 def test_ranks_are_looked_at(bench: Path) -> None:
     environment = {**os.environ, "IOCAST_BUILD": str(bench.parents[1]), "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, str(REAL / "waits.py"), "tmpfs", "--ranks", "2", "--seconds", "0.5", "--place", "/dev/shm"]
