@@ -12,7 +12,7 @@
 namespace iocast {
 
 /// The future event list. What comes next is in a 4-ary heap of 16-byte events (four children fill one cache line) that stays
-/// small enough for the processor's cache; later events lie unsorted in buckets, and the nearest of them is spread over smaller ones
+/// small enough for the processor's cache; later events lie unsorted in piles, and the nearest of them is spread over smaller ones
 /// until it is small when the heap has run dry. So a million clients that start at once cost little more an event than a thousand.
 /// Sorted no sooner than needed, as in the quickheaps of Navarro & Paredes 2010; by equal widths, as in the ladder queue of Tang, Goh & Thng 2005.
 /// Events at the same time come out in the order they went in: first come, first served holds for constant times as well.
@@ -34,8 +34,8 @@ public:
   size_t size() const
   {
     size_t events = near_.size() + heap_.size();
-    for (const auto& bucket : later_)
-      events += bucket.events.size();
+    for (const auto& pile : later_)
+      events += pile.size();
     return events;
   }
   double next_time() const { return time_of(first()); }
@@ -61,7 +61,7 @@ public:
         entry = last;
       }
     }
-    if (!later_.empty() && entry >= later_.back().from) {
+    if (!later_.empty() && entry >= later_from_.back()) {
       put_later(entry);
       return;
     }
@@ -144,68 +144,78 @@ private:
     return heap_.front();
   }
 
-  /// Where to split events in two: at their mean time, or by the order of their coming if that is no moment between them.
-  class Middle {
-  public:
-    void add(Entry entry)
-    {
-      least_ = std::min(least_, entry);
-      most_  = std::max(most_, entry);
-      times_ += time_of(entry);
-      ++count_;
-    }
-    double least_time() const { return time_of(least_); }
-    double most_time() const { return time_of(most_); }
-    double mean_time() const { return times_ / static_cast<double>(count_); }
-    /// Of two events or more: there are some before it and some from it on.
-    Entry entry() const
-    {
-      const Entry mean = from_time(mean_time());
-      return least_ < mean && mean <= most_ ? mean : least_ + (most_ - least_ + 1) / 2;
-    }
+  /// When the events of a pile come.
+  struct Times {
+    double least = std::numeric_limits<double>::infinity();
+    double most  = 0;
+    double sum   = 0;
 
-  private:
-    Entry least_  = ~Entry{0};
-    Entry most_   = 0;
-    double times_ = 0;
-    size_t count_ = 0;
+    void add(double time)
+    {
+      least = std::min(least, time);
+      most  = std::max(most, time);
+      sum += time;
+    }
   };
 
   /// Events in no order, in blocks: a vector that grows would hold them twice meanwhile, and a million clients' events are as much memory as they may take.
   class Pile {
   public:
-    size_t size() const { return size_; }
+    size_t size() const { return blocks_.size() * block - static_cast<size_t>(end_ - next_); }
     void push_back(Entry entry)
     {
-      if (size_ % block == 0)
-        blocks_.emplace_back(new Entry[block]);
-      blocks_.back()[size_++ % block] = entry;
-      middle_.add(entry);
+      if (next_ == end_) [[unlikely]]
+        grow();
+      *next_++ = entry;
+      times_.add(time_of(entry));
     }
-    const Middle& middle() const { return middle_; }
+    /// Of two events or more: some come before it and some from it on. Their mean time, or a place in the order of their coming if they come at one time.
+    Entry middle()
+    {
+      const Entry mean = from_time(mean_time());
+      Entry least      = ~Entry{0};
+      Entry most       = 0;
+      each(
+          [&](Entry entry) {
+            least = std::min(least, entry);
+            most  = std::max(most, entry);
+          },
+          [](const auto&) {});
+      return least < mean && mean <= most ? mean : least + (most - least + 1) / 2;
+    }
+    const Times& times() const { return times_; }
+    double mean_time() const { return times_.sum / static_cast<double>(size()); }
     /// Calls take(entry) for all; the pile is empty afterwards, and gives back its memory on the way.
     template <class Take> void give(Take take)
     {
-      for (size_t i = 0; i < blocks_.size(); ++i) {
-        const size_t used = std::min(block, size_ - i * block);
-        for (size_t k = 0; k < used; ++k)
-          take(blocks_[i][k]);
-        blocks_[i].reset();
-      }
+      each(take, [](auto& entries) { entries.reset(); });
       *this = {};
     }
 
   private:
     static constexpr size_t block = 256;
-    std::vector<std::unique_ptr<Entry[]>> blocks_;
-    size_t size_ = 0;
-    Middle middle_;
-  };
 
-  /// All events from time `from` up to that of the bucket before this one.
-  struct Bucket {
-    Entry from;
-    Pile events;
+    [[gnu::noinline]] void grow()
+    {
+      blocks_.emplace_back(new Entry[block]);
+      next_ = blocks_.back().get();
+      end_  = next_ + block;
+    }
+    template <class Take, class After> void each(Take take, After after)
+    {
+      for (size_t i = 0; i < blocks_.size(); ++i) {
+        const Entry* entries = blocks_[i].get();
+        const size_t used    = i + 1 == blocks_.size() ? static_cast<size_t>(next_ - entries) : block;
+        for (size_t k = 0; k < used; ++k)
+          take(entries[k]);
+        after(blocks_[i]);
+      }
+    }
+
+    std::vector<std::unique_ptr<Entry[]>> blocks_;
+    Entry* next_ = nullptr; ///< in the last block
+    Entry* end_  = nullptr; ///< of the last block
+    Times times_;
   };
 
   void rise(size_t at)
@@ -247,61 +257,70 @@ private:
 
   void put_later(Entry entry)
   {
-    auto bucket = later_.rbegin();
-    while (std::next(bucket) != later_.rend() && entry >= std::next(bucket)->from)
-      ++bucket;
-    bucket->events.push_back(entry);
+    // Halving by counting instead of branching: where an event belongs is a coin toss each time.
+    const Entry* first = later_from_.data();
+    for (size_t left = later_from_.size(); left > 1;) {
+      const size_t half = left / 2;
+      first += first[half - 1] > entry ? half : 0;
+      left -= half;
+    }
+    later_[static_cast<size_t>(first - later_from_.data())].push_back(entry);
+  }
+
+  /// Before all others of them.
+  void add_later(Entry from, Pile events)
+  {
+    later_from_.push_back(from);
+    later_.push_back(std::move(events));
   }
 
   /// Moves the later events of the heap to a bucket of their own.
   void split_heap()
   {
-    Middle middle;
+    Pile events;
     for (const Entry entry : heap_)
-      middle.add(entry);
-    Bucket bucket{middle.entry(), {}};
-    const auto later = std::partition(heap_.begin(), heap_.end(), [&](Entry entry) { return entry < bucket.from; });
-    std::for_each(later, heap_.end(), [&](Entry entry) { bucket.events.push_back(entry); });
-    heap_.erase(later, heap_.end());
-    later_.push_back(std::move(bucket));
+      events.push_back(entry);
+    heap_.clear();
+    halve(events);
+    events.give([&](Entry entry) { heap_.push_back(entry); });
     make_heap();
   }
 
   void refill()
   {
-    Pile next = std::move(later_.back().events);
+    Pile next = std::move(later_.back());
     later_.pop_back();
-    while (next.size() >= most_in_heap) {
-      const Middle middle = next.middle();
-      if (!spread(next, middle))
-        halve(next, middle.entry());
-    }
+    later_from_.pop_back();
+    while (next.size() >= most_in_heap)
+      if (!spread(next))
+        halve(next);
     next.give([&](Entry entry) { heap_.push_back(entry); });
     make_heap();
   }
 
-  /// Leaves the events before `from` and moves the others to a bucket of their own.
-  void halve(Pile& events, Entry from)
+  /// Leaves the events before their middle and moves the others to a pile of their own.
+  void halve(Pile& events)
   {
-    Bucket bucket{from, {}};
+    const Entry from = events.middle();
     Pile sooner;
-    events.give([&](Entry entry) { (entry < from ? sooner : bucket.events).push_back(entry); });
-    later_.push_back(std::move(bucket));
+    Pile later;
+    events.give([&](Entry entry) { (entry < from ? sooner : later).push_back(entry); });
+    add_later(from, std::move(later));
     events = std::move(sooner);
   }
 
-  /// Moves all but the nearest events to buckets of equal width, which cover twice the time to the mean; the last one has what comes after that,
+  /// Moves all but the nearest events to piles of equal width, which cover twice the time to the mean; the last one has what comes after that,
   /// too. One pass instead of the many of halving, whose every comparison is a coin toss. False when these moments are too close to be told apart.
-  bool spread(Pile& events, const Middle middle) // a copy: it is gone with the events
+  bool spread(Pile& events)
   {
-    constexpr size_t parts = 16;
-    const double least     = middle.least_time();
-    const double width     = (middle.mean_time() - least) * 2 / parts;
+    constexpr size_t parts = 64;
+    const double least     = events.times().least;
+    const double width     = (events.mean_time() - least) * 2 / parts;
     std::array<double, parts + 1> from;
     for (size_t part = 0; part < parts; ++part)
       from[part] = least + static_cast<double>(part) * width;
     from[parts] = std::numeric_limits<double>::infinity();
-    if (!(from[1] > least) || middle.most_time() < from[1]) // a mean of many equal times may lie beyond them
+    if (!(from[1] > least) || events.times().most < from[1]) // a mean of many equal times may lie beyond them
       return false;
     std::array<Pile, parts> piles;
     const double parts_per_second = 1 / width;
@@ -316,7 +335,7 @@ private:
     });
     for (size_t part = parts - 1; part > 0; --part)
       if (piles[part].size() > 0)
-        later_.push_back({from_time(from[part]), std::move(piles[part])});
+        add_later(from_time(from[part]), std::move(piles[part]));
     events = std::move(piles[0]);
     return true;
   }
@@ -329,7 +348,8 @@ private:
 
   Near near_;
   std::vector<Entry> heap_; ///< where near_ is used empty unless that is full
-  std::vector<Bucket> later_; ///< latest first
+  std::vector<Pile> later_; ///< what comes after the heap's events, latest first
+  std::vector<Entry> later_from_; ///< where each of these begins; it ends where the one before it begins
   uint32_t pushed_ = 0;
 };
 

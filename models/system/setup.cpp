@@ -125,8 +125,6 @@ void System::make_clients(bool thinks)
   if (!options_.op_stream_directory.empty())
     for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
       op_streams_.emplace_back(options_.op_stream_directory, rank);
-  if (!cores_.empty())
-    core_of_.resize(placement_.ranks, nobody);
   bool sleeps = thinks;
   bool open   = thinks;
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank) {

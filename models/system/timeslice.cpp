@@ -12,7 +12,7 @@ void System::enter_timeslice(JobId id)
 {
   Job& job              = jobs_[id];
   Station& station      = stations_[step_of(id).target];
-  const uint32_t mine   = core_of_[id];
+  const uint32_t mine   = parting_ != nobody && cores_[parting_].job == id ? parting_ : nobody;
   const uint32_t first  = station.first_core + job.instance * station.spec.servers;
   job.in_timeslice      = true;
   job.since             = now_;
@@ -49,7 +49,6 @@ uint32_t System::free_core(const Station& station, uint32_t instance) const
 /// It is counted as busy already.
 void System::take_core(JobId id, uint32_t core)
 {
-  core_of_[id]          = core;
   cores_[core].job       = id;
   cores_[core].slice_end = now_ + stations_[station_of_core(core)].spec.quantum;
   sums_of(id).wait += now_ - jobs_[id].since;
@@ -59,8 +58,7 @@ void System::take_core(JobId id, uint32_t core)
 void System::give_up_core(uint32_t core)
 {
   const JobId id   = std::exchange(cores_[core].job, nobody);
-  core_of_[id]     = nobody;
-  jobs_[id].since  = now_;
+  jobs_[id].since = now_;
 }
 
 /// Someone has waited so long that a fair scheduler lets nobody pass any more.
@@ -142,9 +140,11 @@ void System::slice_over(uint32_t core)
     return;
   }
   jobs_[id].in_timeslice = false;
+  parting_               = core;
   end_visit(id);
+  parting_ = nobody;
   // Unless it went straight on to its next visit, it has left the server.
-  if (core_of_[id] == core && !jobs_[id].in_timeslice)
+  if (held.job == id && !jobs_[id].in_timeslice)
     leave_core(core);
 }
 
