@@ -31,6 +31,8 @@ MOST_RANKS_PER_CORE = 128
 OBSERVE_EVERY = 0.1
 """Seconds between samples with `--observe`: a run's phases may take less than a second."""
 
+SCALINGS = ("weak", "strong")
+
 CAMPAIGNS = data_directory("campaigns")
 
 
@@ -84,6 +86,7 @@ class Plan:
     seconds: float
     benchmark_repeats: int
     repeats: int
+    scaling: str = "weak"  # "strong": ranks share what a rank alone does; "weak": each does as much
     points: list[PlannedPoint] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
@@ -109,6 +112,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
         seconds=yaml.number("seconds", 2, low=0.01, high=86400),
         benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
         repeats=int(yaml.number("repeats", 2, low=1, high=1000)),
+        scaling=yaml.choice("scaling", SCALINGS, "weak"),
         overrides={k: v for k, v in (("nodes", nodes), ("settings", settings)) if v},
     )
     for point in yaml.sections("points"):
@@ -433,10 +437,13 @@ class Campaign:
             for point in points:
                 factor = point.waiting_factor
                 own = {**settings, **dict(point.settings), "waiting_factor": factor, "repeats": self.plan.benchmark_repeats}
-                if factor > 0 and "iterations" not in {**self.plan.settings, **dict(point.settings)}:
-                    # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
-                    own["repeats"] = 1
-                    own["iterations"] = own["objects"] = max(5, round(settings["iterations"] / (2 * (1 + factor))))
+                if "iterations" not in {**self.plan.settings, **dict(point.settings)}:
+                    share = float(point.nodes * point.ranks_per_node if self.plan.scaling == "strong" else 1)
+                    if factor > 0:
+                        # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
+                        own["repeats"] = 1
+                        share *= 2 * (1 + factor)
+                    own["iterations"] = own["objects"] = max(5, round(settings["iterations"] / share))
                 self.runs += self._steps(point, own, f"{point.name}-r{repeat}")
         self._save()
 

@@ -28,16 +28,18 @@ CAMPAIGN = """\
 schema_version: 1
 workload: md-workbench
 settings: {{datasets: 4}}
-seconds: 0.7
+seconds: {seconds}
+scaling: {scaling}
 benchmark_repeats: {benchmark_repeats}
 repeats: {repeats}
 points:
   - {{ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}}
   - {{ranks: 32, waiting_factor: [0, 1], role: check}}
 """
-SLEEPING = {"benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
+SLEEPING = {"seconds": 0.7, "scaling": "weak", "benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
 FEW = {"queuefs": SLEEPING, "glusterfs": SLEEPING}
-MANY = {"benchmark_repeats": 3, "repeats": 3}
+MANY = {"seconds": 12, "scaling": "strong", "benchmark_repeats": 3, "repeats": 2}
+"""All runs with as many objects: what fills or wears out as objects are made (a journal, inodes to be freed) is in the fitted ones too."""
 BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverage=(0.80, 0.97))
 
 
