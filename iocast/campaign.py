@@ -429,7 +429,7 @@ class Campaign:
             return
         settings = dict(self.plan.settings)
         if any("iterations" not in {**settings, **dict(point.settings)} for point in self.plan.points):
-            settings |= self._sized()
+            settings = self._sized() | settings
         shuffled = random.Random(self.seed)
         for repeat in range(1, self.plan.repeats + 1):
             points = list(self.plan.points)
@@ -443,7 +443,8 @@ class Campaign:
                         # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
                         own["repeats"] = 1
                         share *= 2 * (1 + factor)
-                    own["iterations"] = own["objects"] = max(5, round(settings["iterations"] / share))
+                    sized = max(5, round(settings["iterations"] / share))
+                    own |= {"iterations": sized} | ({} if "objects" in {**self.plan.settings, **dict(point.settings)} else {"objects": sized})
                 self.runs += self._steps(point, own, f"{point.name}-r{repeat}")
         self._save()
 

@@ -38,6 +38,9 @@ PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure can do; the forecast is of those "
     "structures whose server can."
 )
+MORE_OBJECTS = 4.0
+"""Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by hand: eight times as many
+take more than a third of ext4's rate (validation/real/waits.py)."""
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
 
@@ -110,7 +113,7 @@ def predict(
         told = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in told]
         unsettled += [f"The measurement that would tell most: {told[0].text}."] if told else []
-    answer["warnings"] = unsettled + _warnings(platform, ranks, largest, factor) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
+    answer["warnings"] = unsettled + _warnings(platform, ranks, largest, factor) + _more_objects(platform, samples.get("peak_objects")) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
 
@@ -224,7 +227,7 @@ def _simulated(
     stations = _stations(asked)
     shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(asked)}
     shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
-    return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures}, shown
+    return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"]}, shown
 
 
 def _is_part(name: str) -> bool:
@@ -446,6 +449,17 @@ def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
                 f"{known['ranks']} ranks, {known['demand'] * 1e6:.3g} us an operation."
             )
     return said
+
+
+def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
+    """Whether the workload keeps many more objects than any that was fitted; where it is simulated, which counts them."""
+    measured = [point["peak_objects"] for point in platform.fitted.get("campaign", {}).get("points", []) if point.get("peak_objects")]
+    if objects is None or not measured or objects <= MORE_OBJECTS * max(measured):
+        return []
+    return [
+        f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted ({max(measured)}). What they fill, such as a journal or a cache of inodes, may have "
+        "had room in those measurements; measure few ranks with as many in all (in a campaign: `scaling: strong`, and `seconds` so long that one rank makes as many)."
+    ]
 
 
 def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list[str]:

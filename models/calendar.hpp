@@ -212,7 +212,7 @@ private:
       }
     }
 
-    std::vector<std::unique_ptr<Entry[]>> blocks_;
+    std::vector<std::unique_ptr<Entry[]>> blocks_; // whoever moves a pile away does not use it again before it is made anew
     Entry* next_ = nullptr; ///< in the last block
     Entry* end_  = nullptr; ///< of the last block
     Times times_;
@@ -274,7 +274,7 @@ private:
     later_.push_back(std::move(events));
   }
 
-  /// Moves the later events of the heap to a bucket of their own.
+  /// Moves the later events of the heap to a pile of their own.
   void split_heap()
   {
     Pile events;

@@ -5,13 +5,10 @@
 
 namespace iocast {
 
-namespace {
-/// A total order, so that the same operations are kept whatever order they came in.
-bool slower(const SlowOp& a, const SlowOp& b)
+bool is_slower(const SlowOp& a, const SlowOp& b)
 {
   return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
 }
-} // namespace
 
 void Timeline::widen_to(int64_t end_ns)
 {
@@ -79,7 +76,7 @@ void PhaseRecorder::keep_slow(const SlowOp& op)
   slow_.push_back(op);
   if (slow_.size() >= 2 * slow_kept) {
     const auto last = slow_.begin() + slow_kept - 1;
-    std::nth_element(slow_.begin(), last, slow_.end(), slower);
+    std::nth_element(slow_.begin(), last, slow_.end(), is_slower);
     slow_threshold_ns_ = last->ns;
     slow_.resize(slow_kept);
   }
@@ -87,7 +84,7 @@ void PhaseRecorder::keep_slow(const SlowOp& op)
 
 void PhaseRecorder::trim_slow()
 {
-  std::sort(slow_.begin(), slow_.end(), slower);
+  std::sort(slow_.begin(), slow_.end(), is_slower);
   if (slow_.size() > slow_kept)
     slow_.resize(slow_kept);
 }

@@ -32,6 +32,9 @@ struct SlowOp {
   OpKind kind;
 };
 
+/// The longest first: a total order, so that the same operations are kept whatever order they came in.
+bool is_slower(const SlowOp& a, const SlowOp& b);
+
 /// Operations by the time they ended: how many, their sum and their maximum. A fixed number of bins; when a phase outgrows
 /// them, neighbours are merged and the width doubles, so memory does not grow with the run.
 class Timeline {

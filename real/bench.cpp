@@ -284,6 +284,7 @@ Json Bench::header() const
           {"verified", options_.verify},
           {"caches_dropped", options_.drop_caches},
           {"workload", workload_->to_json()},
+          {"peak_objects", pattern_->footprint().peak_objects},
           {"backend", {{"name", entry_->name}, {"options", options}}},
           {"placement", placement()},
           {"environment", environment},

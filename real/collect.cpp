@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <tuple>
 
 namespace iocast {
 
@@ -178,11 +177,6 @@ struct SlowTable {
   std::array<SlowOp, PhaseRecorder::slow_kept> ops;
 };
 
-bool is_before(const SlowOp& a, const SlowOp& b)
-{
-  return std::tie(b.ns, a.start_ns, a.rank, a.object) < std::tie(a.ns, b.start_ns, b.rank, b.object);
-}
-
 SlowTable slow_table(PhaseRecorder& recorder)
 {
   SlowTable table;
@@ -195,7 +189,7 @@ SlowTable slow_table(PhaseRecorder& recorder)
 SlowTable merged(const SlowTable& a, const SlowTable& b)
 {
   std::array<SlowOp, 2 * PhaseRecorder::slow_kept> both;
-  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), both.begin(), is_before);
+  std::merge(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), both.begin(), is_slower);
   SlowTable table;
   std::copy_n(both.begin(), table.ops.size(), table.ops.begin());
   return table;

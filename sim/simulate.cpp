@@ -219,6 +219,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   header["label"]     = request.label;
   header["seed"]      = request.seed;
   header["workload"]  = request.workload.to_json();
+  header["peak_objects"] = pattern->footprint().peak_objects;
   header["platform"]  = request.platform.to_json(false);
   header["placement"] = {{"ranks", request.placement.ranks},
                          {"nodes", request.placement.nodes()},

@@ -370,7 +370,8 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "runs": [{"name": run.path.name, "sha256": sha256(run.path / "run.json")} for run in runs],
             "ranks": scales,
             "waiting_factors": sorted({point.waiting_factor for point in search.points}),
-            "workload": search.points[0].first.json["workload"],
+            # At the largest scale: where ranks share what one alone does, a rank's part there is the nearest to its part beyond.
+            "workload": max(search.points, key=lambda p: (p.ranks, -p.waiting_factor)).first.json["workload"],
             "phase": search.points[0].first.phase,
             "environment": search.points[0].first.json.get("environment") or {},
             "points": [_measured(point) | ({"switches": told} if told else {}) for point, told in zip(search.points, switches(search.points), strict=True)],
@@ -429,12 +430,14 @@ def _worst(rows: list[dict[str, Any]]) -> str:
 
 
 def _measured(point: Point) -> Document:
-    """What baselines need of a point."""
+    """What baselines need of a point, and how many objects its workload kept."""
     latency = {
         op: {"count": point.first.count(op)} | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
-    return {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
+    measured = {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
+    objects = [known for run in point.runs if (known := run.json.get("peak_objects")) is not None]
+    return measured | ({"peak_objects": max(objects)} if objects else {})
 
 
 def _aged(found: list[Finding]) -> float:

@@ -57,7 +57,7 @@ void System::take_core(JobId id, uint32_t core)
 /// The job waits from now on, or has left the station.
 void System::give_up_core(uint32_t core)
 {
-  const JobId id   = std::exchange(cores_[core].job, nobody);
+  const JobId id  = std::exchange(cores_[core].job, nobody);
   jobs_[id].since = now_;
 }
 

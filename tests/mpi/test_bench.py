@@ -30,6 +30,7 @@ def test_counts_equal_the_footprint_and_the_root_is_empty_afterwards(run: Run, r
     assert done.code == 0, done.err
     result = done.json
     assert total_counts(result) == plan["operations"]
+    assert result["peak_objects"] == plan["peak_objects"] > 0
     assert result["status"] == "complete"
     assert [phase["name"] for phase in result["phases"]] == ["precreate", "benchmark", "cleanup"]
     assert result["placement"]["ranks"] == ranks

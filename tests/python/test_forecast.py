@@ -63,6 +63,23 @@ def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, io
     assert 0 < validation["summary"]["crps"]["rate"] < 0.1
 
 
+def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
+    points = yaml.safe_load(fitted.read_text())["fitted"]["campaign"]["points"]
+    assert {point["ranks"]: point["peak_objects"] for point in points} == {ranks: ranks * 2 * 1500 for ranks in (1, 2, 4, 8)}
+    untold = yaml.safe_load(fitted.read_text())
+    for point in untold["fitted"]["campaign"]["points"]:
+        del point["peak_objects"]
+    (tmp_path / "untold.yaml").write_text(yaml.safe_dump(untold))
+    warned = []
+    # Of a rank in each of two datasets: with 16 ranks four times as many, and a few more; and as before it was told how many there were.
+    for platform, objects in ((fitted, 3000), (fitted, 3010), (tmp_path / "untold.yaml", 3010)):
+        settings = ("--set", f"iterations={objects}", "--set", f"objects={objects}")
+        done = iocast("predict", platform, "--ppn", "16", *settings, "--json")
+        assert done.returncode == 0, done.stderr
+        warned.append([one for one in json.loads(done.stdout)["warnings"] if "times as many as any that was fitted" in one])
+    assert [len(one) for one in warned] == [0, 1, 0], warned
+
+
 def test_the_score_of_a_distribution_is_its_integral() -> None:
     """CRPS by its definition: the integral of the squared difference of the distribution function and the step at what was seen."""
     said, measured = {"low": 70.0, "value": 100.0, "high": 100.0**2 / 70}, 130.0

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import pytest
+
 from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -93,6 +95,31 @@ def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -
     assert {p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]} <= {"planned", "complete"}
     (interrupted,) = [p for p in (tmp_path / "out" / "runs").iterdir() if json.loads((p / "run.json").read_text())["status"] != "complete"]
     assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
+
+
+def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Iocast, tmp_path: Path) -> None:
+    plan = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nbenchmark_repeats: 1\nrepeats: 1\n"
+    plan += "points: [{ranks: [1, 2, 4], waiting_factor: [0, 1]}]\n"
+    did = {}
+    for scaling in ("", "scaling: weak\n", "scaling: strong\n"):
+        (tmp_path / "plan.yaml").write_text(plan + scaling)
+        out = tmp_path / f"out{len(did)}"
+        done = iocast("measure", "--backend", "dummy", "--backend-option=--dummy.delay=50us", "--campaign", tmp_path / "plan.yaml", "--out", out, "--json")
+        assert done.returncode == 0, done.stderr
+        points = json.loads(done.stdout)["points"]
+        settings = {(p["ranks_per_node"], p["settings"]["waiting_factor"]): p["settings"] for p in points}
+        assert all(own["iterations"] == own["objects"] >= 5 for own in settings.values())
+        did[scaling] = {where: own["iterations"] / settings[1, 0]["iterations"] for where, own in settings.items()}
+    weak = {(n, t): 1 / (4 if t else 1) for n in (1, 2, 4) for t in (0, 1)}
+    # Whole iterations; the pilot finds more than a hundred.
+    assert did[""] == pytest.approx(weak, abs=0.01) and did["scaling: weak\n"] == pytest.approx(weak, abs=0.01)
+    assert did["scaling: strong\n"] == pytest.approx({(n, t): share / n for (n, t), share in weak.items()}, abs=0.01)
+    (tmp_path / "plan.yaml").write_text(plan.replace("waiting_factor: [0, 1]", "settings: {objects: 700}"))
+    done = iocast("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "own", "--role", "check", "--json")
+    assert done.returncode == 0 and [p["settings"]["objects"] for p in json.loads(done.stdout)["points"]] == [700] * 3, done.stderr
+    (tmp_path / "plan.yaml").write_text(plan + "scaling: strnog\n")
+    done = iocast("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "other")
+    assert done.returncode == 2 and re.search(r"plan\.yaml:8: .*strnog.*strong", done.stderr), done.stderr
 
 
 def test_every_verb_explains_itself(iocast: Iocast) -> None:

@@ -3,7 +3,9 @@
 """Do forecasts come true on real file systems? ext4, XFS and btrfs on loop devices, tmpfs, GlusterFS with a delayed brick, and the self-test's file system, whose truth is known
 (docs/selftest.md): each measured at up to four ranks, calibrated, forecast at thirty-two, and only then measured there. Prints how wrong the forecasts were; beside them the closed M/M/c queue's errors.
 
-    validation/real/filesystems.py [FILESYSTEM...] [--place DIR] [--keep DIR] [--json] [--page docs/scoreboard.md]
+    validation/real/filesystems.py [FILESYSTEM...] [--scaling weak|strong] [--place DIR] [--keep DIR] [--json] [--page docs/scoreboard.md]
+
+With weak scaling each of the thirty-two ranks has as many objects as a rank alone had, with strong scaling (for those without servers that sleep) all together have as many.
 
 Needs root for loop devices and mounts, xfsprogs, btrfs-progs, glusterfs-server and glusterfs-client for XFS, btrfs and GlusterFS, and a quiet machine; about five minutes a file system.
 With --keep, file systems that are finished there are not measured again.
@@ -36,10 +38,10 @@ points:
   - {{ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}}
   - {{ranks: 32, waiting_factor: [0, 1], role: check}}
 """
-SLEEPING = {"seconds": 0.7, "scaling": "weak", "benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
+SLEEPING = {"seconds": 0.7, "benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
 FEW = {"queuefs": SLEEPING, "glusterfs": SLEEPING}
-MANY = {"seconds": 12, "scaling": "strong", "benchmark_repeats": 3, "repeats": 2}
-"""All runs with as many objects: what fills or wears out as objects are made (a journal, inodes to be freed) is in the fitted ones too."""
+MANY = {"weak": {"seconds": 0.7, "benchmark_repeats": 3, "repeats": 3}, "strong": {"seconds": 12, "benchmark_repeats": 3, "repeats": 2}}
+"""With strong scaling few ranks have as many objects as many have: what these fill (a journal, a cache of inodes) is in the fitted runs too."""
 BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverage=(0.80, 0.97))
 
 
@@ -51,7 +53,7 @@ def iocast(*arguments: object, allowed: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
+def validation_of(kind: str, scaling: str, place: Path, out: Path) -> dict[str, Any]:
     """The whole way; forecasts lie in `out`, with their times, before the check is measured."""
     if (out / "validation.json").exists():
         return json.loads((out / "validation.json").read_text())
@@ -60,7 +62,7 @@ def validation_of(kind: str, place: Path, out: Path) -> dict[str, Any]:
     with MOUNTS[kind](place) as directory:
         out.mkdir(parents=True)
         plan = out / "campaign.yaml"
-        plan.write_text(CAMPAIGN.format(**FEW.get(kind, MANY)))
+        plan.write_text(CAMPAIGN.format(scaling=scaling, **FEW.get(kind, MANY[scaling])))
         forecast_and_check([directory], FAMILY.get(kind, "local"), plan, out)
     return validated(out)
 
@@ -82,6 +84,7 @@ def validated(out: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="FILESYSTEM", help=f"of {', '.join(MOUNTS)}; all without")
+    parser.add_argument("--scaling", choices=sorted(MANY), default="weak")
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie")
     parser.add_argument("--keep", type=Path, help="a directory for campaigns, forecasts and validations")
     parser.add_argument("--json", action="store_true")
@@ -90,11 +93,13 @@ def main() -> None:
     unknown = [kind for kind in given.kinds if kind not in MOUNTS]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(MOUNTS)}")
-    kinds = given.kinds or list(MOUNTS)
+    kinds = given.kinds or [kind for kind in MOUNTS if given.scaling == "weak" or kind not in FEW]
+    if given.scaling == "strong" and (slow := [kind for kind in kinds if kind in FEW]):
+        parser.error(f"thirty-two ranks would have next to nothing to do if they shared what a rank alone does on {', '.join(slow)}; use --scaling weak")
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
         out = given.keep or Path(scratch) / "out"
-        found = {kind: validation_of(kind, given.place, out / kind) for kind in kinds}
-    report(found, "real", given)
+        found = {kind: validation_of(kind, given.scaling, given.place, out / kind) for kind in kinds}
+    report(found, "real" if given.scaling == "weak" else "real, strong scaling", given)
 
 
 def report(found: dict[str, dict[str, Any]], section: str, given: argparse.Namespace) -> NoReturn:
