@@ -427,24 +427,23 @@ class Campaign:
         scale is not confounded with the time of day."""
         if self.runs:
             return
-        settings = dict(self.plan.settings)
-        if any("iterations" not in {**settings, **dict(point.settings)} for point in self.plan.points):
-            settings = self._sized() | settings
+        alone = self._sized() if any("iterations" not in {**self.plan.settings, **dict(point.settings)} for point in self.plan.points) else 0
         shuffled = random.Random(self.seed)
         for repeat in range(1, self.plan.repeats + 1):
             points = list(self.plan.points)
             shuffled.shuffle(points)
             for point in points:
-                factor = point.waiting_factor
-                own = {**settings, **dict(point.settings), "waiting_factor": factor, "repeats": self.plan.benchmark_repeats}
-                if "iterations" not in {**self.plan.settings, **dict(point.settings)}:
+                factor, repeats = point.waiting_factor, self.plan.benchmark_repeats
+                given = {**self.plan.settings, **dict(point.settings)}
+                sizes = {"objects": alone} if alone else {}
+                if "iterations" not in given:
                     share = float(point.nodes * point.ranks_per_node if self.plan.scaling == "strong" else 1)
                     if factor > 0:
                         # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
-                        own["repeats"] = 1
+                        repeats = 1
                         share *= 2 * (1 + factor)
-                    sized = max(5, round(settings["iterations"] / share))
-                    own |= {"iterations": sized} | ({} if "objects" in {**self.plan.settings, **dict(point.settings)} else {"objects": sized})
+                    sizes = dict.fromkeys(("iterations", "objects"), max(5, round(alone / share)))
+                own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
                 self.runs += self._steps(point, own, f"{point.name}-r{repeat}")
         self._save()
 
@@ -459,7 +458,8 @@ class Campaign:
             for step in self.plan.steps
         ]
 
-    def _sized(self) -> dict[str, int]:
+    def _sized(self) -> int:
+        """Iterations with which a rank alone takes the seconds that are aimed at, by a pilot run."""
         datasets = int(self.plan.settings.get("datasets", 10))
         iterations, seconds = 50, 0.0
         number = 0
@@ -481,7 +481,7 @@ class Campaign:
         wanted = self.plan.seconds / self.plan.benchmark_repeats
         iterations = max(5, min(100_000, round(iterations * wanted / max(seconds, 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
-        return {"iterations": iterations, "objects": iterations}
+        return iterations
 
     def _own(self, name: str) -> Path | None:
         if self.scratch is None:

@@ -102,7 +102,7 @@ std::vector<double> node_means(const PhaseResult& result)
 /// The values at 0 %, 1 %, ... 100 %.
 std::vector<double> percentiles(std::vector<double> values)
 {
-  boost::sort::spreadsort::float_sort(values.begin(), values.end()); // of a million ranks a third of the time of std::sort()
+  boost::sort::spreadsort::float_sort(values.begin(), values.end()); // there may be a million
   std::vector<double> result;
   for (size_t percent = 0; percent <= 100; ++percent)
     result.push_back(values[percent * (values.size() - 1) / 100]);

@@ -219,12 +219,12 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   header["label"]     = request.label;
   header["seed"]      = request.seed;
   header["workload"]  = request.workload.to_json();
-  header["peak_objects"] = pattern->footprint().peak_objects;
   header["platform"]  = request.platform.to_json(false);
   header["placement"] = {{"ranks", request.placement.ranks},
                          {"nodes", request.placement.nodes()},
                          {"ranks_per_node", request.placement.ranks_per_node}};
   header["warnings"]  = pattern->warnings();
+  header["peak_objects"] = pattern->footprint().peak_objects;
   directory.begin(std::move(header));
 
   int argc             = 1;

@@ -97,7 +97,7 @@ def main() -> None:
     if given.scaling == "strong" and (slow := [kind for kind in kinds if kind in FEW]):
         parser.error(f"thirty-two ranks would have next to nothing to do if they shared what a rank alone does on {', '.join(slow)}; use --scaling weak")
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
-        out = given.keep or Path(scratch) / "out"
+        out = (given.keep or Path(scratch)) / given.scaling
         found = {kind: validation_of(kind, given.scaling, given.place, out / kind) for kind in kinds}
     report(found, "real" if given.scaling == "weak" else "real, strong scaling", given)
 

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -78,9 +79,11 @@ def told(ranks: int, objects: int) -> str:
 
 
 def case(text: str) -> tuple[int, int]:
-    """ "4x1500": ranks, and objects of each in each dataset."""
-    ranks, _, objects = text.partition("x")
-    return int(ranks), int(objects)
+    """ "4x4000": ranks, and objects of each in each dataset."""
+    found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"'{text}' is no case; write RANKSxOBJECTS, such as 4x4000")
+    return int(found[1]), int(found[2])
 
 
 def main() -> None:
