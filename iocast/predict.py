@@ -38,7 +38,7 @@ PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure can do; the forecast is of those "
     "structures whose server can."
 )
-MORE_OBJECTS = 4.0
+MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by hand: eight times as many
 take more than a third of ext4's rate (validation/real/waits.py)."""
 MOST_OPERATIONS = 40_000_000

@@ -71,8 +71,8 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
         del point["peak_objects"]
     (tmp_path / "untold.yaml").write_text(yaml.safe_dump(untold))
     warned = []
-    # Of a rank in each of two datasets: with 16 ranks four times as many, and a few more; and as before it was told how many there were.
-    for platform, objects in ((fitted, 3000), (fitted, 3010), (tmp_path / "untold.yaml", 3010)):
+    # Of a rank in each of two datasets: with 16 ranks three times as many, and a few more; and as before it was told how many there were.
+    for platform, objects in ((fitted, 2250), (fitted, 2260), (tmp_path / "untold.yaml", 2260)):
         settings = ("--set", f"iterations={objects}", "--set", f"objects={objects}")
         done = iocast("predict", platform, "--ppn", "16", *settings, "--json")
         assert done.returncode == 0, done.stderr
