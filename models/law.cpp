@@ -334,15 +334,19 @@ LawPointer read_law(const YamlNode& yaml)
   return moved_law(law, scale, shift);
 }
 
+std::vector<double> quantiles_of(const Law& law)
+{
+  std::vector<double> values(1001);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = law.quantile((static_cast<double>(i) + 0.5) / static_cast<double>(values.size()));
+  return values;
+}
+
 nlohmann::ordered_json law_to_json(const Law& law, bool quantiles)
 {
   nlohmann::ordered_json json{{"law", law.kind()}, {"mean", law.mean()}, {"variance", law.variance()}};
-  if (quantiles) {
-    constexpr int points = 1001;
-    auto& values         = json["quantiles"] = nlohmann::ordered_json::array();
-    for (int i = 0; i < points; ++i)
-      values.push_back(law.quantile((i + 0.5) / points));
-  }
+  if (quantiles)
+    json["quantiles"] = quantiles_of(law);
   return json;
 }
 

@@ -44,6 +44,9 @@ LawPointer read_law(const YamlNode& yaml);
 /// {"law", "mean", "variance", "quantiles"}: 1001 values at (i + 0.5) / 1001; without them when `quantiles` is false.
 nlohmann::ordered_json law_to_json(const Law& law, bool quantiles);
 
+/// A thousand and one, in the middles of as many equal shares.
+std::vector<double> quantiles_of(const Law& law);
+
 /// Standard normal quantile.
 double normal_quantile(double u);
 

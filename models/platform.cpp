@@ -34,7 +34,7 @@ std::string platform_file(const std::string& name_or_file, const fs::path& from)
   throw InputError(fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));
 }
 
-YamlNode load_with_base(const std::string& file, std::vector<std::string> chain)
+YamlNode load_with_base(const std::string& file, std::vector<std::string>& chain)
 {
   const auto yaml  = YamlNode::load(file);
   const auto canon = fs::weakly_canonical(file).string();
@@ -63,7 +63,7 @@ Platform open_platform(const std::string& name_or_file)
   Platform platform;
   platform.file = platform_file(name_or_file, {});
   platform.name = fs::path(platform.file).stem().string();
-  const auto yaml = load_with_base(platform.file, {});
+  const auto yaml = load_with_base(platform.file, platform.files);
   PlatformReader(yaml, platform).read();
   return platform;
 }

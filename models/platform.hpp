@@ -187,6 +187,7 @@ struct CacheSpec {
 struct Platform {
   std::string name;
   std::string file;
+  std::vector<std::string> files; ///< `file` and those that it extends, one after the other
   std::string description;
   std::string source;
   double speed_sigma     = 0;
@@ -204,6 +205,7 @@ struct Platform {
   NetworkSpec network;
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
+  std::vector<LawPointer> told_laws;  ///< whose numbers stand where what is told of the steps above has quantiles, which only to_json(true) works out
 
   /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains, refills and fetches.
   template <class DoIt> void for_each_step(DoIt do_it) const

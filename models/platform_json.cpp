@@ -111,22 +111,22 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                         {"backbone_bandwidth", network.backbone_bandwidth},
                         {"flow_threshold", network.flow_threshold}};
   json["operations"] = routes_json;
-  if (!quantiles) {
-    // Strip them wherever a law stands.
-    auto strip = [](auto&& self, nlohmann::ordered_json& node) -> void {
-      if (node.is_object())
+  auto settle = [&](auto&& self, nlohmann::ordered_json& node) -> void {
+    if (!node.is_structured())
+      return;
+    if (node.is_object() && node.contains("quantiles")) {
+      if (quantiles)
+        node["quantiles"] = quantiles_of(*told_laws[node["quantiles"].get<size_t>()]);
+      else
         node.erase("quantiles");
-      if (node.is_structured())
-        for (auto& child : node)
-          self(self, child);
-    };
-    strip(strip, json["operations"]);
-    strip(strip, json["buffers"]);
-    if (!pools.empty())
-      strip(strip, json["pools"]);
-    if (!caches.empty())
-      strip(strip, json["caches"]);
-  }
+      return;
+    }
+    for (auto& child : node)
+      self(self, child);
+  };
+  for (const char* section : {"operations", "buffers", "pools", "caches"})
+    if (json.contains(section))
+      settle(settle, json[section]);
   return json;
 }
 

@@ -107,7 +107,7 @@ private:
   /// A named demand, or a law written in place.
   LawPointer read_demand(const YamlNode& yaml);
   static void set_law(Step& step, LawPointer law);
-  nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law) const;
+  nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law);
   nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held);
   /// Steps for those who had to call the lock of the visit back.
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held);

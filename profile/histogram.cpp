@@ -31,7 +31,7 @@ double Histogram::quantile_ns(double q) const
   uint64_t seen   = 0;
   const auto [first, last] = used();
   for (size_t i = first; i < last; ++i) {
-    seen += counts_[i];
+    seen += counts_[i - first_];
     if (seen >= rank)
       return std::clamp(middle_ns(i), static_cast<double>(min_ns_), static_cast<double>(max_ns_));
   }
@@ -41,6 +41,28 @@ double Histogram::quantile_ns(double q) const
 std::pair<size_t, size_t> Histogram::used() const
 {
   return total_ == 0 ? std::pair<size_t, size_t>{0, 0} : std::pair{index_of(min_ns_), index_of(max_ns_) + 1};
+}
+
+void Histogram::cover(size_t index)
+{
+  // Whole halves of buckets: a distribution has values in a few of them.
+  const size_t from = index / half_count * half_count;
+  const size_t to   = from + half_count;
+  if (counts_.empty()) {
+    first_ = from;
+    counts_.resize(half_count);
+  } else if (from < first_) {
+    counts_.insert(counts_.begin(), first_ - from, 0);
+    first_ = from;
+  } else if (to > first_ + counts_.size())
+    counts_.resize(to - first_);
+}
+
+std::span<uint64_t> Histogram::counts(size_t first, size_t last)
+{
+  cover(first);
+  cover(last - 1);
+  return std::span(counts_).subspan(first - first_, last - first);
 }
 
 void Histogram::set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns)
@@ -53,9 +75,11 @@ void Histogram::set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_
 
 void Histogram::merge(const Histogram& other)
 {
+  if (other.total_ == 0)
+    return;
   const auto [first, last] = other.used();
-  for (size_t i = first; i < last; ++i)
-    counts_[i] += other.counts_[i];
+  for (size_t i = first; auto& count : counts(first, last))
+    count += other.count_at(i++);
   set_totals(total_ + other.total_, sum_ns_ + other.sum_ns_, std::min(min_ns_, other.min_ns_), std::max(max_ns_, other.max_ns_));
 }
 
@@ -102,12 +126,12 @@ std::string Histogram::encode() const
   std::string payload;
   const size_t end = used().second;
   for (size_t i = 0; i < end;) {
-    if (counts_[i] != 0) {
-      put_zigzag(payload, static_cast<int64_t>(counts_[i++]));
+    if (count_at(i) != 0) {
+      put_zigzag(payload, static_cast<int64_t>(count_at(i++)));
       continue;
     }
     const size_t first = i;
-    while (i < end && counts_[i] == 0)
+    while (i < end && count_at(i) == 0)
       ++i;
     put_zigzag(payload, -static_cast<int64_t>(i - first));
   }

@@ -2,13 +2,15 @@
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace iocast {
 
 /// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant digits
-/// (each bucket at most 0.1 % wide). Memory is constant, recording is one increment, merging is exact.
+/// (each bucket at most 0.1 % wide). Counts are kept of the buckets between the shortest and the longest value, 311 KB if these are a
+/// nanosecond and a day; recording is one increment, merging is exact.
 /// G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
 class Histogram {
 public:
@@ -20,12 +22,15 @@ public:
   static constexpr int bucket_count            = 64 - std::countl_zero(static_cast<uint64_t>(highest_ns)) - sub_bucket_bits + 1;
   static constexpr size_t size                 = (bucket_count + 1) * half_count;
 
-  Histogram() : counts_(size) {}
-
   void record(int64_t ns)
   {
     ns = ns < 0 ? 0 : ns > highest_ns ? highest_ns : ns;
-    ++counts_[index_of(ns)];
+    size_t at = index_of(ns) - first_;
+    if (at >= counts_.size()) [[unlikely]] {
+      cover(index_of(ns));
+      at = index_of(ns) - first_;
+    }
+    ++counts_[at];
     ++total_;
     sum_ns_ += static_cast<double>(ns);
     if (ns > max_ns_)
@@ -52,9 +57,10 @@ public:
 
   /// Half-open range of indices that may be non-zero.
   std::pair<size_t, size_t> used() const;
-  const std::vector<uint64_t>& counts() const { return counts_; }
-  std::vector<uint64_t>& counts() { return counts_; }
-  /// After the counts were merged from elsewhere.
+  uint64_t count_at(size_t index) const { return index - first_ < counts_.size() ? counts_[index - first_] : 0; }
+  /// The counts of these indices, to read or to set; half open, not empty.
+  std::span<uint64_t> counts(size_t first, size_t last);
+  /// After counts were set.
   void set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns);
   void merge(const Histogram& other);
 
@@ -62,7 +68,11 @@ public:
   std::string encode() const;
 
 private:
-  std::vector<uint64_t> counts_;
+  /// Makes room for a value there, and for its neighbours.
+  void cover(size_t index);
+
+  std::vector<uint64_t> counts_; ///< of indices from `first_` on
+  size_t first_   = 0;
   uint64_t total_ = 0;
   double sum_ns_  = 0;
   int64_t max_ns_ = 0;

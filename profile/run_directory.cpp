@@ -165,7 +165,7 @@ nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
 }
 } // namespace
 
-nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder)
+nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder, Detail detail)
 {
   nlohmann::ordered_json json;
   json["name"]          = result.name;
@@ -200,8 +200,10 @@ nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& re
     if (const auto kind = static_cast<OpKind>(k); recorder.has(kind) && recorder.of_kind(kind).errors > 0)
       errors[std::string(name_of(kind))] = recorder.of_kind(kind).errors;
   json["errors_by_operation"] = errors;
-  json["timeline"]            = timeline_json(recorder);
-  auto slowest                = nlohmann::ordered_json::array();
+  if (detail == Detail::brief)
+    return json;
+  json["timeline"] = timeline_json(recorder);
+  auto slowest     = nlohmann::ordered_json::array();
   for (const auto& slow : recorder.slow())
     slowest.push_back({{"op", name_of(slow.kind)},
                        {"rank", slow.rank},
@@ -209,14 +211,14 @@ nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& re
                        {"seconds", static_cast<double>(slow.ns) * ns},
                        {"dataset", slow.dataset},
                        {"object", slow.object}});
-  json["slowest"]      = std::move(slowest);
+  json["slowest"] = std::move(slowest);
   list(json, "rank_seconds", std::move(result.rank_seconds));
   if (node_seconds.size() > 1)
     list(json, "node_seconds", std::move(node_seconds));
   return json;
 }
 
-RunDirectory::RunDirectory(std::string path) : path_(std::move(path))
+RunDirectory::RunDirectory(std::string path, Detail detail) : path_(std::move(path)), detail_(detail)
 {
   if (path_.empty())
     return;
@@ -245,7 +247,7 @@ void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, 
       hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
                            static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
     });
-  json_["phases"].push_back(phase_to_json(std::move(result), recorder));
+  json_["phases"].push_back(phase_to_json(std::move(result), recorder, detail_));
   json_["phases"].back().update(more);
   write();
 }

@@ -25,15 +25,18 @@ struct PhaseResult {
   uint32_t ranks_per_node     = 0; ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
 };
 
+/// Whether a phase is told in full, or without its timeline, slowest operations and times of ranks and nodes, which are most of its text.
+enum class Detail { full, brief };
+
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.
-nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder);
+nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder, Detail detail = Detail::full);
 
 /// A run directory while it is being written: run.json says "running" from the first moment on and "complete" or
 /// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part.
 class RunDirectory {
 public:
   /// Makes the directory. @throws InputError when it exists, RunError when it can't be made
-  explicit RunDirectory(std::string path);
+  explicit RunDirectory(std::string path, Detail detail = Detail::full);
 
   /// Sets the part of run.json that is known from the start, and writes it.
   void begin(nlohmann::ordered_json header);
@@ -51,6 +54,7 @@ private:
   void write();
 
   std::string path_; ///< empty: nothing is written, json() still works
+  Detail detail_;
   nlohmann::ordered_json json_;
   std::string hlog_;
 };

@@ -94,12 +94,12 @@ Packed pack(RankPhase& phase, const Shape& shape)
       const auto& range = shape.ranges[kind][which];
       if (which > max_parts && range.length() == 0)
         continue; // a closed loop on all ranks
-      const auto& histogram = histogram_of(of, which);
+      auto& histogram = histogram_of(of, which);
       packed.counts.push_back(histogram.count());
       packed.sums.push_back(histogram.sum_ns());
       if (range.length() > 0) {
-        const uint64_t* from = &histogram.counts()[range.first()];
-        packed.counts.insert(packed.counts.end(), from, from + range.length());
+        const auto counts = histogram.counts(range.first(), range.first() + range.length());
+        packed.counts.insert(packed.counts.end(), counts.begin(), counts.end());
       }
     }
     of.timeline.set_width(shape.timeline_width_ns[kind]);
@@ -140,7 +140,7 @@ void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
       const uint64_t total  = *count++;
       histogram.set_totals(total, *sum++, -range.minus_min_ns, range.max_ns);
       if (range.length() > 0)
-        std::copy_n(count, range.length(), &histogram.counts()[range.first()]);
+        std::copy_n(count, range.length(), histogram.counts(range.first(), range.first() + range.length()).begin());
       count += static_cast<std::ptrdiff_t>(range.length());
     }
     of.timeline.set_width(shape.timeline_width_ns[kind]);

@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -44,6 +45,7 @@ struct Arguments {
   bool no_time_limits = false;
   bool print_platform = false;
   bool json           = false;
+  bool brief          = false;
   bool serve          = false;
 };
 
@@ -88,6 +90,51 @@ nlohmann::ordered_json description_of(const std::string& name)
   return json;
 }
 
+/// The platform that a server's last request was about: a search asks many things of one, and to read it takes as long as a small simulation.
+class LastPlatform {
+public:
+  /// Opens it, if it is another than before. What is wrong with it is left to the run to say.
+  void prepare(const std::vector<std::string>& arguments)
+  {
+    const auto at = std::find(arguments.begin(), arguments.end(), "--platform");
+    if (at == arguments.end() || at + 1 == arguments.end() || !(at + 1)->starts_with('/'))
+      return; // a run may be in another directory
+    if (*(at + 1) == file_ && written_of(platform_.files) == written_)
+      return;
+    file_.clear();
+    try {
+      platform_ = open_platform(*(at + 1));
+      written_  = written_of(platform_.files);
+      file_     = *(at + 1);
+    } catch (const std::exception&) {
+    }
+  }
+  /// The one that was prepared, or a fresh one. Once: a run has a process of its own. @throws InputError
+  Platform take(const std::string& platform) { return platform == file_ ? std::move(platform_) : open_platform(platform); }
+
+private:
+  using Times = std::vector<std::filesystem::file_time_type>;
+
+  static Times written_of(const std::vector<std::string>& files)
+  {
+    Times times;
+    std::error_code error;
+    for (const auto& file : files)
+      times.push_back(std::filesystem::last_write_time(file, error)); // the earliest there is, of one that is gone
+    return times;
+  }
+
+  std::string file_;
+  Times written_;
+  Platform platform_;
+};
+
+LastPlatform& last_platform()
+{
+  static LastPlatform one;
+  return one;
+}
+
 int run(const Arguments& given, const std::vector<std::string>& command)
 {
   if (!given.list.empty()) {
@@ -102,9 +149,9 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
-  SimulationRequest request{open_platform(given.platform), open_workload(given.workload, given.settings),
+  SimulationRequest request{last_platform().take(given.platform), open_workload(given.workload, given.settings),
                             make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command,
-                            !given.no_time_limits, given.trace, {}, given.phase};
+                            !given.no_time_limits, given.trace, given.brief, {}, given.phase};
   if (!given.until.empty())
     request.until = parse_precision(given.until);
   if (given.print_platform) {
@@ -144,7 +191,7 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
   app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
-  app.add_option("--out", given.out, "run directory to write; it must not exist");
+  auto* out = app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
   auto* until = app.add_option("--until", given.until, "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
@@ -155,7 +202,8 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");
   app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");
   app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
-  app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
+  auto* json = app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
+  app.add_flag("--brief", given.brief, "without the platform, timelines, slowest operations and times of ranks and nodes, for programs that simulate much")->needs(json)->excludes(out);
   app.add_flag("--serve", given.serve, "run command lines from standard input, as iocast does; see sim/serve.hpp");
   try {
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
@@ -165,11 +213,12 @@ int run_command(const std::vector<std::string>& command, bool served)
   }
   try {
     if (given.serve && !served)
-      return serve([&command](const std::vector<std::string>& arguments) {
-        std::vector<std::string> whole{command.front()};
-        whole.insert(whole.end(), arguments.begin(), arguments.end());
-        return run_command(whole, true);
-      });
+      return serve([](const std::vector<std::string>& arguments) { last_platform().prepare(arguments); },
+                   [&command](const std::vector<std::string>& arguments) {
+                     std::vector<std::string> whole{command.front()};
+                     whole.insert(whole.end(), arguments.begin(), arguments.end());
+                     return run_command(whole, true);
+                   });
     return run(given, command);
   } catch (const InputError& error) {
     fmt::print(stderr, "iocast-sim: {}\n", error.what());

@@ -68,13 +68,14 @@ private:
 
 } // namespace
 
-int serve(const std::function<int(const std::vector<std::string>&)>& run)
+int serve(const std::function<void(const std::vector<std::string>&)>& prepare, const std::function<int(const std::vector<std::string>&)>& run)
 {
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto request = nlohmann::json::parse(line, nullptr, false);
     if (request.is_discarded() || !request.contains("directory") || !request.contains("arguments"))
       throw InputError("--serve reads lines of JSON objects with the keys 'directory' and 'arguments'; this is none: " + line);
+    prepare(request["arguments"].get<std::vector<std::string>>());
     const Capture out("out");
     const Capture error("error");
     const pid_t child = fork();

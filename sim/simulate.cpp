@@ -211,7 +211,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     options.trace = &trace.emplace(request.placement.ranks);
   System system(request.platform, *pattern, request.placement, options, on_phase);
 
-  RunDirectory directory(request.out);
+  RunDirectory directory(request.out, request.brief ? Detail::brief : Detail::full);
   open = &directory;
   nlohmann::ordered_json header{{"schema_version", 1}, {"kind", "run"}, {"source", "simulated"}};
   header["tool"]      = {{"name", "iocast-sim"}, {"version", IOCAST_VERSION}};
@@ -219,7 +219,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   header["label"]     = request.label;
   header["seed"]      = request.seed;
   header["workload"]  = request.workload.to_json();
-  header["platform"]  = request.platform.to_json(false);
+  if (!request.brief)
+    header["platform"] = request.platform.to_json(false);
   header["placement"] = {{"ranks", request.placement.ranks},
                          {"nodes", request.placement.nodes()},
                          {"ranks_per_node", request.placement.ranks_per_node}};

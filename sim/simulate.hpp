@@ -21,6 +21,7 @@ struct SimulationRequest {
   std::vector<std::string> command;
   bool time_limits = true; ///< phases end after Phase::most_seconds
   bool trace       = false; ///< keep every operation in ops.h5 of the run directory
+  bool brief       = false; ///< the result has neither the platform nor a phase's lists (Detail::brief)
   std::vector<PrecisionTarget> until; ///< when all are met in the phase `until_phase`, the simulation is over; empty: it is whole
   std::string until_phase;
 };

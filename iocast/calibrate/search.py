@@ -237,12 +237,14 @@ class Simulations:
             found = iter([by_number[number] for number in range(len(tried))])
         return [RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs]
 
-    def at_targets(self, document: Document, targets: list[Target], seed: int) -> list[np.ndarray]:
-        """Logarithms of what a candidate says; far from all that is measured where work of others piles up without end, or can't be."""
-        platform = self.write(document)
-        found = self.run_those_that_settle([(platform, *t.asked(remembers(document)), seed) for t in targets])
-        platform.unlink()
-        return [t.logs + FAR if one is None else summaries(one, t.names, t.point.first.phase) for one, t in zip(found, targets, strict=True)]
+    def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> list[list[np.ndarray]]:
+        """Logarithms of what each candidate says; far from all that is measured where work of others piles up without end, or can't be."""
+        platforms = [self.write(document) for document in documents]
+        asked = [(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
+        found = iter(self.run_those_that_settle(asked))
+        for platform in platforms:
+            platform.unlink()
+        return [[t.logs + FAR if (one := next(found)) is None else summaries(one, t.names, t.point.first.phase) for t in targets] for _ in documents]
 
 
 def cost_of(standardised: np.ndarray) -> float:
@@ -288,21 +290,29 @@ def fit_structure(
 
     latest: dict[bytes, np.ndarray] = {}  # where a step has ended, its slope begins
 
+    def residuals_at(points: list[np.ndarray]) -> list[np.ndarray]:
+        """Of all of them at once, so that no core waits for another's simulation."""
+        documents = [build(options, values(x)) for x in points]
+        keys = [kept.key([document, [(*t.asked(remembers(document)), t.names) for t in targets], seed]) for document in documents]
+        fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}
+        simulated = dict(zip(fresh, simulations.at_targets(list(fresh.values()), targets, seed), strict=True))
+        found = []
+        for x, key in zip(points, keys, strict=True):
+            known = kept.get(key)
+            said = simulated[key] if known is None else known
+            parts = [(s - t.logs) / t.sigmas for s, t in zip(said, targets, strict=True)]
+            found.append(np.concatenate([*parts, (x - prior) / prior_sd]))
+            trace.append((cost_of(found[-1]), values(x)))
+            if known is None:
+                kept.put(key, structure, values(x), trace[-1][0], said)
+        return found
+
     def residuals(x: np.ndarray) -> np.ndarray:
-        if x.tobytes() in latest:
-            return latest[x.tobytes()]
-        document = build(options, values(x))
-        key = kept.key([document, [(*t.asked(remembers(document)), t.names) for t in targets], seed])
-        known = kept.get(key)
-        simulated = simulations.at_targets(document, targets, seed) if known is None else known
-        parts = [(s - t.logs) / t.sigmas for s, t in zip(simulated, targets, strict=True)]
-        r = np.concatenate([*parts, (x - prior) / prior_sd])
-        trace.append((cost_of(r), values(x)))
-        if known is None:
-            kept.put(key, structure, values(x), trace[-1][0], simulated)
-        latest.clear()
-        latest[x.tobytes()] = r
-        return r
+        if x.tobytes() not in latest:
+            found = residuals_at([x])
+            latest.clear()
+            latest[x.tobytes()] = found[0]
+        return latest[x.tobytes()]
 
     if not parameters:
         residuals(centre)
@@ -311,24 +321,26 @@ def fit_structure(
     def slopes(x: np.ndarray) -> np.ndarray:
         """Differences over steps that are wide enough to see something."""
         here = residuals(x)
-        columns = []
-        for i in range(len(x)):
-            for wider in (1, 2, 4):
-                step = wider * SLOPE_STEP if x[i] + wider * SLOPE_STEP < high[i] else -wider * SLOPE_STEP
-                moved = x.copy()
-                moved[i] += step
-                change = residuals(moved) - here
-                if np.sqrt(np.mean(change**2)) >= CLEAR:
-                    break
-            columns.append(change / step)
-        return np.array(columns).T
+        columns = np.zeros((len(x), len(here)))
+        unclear = list(range(len(x)))
+        for wider in (1, 2, 4):
+            steps = {i: wider * SLOPE_STEP if x[i] + wider * SLOPE_STEP < high[i] else -wider * SLOPE_STEP for i in unclear}
+            for (i, step), there in zip(steps.items(), residuals_at([x + step * (np.arange(len(x)) == i) for i, step in steps.items()]), strict=True):
+                columns[i] = (there - here) / step
+            unclear = [i for i, step in steps.items() if np.sqrt(np.mean((columns[i] * step) ** 2)) < CLEAR]
+            if not unclear:
+                break
+        return columns.T
 
     from scipy.stats import qmc  # half a second to import, and only this needs it
 
     # The search is local and the landscape is not: begin where the best of a few scattered starts is, or where another structure was best.
     scattered = qmc.scale(qmc.Sobol(len(parameters), seed=seed).random(STARTS), -math.log(10), math.log(10))
     candidates = [centre, *np.clip(np.vstack([prior, prior + scattered]), low + 1e-6, high - 1e-6)]
-    first = min(candidates, key=lambda candidate: cost_of(residuals(candidate)))
+    seen = residuals_at(candidates)
+    nearest = int(np.argmin([cost_of(r) for r in seen]))
+    first = candidates[nearest]
+    latest[first.tobytes()] = seen[nearest]
     found = least_squares(residuals, first, jac=slopes, bounds=(low, high), loss="soft_l1", x_scale=1.0, max_nfev=STEPS, ftol=2e-3, xtol=2e-3)
     cost, _ = min(trace, key=lambda entry: entry[0])
     best = next(v for c, v in trace if c == cost)

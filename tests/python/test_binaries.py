@@ -25,8 +25,35 @@ def test_the_answer_is_that_of_a_process_of_its_own() -> None:
     settings = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
     command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", "md-workbench", "--seed", "7"]
     command += ["--nodes", "2", "--ppn", "2", *settings]
-    alone = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    alone = json.loads(subprocess.run([*command[:2], "--brief", *command[2:]], capture_output=True, check=True).stdout)
     assert small() == small() == {key: value for key, value in alone.items() if key not in MEASURED}
+
+    # Brief is the same without what is long.
+    full = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    del full["platform"]
+    for phase in full["phases"]:
+        for long_one in ("timeline", "slowest", "rank_seconds", "node_seconds"):
+            del phase[long_one]
+    assert alone["phases"] == full["phases"]
+    assert set(alone) == set(full)
+
+
+def test_a_platform_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    """Its own file, or one that it extends; the server keeps the last one that it has read."""
+    base, mine = tmp_path / "base.yaml", tmp_path / "mine.yaml"
+    rates = []
+    for latency in ("1ms", "2ms", "3ms"):
+        base.write_text(f"schema_version: 1\nextends: lustre\nnetwork: {{latency: {latency}}}\n")
+        if not mine.exists():
+            mine.write_text("schema_version: 1\nextends: base.yaml\n")
+        rates.append(small(str(mine))["phases"][0]["rate"])
+        assert small(str(mine))["phases"][0]["rate"] == rates[-1]
+    assert rates[0] > rates[1] > rates[2]
+    mine.write_text("schema_version: 1\nextends: base.yaml\nnetwork: {latency: 1ms}\n")
+    assert small(str(mine))["phases"][0]["rate"] == rates[0]
+    mine.write_text("schema_version: 1\nextends: bas.yaml\n")
+    with pytest.raises(InputError, match=r"bas\.yaml"):
+        small(str(mine))
 
 
 def test_files_are_found_from_where_the_caller_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
