@@ -10,13 +10,18 @@
 
 namespace iocast {
 
-YamlNode YamlNode::load(const std::string& file)
+std::string text_of(const std::string& file)
 {
   std::ifstream in(file);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf()))
     throw InputError(fmt::format("The file '{}' can't be read.", file));
-  return parse(text.str(), file);
+  return std::move(text).str();
+}
+
+YamlNode YamlNode::load(const std::string& file)
+{
+  return parse(text_of(file), file);
 }
 
 YamlNode YamlNode::parse(const std::string& text, const std::string& name)

@@ -14,6 +14,9 @@
 
 namespace iocast {
 
+/// What a file holds. @throws InputError when it can't be read
+std::string text_of(const std::string& file);
+
 /// A YAML node that knows its file and line and refuses what it does not know.
 ///
 /// Reading is strict: every key that nobody asked for is an error once `finish()` is called, with the file, the line and the

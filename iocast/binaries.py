@@ -46,9 +46,9 @@ def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:
     raise (InputError if done.returncode == 2 else RunError)(message)
 
 
-def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int) -> Any:
-    """One run of iocast-sim; returns what it prints with --json --brief (docs/run-directory.md)."""
-    arguments = [find("iocast-sim"), "--json", "--brief", "--platform", str(platform), "--workload", workload, "--seed", str(seed)]
+def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int, *, brief: bool = True) -> Any:
+    """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief (docs/run-directory.md)."""
+    arguments = [find("iocast-sim"), "--json", *(["--brief"] if brief else []), "--platform", str(platform), "--workload", workload, "--seed", str(seed)]
     arguments += ["--nodes", str(nodes), "--ppn", str(ranks_per_node)]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]

@@ -34,9 +34,10 @@ std::string platform_file(const std::string& name_or_file, const fs::path& from)
   throw InputError(fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));
 }
 
-YamlNode load_with_base(const std::string& file, std::vector<std::string>& chain)
+YamlNode load_with_base(const std::string& file, std::vector<std::string> chain, Platform& platform)
 {
-  const auto yaml  = YamlNode::load(file);
+  platform.read.emplace_back(file, text_of(file));
+  const auto yaml  = YamlNode::parse(platform.read.back().second, file);
   const auto canon = fs::weakly_canonical(file).string();
   if (std::find(chain.begin(), chain.end(), canon) != chain.end())
     yaml.fail("this platform extends itself");
@@ -53,7 +54,7 @@ YamlNode load_with_base(const std::string& file, std::vector<std::string>& chain
   } catch (const InputError& error) {
     base->fail(error.what());
   }
-  return yaml.over(load_with_base(base_file, chain), "law");
+  return yaml.over(load_with_base(base_file, chain, platform), "law");
 }
 
 } // namespace
@@ -63,7 +64,7 @@ Platform open_platform(const std::string& name_or_file)
   Platform platform;
   platform.file = platform_file(name_or_file, {});
   platform.name = fs::path(platform.file).stem().string();
-  const auto yaml = load_with_base(platform.file, platform.files);
+  const auto yaml = load_with_base(platform.file, {}, platform);
   PlatformReader(yaml, platform).read();
   return platform;
 }

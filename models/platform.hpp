@@ -187,7 +187,7 @@ struct CacheSpec {
 struct Platform {
   std::string name;
   std::string file;
-  std::vector<std::string> files; ///< `file` and those that it extends, one after the other
+  std::vector<std::pair<std::string, std::string>> read; ///< `file` and those that it extends, one after the other, each with its text
   std::string description;
   std::string source;
   double speed_sigma     = 0;

@@ -114,7 +114,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   auto settle = [&](auto&& self, nlohmann::ordered_json& node) -> void {
     if (!node.is_structured())
       return;
-    if (node.is_object() && node.contains("quantiles")) {
+    if (node.is_object() && node.contains("law") && node.contains("quantiles")) {
       if (quantiles)
         node["quantiles"] = quantiles_of(*told_laws[node["quantiles"].get<size_t>()]);
       else

@@ -31,7 +31,7 @@ double Histogram::quantile_ns(double q) const
   uint64_t seen   = 0;
   const auto [first, last] = used();
   for (size_t i = first; i < last; ++i) {
-    seen += counts_[i - first_];
+    seen += count_at(i);
     if (seen >= rank)
       return std::clamp(middle_ns(i), static_cast<double>(min_ns_), static_cast<double>(max_ns_));
   }
@@ -60,6 +60,8 @@ void Histogram::cover(size_t index)
 
 std::span<uint64_t> Histogram::counts(size_t first, size_t last)
 {
+  if (first == last)
+    return {};
   cover(first);
   cover(last - 1);
   return std::span(counts_).subspan(first - first_, last - first);
@@ -75,8 +77,6 @@ void Histogram::set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_
 
 void Histogram::merge(const Histogram& other)
 {
-  if (other.total_ == 0)
-    return;
   const auto [first, last] = other.used();
   for (size_t i = first; auto& count : counts(first, last))
     count += other.count_at(i++);

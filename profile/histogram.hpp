@@ -10,7 +10,7 @@ namespace iocast {
 
 /// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant digits
 /// (each bucket at most 0.1 % wide). Counts are kept of the buckets between the shortest and the longest value, 311 KB if these are a
-/// nanosecond and a day; recording is one increment, merging is exact.
+/// nanosecond and a day, a little more while that is found out; recording is one increment, merging is exact.
 /// G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
 class Histogram {
 public:
@@ -58,9 +58,11 @@ public:
   /// Half-open range of indices that may be non-zero.
   std::pair<size_t, size_t> used() const;
   uint64_t count_at(size_t index) const { return index - first_ < counts_.size() ? counts_[index - first_] : 0; }
-  /// The counts of these indices, to read or to set; half open, not empty.
+  /// The counts of these indices, to set; half open.
   std::span<uint64_t> counts(size_t first, size_t last);
-  /// After counts were set.
+  /// Makes room for all values, so that recording asks for no memory.
+  void make_room() { counts(0, size); }
+  /// Beside counts that are set.
   void set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns);
   void merge(const Histogram& other);
 

@@ -94,13 +94,11 @@ Packed pack(RankPhase& phase, const Shape& shape)
       const auto& range = shape.ranges[kind][which];
       if (which > max_parts && range.length() == 0)
         continue; // a closed loop on all ranks
-      auto& histogram = histogram_of(of, which);
+      const auto& histogram = histogram_of(of, which);
       packed.counts.push_back(histogram.count());
       packed.sums.push_back(histogram.sum_ns());
-      if (range.length() > 0) {
-        const auto counts = histogram.counts(range.first(), range.first() + range.length());
-        packed.counts.insert(packed.counts.end(), counts.begin(), counts.end());
-      }
+      for (size_t i = 0; i < range.length(); ++i)
+        packed.counts.push_back(histogram.count_at(range.first() + i));
     }
     of.timeline.set_width(shape.timeline_width_ns[kind]);
     for (const auto& bin : of.timeline.data()) {

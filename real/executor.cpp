@@ -169,9 +169,12 @@ RankPhase Executor::prepare() const
 {
   RankPhase phase;
   for (const OpKind kind : kinds_) {
-    phase.recorder.of_kind(kind);
+    auto& of = phase.recorder.of_kind(kind);
+    of.whole.make_room();
+    for (size_t part = 0; part < parts_of(kind).size(); ++part)
+      of.parts[part].make_room();
     if (pattern_.arrivals_of(rank_).is_open())
-      phase.recorder.of_kind(kind).response_histogram();
+      of.response_histogram().make_room();
   }
   return phase;
 }

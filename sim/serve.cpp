@@ -2,6 +2,7 @@
 #include "sim/serve.hpp"
 #include "input/error.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -73,7 +74,8 @@ int serve(const std::function<void(const std::vector<std::string>&)>& prepare, c
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto request = nlohmann::json::parse(line, nullptr, false);
-    if (request.is_discarded() || !request.contains("directory") || !request.contains("arguments"))
+    const bool complete = request.is_object() && request.contains("directory") && request.contains("arguments") && request["arguments"].is_array();
+    if (!complete || !std::all_of(request["arguments"].begin(), request["arguments"].end(), [](const auto& one) { return one.is_string(); }))
       throw InputError("--serve reads lines of JSON objects with the keys 'directory' and 'arguments'; this is none: " + line);
     prepare(request["arguments"].get<std::vector<std::string>>());
     const Capture out("out");

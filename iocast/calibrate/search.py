@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -189,6 +189,17 @@ def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
         return _outcome((platform, *rest))
 
 
+def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+    """Results that come with their numbers, from 0 on, each as soon as those before it are there."""
+    early: dict[int, Any] = {}
+    following = 0
+    for number, result in numbered:
+        early[number] = result
+        while following in early:
+            yield early.pop(following)
+            following += 1
+
+
 class Simulations:
     """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager."""
 
@@ -217,7 +228,7 @@ class Simulations:
 
     def run(self, jobs: list[Job]) -> list[Any]:
         """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
-        results = self._outcomes(jobs)
+        results = list(self._outcomes(jobs))
         for one in results:
             if isinstance(one, RunError):
                 raise one
@@ -227,24 +238,24 @@ class Simulations:
         """The same, with None for those in which work of others piles up without end, or can't be."""
         return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
 
-    def _outcomes(self, jobs: list[Job]) -> list[Any]:
+    def _outcomes(self, jobs: list[Job]) -> Iterator[Any]:
         tried = [job for job in jobs if job[0] not in self._hopeless]
         self.count += len(tried)
         if self._workers is None:
-            found = iter(list(self._pool.map(_outcome, tried)))
+            found = self._pool.map(_outcome, tried)
         else:
-            by_number = dict(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in tried]))
-            found = iter([by_number[number] for number in range(len(tried))])
-        return [RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs]
+            found = _in_order(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in tried]))
+        return (RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs)
 
-    def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> list[list[np.ndarray]]:
-        """Logarithms of what each candidate says; far from all that is measured where work of others piles up without end, or can't be."""
+    def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> Iterator[list[np.ndarray]]:
+        """Logarithms of what each candidate says, one candidate after the other as they are done; far from all that is measured where work of others
+        piles up without end, or can't be."""
         platforms = [self.write(document) for document in documents]
-        asked = [(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
-        found = iter(self.run_those_that_settle(asked))
+        found = self._outcomes([(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets])
         for platform in platforms:
+            said = [t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t.names, t.point.first.phase) for t in targets]
             platform.unlink()
-        return [[t.logs + FAR if (one := next(found)) is None else summaries(one, t.names, t.point.first.phase) for t in targets] for _ in documents]
+            yield said
 
 
 def cost_of(standardised: np.ndarray) -> float:
@@ -295,11 +306,11 @@ def fit_structure(
         documents = [build(options, values(x)) for x in points]
         keys = [kept.key([document, [(*t.asked(remembers(document)), t.names) for t in targets], seed]) for document in documents]
         fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}
-        simulated = dict(zip(fresh, simulations.at_targets(list(fresh.values()), targets, seed), strict=True))
+        simulated = simulations.at_targets(list(fresh.values()), targets, seed)
         found = []
         for x, key in zip(points, keys, strict=True):
             known = kept.get(key)
-            said = simulated[key] if known is None else known
+            said = next(simulated) if known is None else known
             parts = [(s - t.logs) / t.sigmas for s, t in zip(said, targets, strict=True)]
             found.append(np.concatenate([*parts, (x - prior) / prior_sd]))
             trace.append((cost_of(found[-1]), values(x)))
@@ -312,7 +323,7 @@ def fit_structure(
             found = residuals_at([x])
             latest.clear()
             latest[x.tobytes()] = found[0]
-        return latest[x.tobytes()]
+        return latest[x.tobytes()].copy()  # some versions of SciPy scale what they get
 
     if not parameters:
         residuals(centre)

@@ -61,15 +61,19 @@ def key_of(request: dict[str, Any]) -> str:
 
 def evaluate(request: dict[str, Any]) -> Result:
     """The result of a request of any kind. @raises InputError, RunError with the programs' sentences"""
-    with tempfile.TemporaryDirectory(prefix="iocast-study-") as scratch:
-        file = Path(scratch) / "platform.yaml"  # JSON is YAML
-        file.write_text(json.dumps(request["platform"]))
-        return {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}[request["what"]](request, file)
+    return evaluate_all([request])[0]
 
 
 def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
     """A worker's task: requests that share a platform."""
-    return [evaluate(request) for request in requests]
+    known = {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}
+    results = []
+    with tempfile.TemporaryDirectory(prefix="iocast-study-") as scratch:
+        file = Path(scratch) / "platform.yaml"  # JSON is YAML; of one name, so that the simulator sees that it knows it
+        for request in requests:
+            file.write_text(json.dumps(request["platform"]))
+            results.append(known[request["what"]](request, file))
+    return results
 
 
 def _resolve(request: dict[str, Any], file: Path) -> Result:

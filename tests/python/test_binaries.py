@@ -38,6 +38,12 @@ def test_the_answer_is_that_of_a_process_of_its_own() -> None:
     assert set(alone) == set(full)
 
 
+@pytest.mark.parametrize("arguments", [["--brief"], ["--brief", "--json", "--out", "never"]])
+def test_brief_is_of_what_is_printed(arguments: list[str]) -> None:
+    with pytest.raises(InputError, match=r"^--brief shortens what --json prints"):
+        binaries.run_json([binaries.find("iocast-sim"), "--platform", "lustre", *arguments])
+
+
 def test_a_platform_that_has_changed_is_read_again(tmp_path: Path) -> None:
     """Its own file, or one that it extends; the server keeps the last one that it has read."""
     base, mine = tmp_path / "base.yaml", tmp_path / "mine.yaml"

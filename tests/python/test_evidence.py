@@ -51,6 +51,15 @@ def test_the_page_says_what_the_simulator_says(evidence: Any) -> None:
     assert "\n".join(lines) in (REPOSITORY / "docs" / "evidence.md").read_text()
 
 
+def test_claims_see_whole_phases(evidence: Any) -> None:
+    """Some ask for time lines."""
+    from claims.mdworkbench2018 import stall_length
+    from experiment import phase
+
+    found = phase("lustre", "md-workbench", "benchmark", 1, 2, {"objects": 20, "iterations": 20})
+    assert 0 < stall_length(found) == max(found["timeline"]["create"]["max"]) <= found["latency"]["create"]["max"]
+
+
 def test_a_claim_out_of_its_range_is_not_met(evidence: Any) -> None:
     from experiment import Claim  # the one that the harness sees
 

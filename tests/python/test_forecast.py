@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibrate, predict, validate, on simulated measurements whose truth is known."""
 
+import itertools
 import json
 import math
 import time
@@ -14,7 +15,11 @@ import pytest
 import yaml
 from scipy.stats import norm
 
+from iocast import binaries
+from iocast.calibrate import calibrate
 from iocast.calibrate.search import Simulations
+from iocast.errors import RunError
+from iocast.run_directory import Run, group
 from iocast.validate import log_crps
 from iocast.workers import Workers
 
@@ -117,6 +122,22 @@ def test_an_interrupted_calibration_goes_on_where_it_was(fitted: Path, measured:
     after = (tmp_path / "again.search.jsonl").read_text().splitlines()
     assert len(after) == len(tried) + 1 and [json.loads(line)["key"] for line in after[-3:]] == [entry["key"] for entry in entries[-3:]]
     assert time.monotonic() - began < 60
+
+
+def test_what_was_tried_before_an_interruption_is_kept(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of candidates that are simulated together."""
+    points = group([Run(measured / f"n{ranks}-r{repeat}") for ranks in (1, 2, 4, 8) for repeat in (1, 2)])
+    simulate, count = binaries.simulate, itertools.count()
+
+    def interrupted(*job: Any) -> Any:
+        if next(count) == 5 * len(points):
+            raise RunError("The power is gone.")
+        return simulate(*job)
+
+    monkeypatch.setattr(binaries, "simulate", interrupted)
+    with pytest.raises(RunError, match="power"):
+        calibrate(points, "local", 1, lambda *_: None, trace=tmp_path / "search.jsonl")
+    assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 5
 
 
 def test_a_bar_that_is_missed_exits_4(fitted: Path, measured: Path, iocast: Iocast) -> None:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of platform documents by path, and what runs tell of platforms."""
 
+import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from iocast import binaries
 from iocast.errors import InputError
 from iocast.platform import holds, set_path
 
@@ -25,6 +28,22 @@ def test_a_list_has_only_the_entries_that_are_there(path: str) -> None:
     with pytest.raises(InputError, match=r"leads into a list"):
         set_path(document, path, 1)
     assert document == {"operations": [{"delay": "rtt"}, "rtt"]}
+
+
+def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> None:
+    """Also within drains, and whatever a buffer is called; only where they are asked for."""
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        "schema_version: 1\nextends: queue\nbuffers:\n  quantiles: {capacity: 1GiB, drain: [{delay: 3ms}]}\n  other: {capacity: 1GiB, drain: [{delay: {law: exponential, mean: 1ms}}]}\n"
+    )
+    told = binaries.resolve_platform(file)
+    assert list(told["buffers"]) == ["quantiles", "other"]
+    assert told["buffers"]["quantiles"]["drain"][0]["delay"]["quantiles"] == [0.003] * 1001
+    exponential = told["buffers"]["other"]["drain"][0]["delay"]["quantiles"]
+    assert len(exponential) == 1001 and exponential[500] == pytest.approx(1e-3 * math.log(2))
+    assert len(json.dumps(told).split('"quantiles": [')) == len(json.dumps(told).split('"law"'))  # every law has some
+    plain = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
+    assert list(plain["buffers"]) == ["quantiles", "other"] and plain["buffers"]["other"]["drain"][0]["delay"].keys() == {"law", "mean", "variance"}
 
 
 def test_a_run_tells_what_its_failures_cost(simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:

@@ -34,6 +34,24 @@ TEST(Histogram, QuantilesAreThoseOfTheSamples)
   EXPECT_EQ(histogram.encode().substr(0, 8), "HISTFAAA");
 }
 
+TEST(Histogram, CountsThatAreSetAreThoseThatWereRecorded)
+{
+  Histogram recorded, set, roomy;
+  roomy.make_room();
+  for (int64_t ns = 3; ns < Histogram::highest_ns; ns *= 7) {
+    recorded.record(ns);
+    roomy.record(ns);
+  }
+  set.set_totals(recorded.count(), recorded.sum_ns(), recorded.min_ns(), recorded.max_ns());
+  EXPECT_TRUE(set.counts(5, 5).empty());
+  const auto [first, last] = recorded.used();
+  for (size_t i = first; auto& count : set.counts(first, last))
+    count = recorded.count_at(i++);
+  EXPECT_EQ(set.encode(), recorded.encode());
+  EXPECT_EQ(roomy.encode(), recorded.encode());
+  EXPECT_EQ(set.quantile_ns(0.5), recorded.quantile_ns(0.5));
+}
+
 TEST(Histogram, MergingIsRecordingTogether)
 {
   Histogram a, b, both;

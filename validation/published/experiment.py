@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from iocast import binaries  # noqa: E402
 from iocast.calibrate.search import Simulations  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 
@@ -47,7 +48,7 @@ def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edit
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
     text = {name: str(value) for name, value in json.loads(settings).items()}
     with Simulations() as simulations:
-        found: list[Phase] = simulations.run([(simulations.write(document), workload, text, nodes, ppn, 1)])[0]["phases"]
+        found: list[Phase] = binaries.simulate(simulations.write(document), workload, text, nodes, ppn, 1, brief=False)["phases"]
     return found
 
 
