@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long does a calibration take? A campaign of at least 25 runs of systems that the second simulator made (validation/blind), calibrated as `lustre`
+on all cores, beside what was asked for; exit status 4 when it takes longer.
+
+    validation/speed/calibration.py [--truth 0 7 30] [--seed 5] [--json]"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+VALIDATION = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "blind"), str(VALIDATION / "theory")]
+from blind import FIT, as_long, measured  # noqa: E402
+from second_simulator import run  # noqa: E402
+from truths import truths  # noqa: E402
+
+from iocast.calibrate import calibrate  # noqa: E402
+
+REPEATS = 4
+MOST_SECONDS = 600
+"""On two cores."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--truth", type=int, nargs="+", default=[0, 7, 30], help="numbers of the random systems")
+    parser.add_argument("--seed", type=int, default=5, help="of these")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    known = truths(max(given.truth) + 1, given.seed)
+    found = []
+    for number in given.truth:
+        truth, seed = known[number], 1000 * (number + 1)
+        sizes = [(n, t, as_long(truth, run(truth.system, n, 40, t, seed).rate, n)) for n, t in FIT]
+        with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
+            points = measured(truth, sizes, REPEATS, seed, Path(scratch))
+            began = time.perf_counter()
+            fitted = calibrate(points, "lustre", 0, lambda *_: None)["fitted"]
+            seconds = time.perf_counter() - began
+        found.append({"truth": truth.name, "runs": sum(len(p.runs) for p in points), "simulations": fitted["simulations"], "seconds": seconds})
+        if not given.json:
+            print(f"{truth.name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MOST_SECONDS} on two)", flush=True)
+    if given.json:
+        print(json.dumps(found))
+    sys.exit(4 if max(one["seconds"] for one in found) > MOST_SECONDS else 0)
+
+
+if __name__ == "__main__":
+    main()
