@@ -142,7 +142,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     return 0;
   }
   if (given.brief && (!given.json || !given.out.empty()))
-    throw InputError("--brief shortens what --json prints: give both, and no --out, for a run directory has all.");
+    throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run directory has all.");
   if (given.platform.empty())
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())

@@ -79,14 +79,24 @@ def as_long(truth: Truth, rate: float, clients: int) -> int:
     return max(40, round(truth.seconds * rate / (4 * clients)))
 
 
+def seed_of(number: int) -> int:
+    """From which on random numbers are a truth's own."""
+    return 1000 * (number + 1)
+
+
+def small_campaign(truth: Truth, number: int, repeats: int, out: Path) -> list[Point]:
+    """What is fitted to: a truth, by its place in the list of them, at up to 16 clients."""
+    seed = seed_of(number)
+    small = [(n, t, as_long(truth, run(truth.system, n, 40, t, seed).rate, n)) for n, t in FIT]
+    return measured(truth, small, repeats, seed, out)
+
+
 def outcome(truth: Truth, number: int) -> dict[str, Any]:
     """Forecasts are made, and their digest taken, before anything at their scale is simulated by the second simulator."""
     with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
         place = Path(scratch)
         fitted = place / "fitted.yaml"
-        seed = 1000 * (number + 1)
-        small = [(n, t, as_long(truth, run(truth.system, n, 40, t, seed).rate, n)) for n, t in FIT]
-        points = measured(truth, small, REPEATS_FIT, seed, place / "fit")
+        points = small_campaign(truth, number, REPEATS_FIT, place / "fit")
         fitted.write_text(dump(calibrate(points, "lustre", 0, lambda *_: None)))
         platform = Fitted.open(str(fitted))
         # How long a run at the asked scale will last, only a forecast could say: as if the largest measured rate were the last.
@@ -94,7 +104,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
         forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
-        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed + 500, place / "asked"), forecasts=forecasts)
+        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"), forecasts=forecasts)
         notes = platform.fitted["notes"]
         found = {"truth": truth.name, "side": truth.side, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
         found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}

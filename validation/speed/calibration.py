@@ -15,8 +15,7 @@ from pathlib import Path
 
 VALIDATION = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "blind"), str(VALIDATION / "theory")]
-from blind import FIT, as_long, measured  # noqa: E402
-from second_simulator import run  # noqa: E402
+from blind import small_campaign  # noqa: E402
 from truths import truths  # noqa: E402
 
 from iocast.calibrate import calibrate  # noqa: E402
@@ -35,16 +34,14 @@ def main() -> None:
     known = truths(max(given.truth) + 1, given.seed)
     found = []
     for number in given.truth:
-        truth, seed = known[number], 1000 * (number + 1)
-        sizes = [(n, t, as_long(truth, run(truth.system, n, 40, t, seed).rate, n)) for n, t in FIT]
         with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
-            points = measured(truth, sizes, REPEATS, seed, Path(scratch))
+            points = small_campaign(known[number], number, REPEATS, Path(scratch))
             began = time.perf_counter()
             fitted = calibrate(points, "lustre", 0, lambda *_: None)["fitted"]
             seconds = time.perf_counter() - began
-        found.append({"truth": truth.name, "runs": sum(len(p.runs) for p in points), "simulations": fitted["simulations"], "seconds": seconds})
+        found.append({"truth": known[number].name, "runs": sum(len(p.runs) for p in points), "simulations": fitted["simulations"], "seconds": seconds})
         if not given.json:
-            print(f"{truth.name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MOST_SECONDS} on two)", flush=True)
+            print(f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MOST_SECONDS} on two)", flush=True)
     if given.json:
         print(json.dumps(found))
     sys.exit(4 if max(one["seconds"] for one in found) > MOST_SECONDS else 0)
