@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=5, help="of these")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if min(given.truth) < 0:
+        parser.error("truths have numbers from 0 on")
     known = truths(max(given.truth) + 1, given.seed)
     found = []
     for number in given.truth:
