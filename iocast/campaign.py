@@ -33,6 +33,9 @@ OBSERVE_EVERY = 0.1
 
 SCALINGS = ("weak", "strong")
 
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+"""Who may write to it may have the kernel forget what it caches."""
+
 CAMPAIGNS = data_directory("campaigns")
 
 
@@ -87,6 +90,7 @@ class Plan:
     benchmark_repeats: int
     repeats: int
     scaling: str = "weak"  # "strong": ranks share what a rank alone does; "weak": each does as much
+    drop_caches: bool = False  # before each run, or group of steps, where the user may
     points: list[PlannedPoint] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
@@ -113,6 +117,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
         benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
         repeats=int(yaml.number("repeats", 2, low=1, high=1000)),
         scaling=yaml.choice("scaling", SCALINGS, "weak"),
+        drop_caches=yaml.flag("drop_caches", False),
         overrides={k: v for k, v in (("nodes", nodes), ("settings", settings)) if v},
     )
     for point in yaml.sections("points"):
@@ -298,10 +303,11 @@ def observed(out: Path, file: Path) -> Iterator[None]:
 
 
 def run_bench(
-    run: PlannedRun, workload: str, backend: Backend, root: Path | None, out: Path | None, seed: int, *, goes_on: bool = False, again: bool = False, ending: Ending | None = None
-) -> None:
+    run: PlannedRun, workload: str, backend: Backend, root: Path | None, out: Path | None, seed: int, *, goes_on: bool = False, again: bool = False, drop_caches: bool = False,
+    ending: Ending | None = None,
+) -> None:  # fmt: skip
     """One benchmark run in the directory `root`, which is made, and removed again if it is empty then; None for a backend that has no directory.
-    `goes_on`: on the data set that an earlier run left there. `again`: this run was begun before, and may have left something.
+    `goes_on`: on the data set that an earlier run left there. `again`: this run was begun before, and may have left something. `drop_caches`: first, unless it goes on.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(root), "--seed", str(seed)]
@@ -313,6 +319,8 @@ def run_bench(
     if root is not None:
         root.mkdir(exist_ok=True)
     command += settings_arguments(run.settings)
+    if drop_caches and not goes_on:
+        command.append("--drop-caches=run")
     if out is not None:
         command += ["--out", str(out), "--label", run.name]
     try:
@@ -356,8 +364,9 @@ def call_bench(command: list[str], ending: Ending | None = None) -> None:
 def make_own_directory(path: Path) -> None:
     """A directory whose children the ext file systems spread over block groups, as they do with users' homes.
 
-    ext4 looks at every inode of a group that was deleted within the last minute before it makes a new one there, so runs that share a
-    group slow down those after them, up to forty-fold for creates. Other file systems don't know the flag."""
+    ext4 without a journal looks at every inode of a group that was deleted within the last minutes before it makes a new one there
+    (Linux, fs/ext4/ialloc.c, recently_deleted), so runs that share a group slow down those after them, up to forty-fold for creates.
+    Other file systems don't know the flag."""
     path.mkdir(exist_ok=True)
     get_flags, set_flags, top_directory = 0x80086601, 0x40086602, 0x00020000  # linux/fs.h
     handle = os.open(path, os.O_RDONLY)
@@ -398,6 +407,7 @@ class Campaign:
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
         self.backend = backend
         self.scratch = self.root and self.root / "iocast-campaign"
+        self.drops_caches = plan.drop_caches and os.access(DROP_CACHES, os.W_OK)
         place = str(self.root or "")
         asked = {} if backend == POSIX else {"backend": {"name": backend.name, "options": list(backend.options)}}
         if (out / "campaign.json").is_file():
@@ -470,7 +480,7 @@ class Campaign:
             if out.exists():
                 shutil.rmtree(out)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self.backend, self._own(f"pilot-{number}"), out, self.seed, ending=self.ending)
+            run_bench(run, self.plan.workload, self.backend, self._own(f"pilot-{number}"), out, self.seed, drop_caches=self.drops_caches, ending=self.ending)
             phase = next(p for p in read_json(out / "run.json", "run")["phases"] if p["name"] == "benchmark")
             shutil.rmtree(out)
             seconds = phase["seconds"]
@@ -521,8 +531,9 @@ class Campaign:
             try:
                 with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
                     run_bench(
-                        run, self.json["workload"], self.backend, self._own(run.group or run.name), out, self.seed, goes_on=goes_on, again=again, ending=self.ending
-                    )
+                        run, self.json["workload"], self.backend, self._own(run.group or run.name), out, self.seed, goes_on=goes_on, again=again,
+                        drop_caches=self.drops_caches, ending=self.ending,
+                    )  # fmt: skip
                 run.status = "complete"
             except Ended as error:
                 run.status = "planned"

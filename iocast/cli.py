@@ -156,6 +156,8 @@ def measure(
         work.prepare()
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
+    if runs.drop_caches and not work.drops_caches:
+        stderr.print("Caches were not dropped between runs, as the campaign asks, since only root may: a run may have felt what the one before it left.", markup=False, soft_wrap=True)
     if json_:
         print(json.dumps(work.json))
     else:

@@ -102,6 +102,12 @@ class Section:
             self.fail(key, f"'{key}' can't be '{value}'. {allowed_sentence(value, allowed)[:-1]}")
         return value
 
+    def flag(self, key: str, default: Any = ...) -> bool:
+        value = self.value(key, default)
+        if not isinstance(value, bool):
+            self.fail(key, f"'{key}' must be true or false, not '{value}'")
+        return value
+
     def section(self, key: str) -> Section:
         if key not in self:
             self.fail(None, f"the key '{key}' is missing")

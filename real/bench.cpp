@@ -92,6 +92,7 @@ private:
   double most_seconds(const Phase& phase) const { return options_.no_time_limits ? 0 : phase.most_seconds; }
   std::optional<size_t> next_phase();
   bool run_phase(Alarm& alarm, size_t number);
+  void drop_caches_before(const char* moment);
   void keep(size_t number, MergedPhase& merged, double start_seconds);
   void end(const std::string& status, Json more = Json::object());
 
@@ -193,7 +194,7 @@ int Bench::dry_run() const
 /// Everything that can be refused is refused here, before anything is made.
 void Bench::open_place()
 {
-  if (options_.drop_caches)
+  if (!options_.drop_caches.empty())
     agree(cluster_, [&] {
       if (cluster_.is_first_of_node())
         check_may_drop_caches();
@@ -282,7 +283,7 @@ Json Bench::header() const
           {"started", utc_of(begun_ns_)},
           {"seed", options_.seed},
           {"verified", options_.verify},
-          {"caches_dropped", options_.drop_caches},
+          {"caches_dropped", options_.drop_caches.empty() ? Json(false) : Json(options_.drop_caches)},
           {"workload", workload_->to_json()},
           {"peak_objects", pattern_->footprint().peak_objects},
           {"backend", {{"name", entry_->name}, {"options", options}}},
@@ -360,6 +361,15 @@ void Bench::write_manifest(bool ready, size_t phase)
   manifest_ = next;
 }
 
+void Bench::drop_caches_before(const char* moment)
+{
+  if (options_.drop_caches == moment)
+    agree(cluster_, [&] {
+      if (cluster_.is_first_of_node())
+        drop_caches();
+    });
+}
+
 /// @returns false when the phase was interrupted
 bool Bench::run_phase(Alarm& alarm, size_t number)
 {
@@ -374,11 +384,7 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
     else
       executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine[client]);
   };
-  if (options_.drop_caches)
-    agree(cluster_, [&] {
-      if (cluster_.is_first_of_node())
-        drop_caches();
-    });
+  drop_caches_before("phase");
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
   const int64_t start_ns = clocks_.start_together([&](int64_t moment_ns) {
     for (size_t client = 0; client < members_.size(); ++client)
@@ -502,6 +508,7 @@ int Bench::run()
   try {
     Alarm alarm(cluster_);
     make_executors(alarm);
+    drop_caches_before("run");
     while (whole) {
       const auto number = next_phase();
       if (!number)

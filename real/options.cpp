@@ -77,7 +77,8 @@ Options parse_options(int argc, char** argv)
   app.add_flag("--verify", options.verify,
                "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
       ->group("What to run");
-  app.add_flag("--drop-caches", options.drop_caches, "before each phase, have the kernel of each node write back and forget what it caches of files; needs root")
+  app.add_flag("--drop-caches{phase}", options.drop_caches,
+               "before each phase, or with --drop-caches=run once before the first, have the kernel of each node write back and forget what it caches of files; needs root")
       ->group("What to run");
   app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
   app.add_option("--threads-per-rank", threads,
@@ -125,6 +126,10 @@ Options parse_options(int argc, char** argv)
     const auto name = extra.front().substr(0, extra.front().find('='));
     throw InputError(fmt::format("There is no option '{}'. {}", name, allowed_sentence(name, names_of(app))));
   }
+  const std::vector<std::string> moments = {"phase", "run"};
+  if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())
+    throw InputError(fmt::format("--drop-caches is said alone, for each phase, or with a moment, not with '{}'. {}", options.drop_caches,
+                                 allowed_sentence(options.drop_caches, moments)));
   const auto quantity = [](const char* option, const std::string& value, Unit unit) {
     try {
       return parse_quantity(value, unit);

@@ -26,7 +26,7 @@ struct Options {
   bool dry_run  = false;
   bool no_time_limits = false;
   bool verify         = false;
-  bool drop_caches    = false;
+  std::string drop_caches; ///< "phase" or "run": before each of its phases, or once before the first; empty: never
   bool sweep          = false;
   Patience patience{60, 0};
   std::string list;

@@ -61,14 +61,22 @@ def test_sizes_that_o_direct_can_not_do(run: Run, disk: Path) -> None:
 
 
 @pytest.mark.skipif(not MAY_DROP, reason="only root may drop the kernel's caches, and in a container not even root")
-def test_dropped_caches_are_empty_when_a_phase_begins(run: Run, disk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("option", "moment"), [("--drop-caches", "phase"), ("--drop-caches=run", "run")])
+def test_dropped_caches_are_empty_when_a_phase_begins(run: Run, disk: Path, tmp_path: Path, option: str, moment: str) -> None:
     beside = tmp_path / "beside"  # nothing of the run touches it
     beside.write_bytes(os.urandom(1 << 20))
     assert cached_share(beside) == 1
-    done = run(*SMALL, "--posix.root", str(disk), "--drop-caches", "--json", ranks=2)
+    done = run(*SMALL, "--posix.root", str(disk), option, "--json", ranks=2)
     assert done.code == 0, done.err
-    assert done.json["caches_dropped"] is True
+    assert done.json["caches_dropped"] == moment
     assert cached_share(beside) == 0
+
+
+def test_moments_to_drop_them_at(run: Run, root: Path) -> None:
+    done = run(*SMALL, "--posix.root", str(root), "--drop-caches=runs")
+    assert done.code == 2 and len(done.messages) == 1, done.err
+    assert "'runs'" in done.messages[0] and "Did you mean 'run'?" in done.messages[0] and "phase" in done.messages[0]
+    assert list(root.iterdir()) == []
 
 
 def test_who_may_not_drop_them_is_told_before_anything_happens(run: Run, bench: Path, root: Path, mpi_environment: dict[str, str]) -> None:

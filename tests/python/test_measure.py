@@ -122,6 +122,47 @@ def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Ioca
     assert done.returncode == 2 and re.search(r"plan\.yaml:8: .*strnog.*strong", done.stderr), done.stderr
 
 
+STEPS = """schema_version: 1
+workload: md-workbench
+settings: {datasets: 1, objects: 5, iterations: 5}
+benchmark_repeats: 1
+repeats: 1
+drop_caches: DROP
+steps: [{name: make, settings: {phases: precreate}}, {name: use, settings: {phases: "benchmark,cleanup"}}]
+points: [{ranks: 1}]
+"""
+
+
+@pytest.mark.parametrize(("asked", "before_first"), [("true", "run"), ("false", False)])
+def test_caches_are_dropped_before_runs_where_the_campaign_says_so(iocast: Iocast, tmp_path: Path, asked: str, before_first: object) -> None:
+    may = os.access("/proc/sys/vm/drop_caches", os.W_OK)
+    (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", asked))
+    (tmp_path / "root").mkdir()
+    done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert ("only root may" in done.stderr) == (asked == "true" and not may)
+    dropped = {run.parent.name: json.loads(run.read_text())["caches_dropped"] for run in (tmp_path / "out" / "runs").glob("*/run.json")}
+    assert dropped == {"n1-t0-r1-make": before_first if may else False, "n1-t0-r1-use": False}, "a step goes on with what the one before it left, caches too"
+
+
+@pytest.mark.skipif(not os.access("/proc/sys/vm/drop_caches", os.W_OK), reason="makes unwritable what isn't writable anyway")
+def test_who_may_not_drop_caches_measures_and_is_told(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "true"))
+    (tmp_path / "root").mkdir()
+    protect = "mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec \"$@\""
+    ask = [sys.executable, "-m", "iocast", "measure", tmp_path / "root", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out"]
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", protect, "sh", *map(str, ask)], cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and "only root may" in done.stderr, done.stderr
+    assert [json.loads(run.read_text())["caches_dropped"] for run in (tmp_path / "out" / "runs").glob("*/run.json")] == [False, False]
+
+
+def test_whether_to_drop_caches_is_yes_or_no(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "sometimes"))
+    done = iocast("measure", tmp_path, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    assert done.returncode == 2 and re.search(r"plan\.yaml:6: .*drop_caches.*true or false.*sometimes", done.stderr), done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_every_verb_explains_itself(iocast: Iocast) -> None:
     for verb in ("measure", "calibrate", "predict", "validate", "study", "report", "import", "export", "compare", "observe", "list", "describe"):
         done = iocast(verb, "--help")
