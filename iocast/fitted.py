@@ -88,7 +88,7 @@ class Fitted:
 
 
 FEWEST_DEGREES = 2
-"""Of Student's t, for a discrepancy that rests on one value or on none of this system."""
+"""Of Student's t, for a discrepancy that rests on one value or on none."""
 
 
 def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, int]:
@@ -101,5 +101,5 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int =
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
     distance = max(0.5, math.log(max(ranks / max(scales[-1], largest), 1)) / math.log(growth["step"])) ** growth["power"]
-    count = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))
-    return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, count)
+    held_out = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))  # all that it rests on in files of versions that did not write it
+    return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, fitted.get("discrepancy_degrees", {}).get(kind, held_out))

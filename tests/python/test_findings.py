@@ -151,9 +151,20 @@ def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(tmp_path
 def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
     rows = [{"quantity": "rate", "error": 0.0, "spread": 0.0}, {"quantity": "create.q50", "error": 0.1, "spread": 0.0}]
     noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
-    young = fit._discrepancy({"rows": rows}, noise, fit.DISCREPANCY_FLOOR, 0.0)
-    aged = fit._discrepancy({"rows": rows}, noise, fit.DISCREPANCY_FLOOR, 0.4)
-    assert young["rate"] == fit.DISCREPANCY_FLOOR["rate"] and young["q50"] == pytest.approx(math.log(1.1))
-    assert all(aged[kind] == pytest.approx(math.hypot(young[kind], 0.4)) for kind in young)
-    misfit = fit._discrepancy({"rows": rows}, noise, fit.MISFIT_FLOOR, 0.0)
-    assert misfit["rate"] == fit.MISFIT_FLOOR["rate"] and misfit["q50"] == young["q50"]
+    for misfit in (True, False):
+        young, aged = (fit._discrepancy({"rows": rows}, noise, misfit, more) for more in (0.0, 0.4))
+        assert all(aged[kind] == (pytest.approx(math.hypot(error, 0.4)), degrees) for kind, (error, degrees) in young.items())
+
+
+def test_what_was_held_out_counts_beside_what_is_known_of_the_family_and_alone_for_a_misfit() -> None:
+    few = [{"quantity": "rate", "error": 0.0, "spread": 0.0}, {"quantity": "create.q50", "error": 0.1, "spread": 0.0}]
+    noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
+    misfit = fit._discrepancy({"rows": few}, noise, True, 0.0)
+    assert misfit["rate"] == (fit.MISFIT_FLOOR["rate"], 2) and misfit["q50"] == (pytest.approx(math.log(1.1)), 2)
+    known = fit._discrepancy({"rows": few}, noise, False, 0.0)
+    assert 0 < known["rate"][0] < fit.FAMILY_DISCREPANCY["rate"] and fit.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.1)
+    assert known["rate"][1] == known["q50"][1] == fit.FAMILY_WORTH + 1
+    # The more was held out, the less counts what is known of others.
+    many = fit._discrepancy({"rows": few + 999 * few[1:]}, noise, False, 0.0)
+    assert many["q50"] == (pytest.approx(math.log(1.1), rel=0.01), fit.FAMILY_WORTH + 1000)
+    assert known["max"] == misfit["max"] == (fit.UNCHECKED_DISCREPANCY["max"], 2), "nothing of the kind was held out"
