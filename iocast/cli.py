@@ -114,7 +114,7 @@ def measure(
     """Makes the runs of a campaign, or of a search for the knee, with mpirun, or with srun inside a Slurm job.
 
     With --find-knee or --slo each run's load follows from those before it. Exit status 4 when not even an unloaded system keeps the levels."""
-    from iocast.campaign import POSIX, Backend, Campaign, Ending, read_plan
+    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, read_plan
 
     if plan:
         if find_knee or slo or campaign is not None or role is not None or observe or slurm or slurm_only_write or directory is not None:
@@ -154,10 +154,11 @@ def measure(
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
         work = Campaign(directory, runs, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
         work.prepare()
+        todo = work.missing(role)
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
-    if runs.drop_caches and not work.drops_caches:
-        stderr.print("Caches were not dropped between runs, as the campaign asks, since only root may: a run may have felt what the one before it left.", markup=False, soft_wrap=True)
+    if todo and runs.drop_caches and not work.drops_caches:
+        stderr.print(f"Caches were not dropped between these runs, as the campaign asks, since {DROP_CACHES} can't be written to: a run may have felt what the one before it left.", markup=False, soft_wrap=True)
     if json_:
         print(json.dumps(work.json))
     else:

@@ -93,7 +93,7 @@ FEWEST_DEGREES = 2
 
 def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, int]:
     """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
-    held-out scale showed, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And how many values it rests on: Student's t.
+    held-out scale showed, and perhaps what is known of the family, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And how many values it rests on: Student's t.
 
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:
@@ -101,5 +101,5 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int =
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
     distance = max(0.5, math.log(max(ranks / max(scales[-1], largest), 1)) / math.log(growth["step"])) ** growth["power"]
-    held_out = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))  # all that it rests on in files of versions that did not write it
+    held_out = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))  # all that it rests on where that is not written
     return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, fitted.get("discrepancy_degrees", {}).get(kind, held_out))

@@ -38,7 +38,7 @@ def collect(sources: Sources) -> Provenance:
         known = fitted["fitted"]
         entries = _flat({key: fitted.get(key) for key in ("description", "source")})
         entries += _flat(known.get("structure") or {}, "structure")
-        entries += _flat(known.get("discrepancy") or {}, "log error held out")
+        entries += _flat(known.get("discrepancy") or {}, "own error, logarithm")
         entries += _flat({key: (known.get("campaign") or {}).get(key) for key in ("ranks", "waiting_factors")}, "fitted to")
         parts.append((f"Fitted platform {fitted['name']}", entries))
     if sources.forecasts:

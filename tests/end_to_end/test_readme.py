@@ -95,7 +95,7 @@ def test_the_commands(storage: Path, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(small_campaign(0.5, fit=[1, 2, 4], check=8, repeats=1))
     names["quick"] = tmp_path / "small.yaml"
     names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
-    names |= {name: tmp_path / name.lower() for name in ("KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
+    names |= {name: tmp_path / name.lower() for name in ("PLAN.yaml", "KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
     script = blocks()[1]
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from iocast.fitted import discrepancy_at
 from iocast.predict import _intervals, _shifted
 from iocast.residuals import Residuals
 
@@ -60,3 +61,10 @@ def test_a_distribution_is_shifted_as_its_quantiles() -> None:
     shifted = _shifted(distribution, missed, "create")["seconds"]
     assert shifted == pytest.approx([1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)])
     assert _shifted(distribution, {"rate": 1.0}, "create") == distribution
+
+
+@pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 2)])
+def test_what_a_discrepancy_rests_on_is_what_is_written_or_else_what_was_held_out(degrees: dict[str, int] | None, expected: int) -> None:
+    rows = [{"quantity": f"{op}.q50"} for op in ("create", "stat", "read")]
+    fitted = {"discrepancy": {"q50": 0.1}, "campaign": {"ranks": [1, 4, 16]}, "holdout": {"rows": rows}} | ({"discrepancy_degrees": degrees} if degrees else {})
+    assert discrepancy_at(fitted, "q50", 64) == (pytest.approx(0.1), expected)

@@ -33,7 +33,7 @@ scaling: strong
 drop_caches: {drop}
 benchmark_repeats: 3
 repeats: 2
-points: [{{ranks: {ranks}}}]
+points:
 """
 
 
@@ -51,13 +51,17 @@ def main() -> None:
         parser.error(f"the directory '{given.directory}' does not exist; make it first")
     rates: dict[str, dict[int, list[float]]] = {"as they come": {}, "caches dropped": {}}
     with tempfile.TemporaryDirectory(prefix="iocast-repeats-") as scratch:
+        points: list[dict[str, object]] = [{"ranks": n} for n in given.ranks]
         for number in range(given.rounds):
-            for way, drop in (("as they come", "false"), ("caches dropped", "true")):
+            ways = [("caches dropped", "true"), ("as they come", "false")]
+            for way, drop in ways if number % 2 == 0 else reversed(ways):
                 plan, out = Path(scratch) / "plan.yaml", Path(scratch) / f"{drop}-{number}"
-                plan.write_text(CAMPAIGN.format(seconds=given.seconds, drop=drop, ranks=given.ranks))
+                plan.write_text(CAMPAIGN.format(seconds=given.seconds, drop=drop) + "".join(f"  - {json.dumps(point)}\n" for point in points))
                 iocast("measure", given.directory, "--campaign", plan, "--out", out, "--seed", number)
                 for run in find_runs([out], "benchmark")[0]:
                     rates[way].setdefault(run.ranks, []).append(run.rate)
+                    # The first campaign's pilot finds how long runs are; all others are as long.
+                    next(point for point in points if point["ranks"] == run.ranks).setdefault("settings", {name: run.parameters[name] for name in ("iterations", "objects")})
     found = {
         way: {n: {"rates": by_ranks[n], "highest_over_lowest": max(by_ranks[n]) / min(by_ranks[n]), "sd_log": float(np.std(np.log(by_ranks[n]), ddof=1))} for n in sorted(by_ranks)}
         for way, by_ranks in rates.items()
