@@ -154,10 +154,10 @@ def measure(
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
         work = Campaign(directory, runs, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
         work.prepare()
-        todo = work.missing(role)
+        missing = work.missing(role)
         work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
-    if todo and runs.drop_caches and not work.drops_caches:
+    if missing and runs.drop_caches and not work.drops_caches:
         stderr.print(f"Caches were not dropped between these runs, as the campaign asks, since {DROP_CACHES} can't be written to: a run may have felt what the one before it left.", markup=False, soft_wrap=True)
     if json_:
         print(json.dumps(work.json))

@@ -6,7 +6,7 @@ there. Two in five have something that `lustre` has no place for; of those an al
 
     validation/blind/blind.py [--count 40] [--seed 6] [--keep DIR] [--only NAME...] [--json] [--page docs/scoreboard.md]
 
-With --keep, what is finished lies in DIR and is not made again. About three minutes a truth and core. Errors are medians of
+With --keep, what is finished lies in DIR and is not made again. A minute or two a truth and core. Errors are medians of
 |log(forecast / measured)| as factors less 1; exit status 4 when one is above what was asked for."""
 
 from __future__ import annotations
