@@ -24,7 +24,7 @@ from iocast.files import sha256
 from iocast.fitted import FEWEST_DEGREES
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import Residuals, kind_of
-from iocast.run_directory import QUANTITIES, Point, pooled_quantity, switches
+from iocast.run_directory import QUANTITIES, Point, Run, pooled_quantity, switches
 from iocast.workers import Workers
 
 DRAWS = 16
@@ -89,6 +89,13 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report, wor
     return document
 
 
+def told_by(run: Run, recipe: Recipe) -> dict[str, Any]:
+    """What a run's environment says of the platform, as the platform's values by path; it is not fitted then."""
+    environment = run.json.get("environment") or {}
+    known = {path: (fact, environment[fact]) for path, fact in recipe.measured.items() if environment.get(fact) is not None}
+    return {path: f"{value:.9g}s" if fact.endswith("_seconds") else value for path, (fact, value) in known.items()}
+
+
 class _Search:
     def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report, trace: Trace) -> None:
         self.trace = trace
@@ -100,6 +107,7 @@ class _Search:
         self.noise = reading.noise(points)
         self.targets = [Target.of(point, self.noise) for point in points]
         self.stall = reading.find_stall([run for point in points for run in point.runs])
+        self.told = told_by(points[0].first, recipe)
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
         self.notes: list[str] = [one.text for one in self.found if one.kind in WARN]
@@ -143,10 +151,8 @@ class _Search:
         """The platform document of a candidate."""
         laws = self.laws_between_stalls if any(option.needs == "stall" for option in options) else self.laws
         document: Document = {"schema_version": 1, "extends": reference(self.recipe.family), "demands": copy.deepcopy(laws)}
-        environment = self.points[0].first.json.get("environment") or {}
-        for path, fact in self.recipe.measured.items():
-            if fact in environment:
-                set_path(document, path, environment[fact])
+        for path, value in self.told.items():
+            set_path(document, path, value)
         for path, value in self.recipe.fixed.items():
             if path.startswith("operations.") and path.split(".")[1] not in self.points[0].first.operations:
                 continue  # nothing was measured that the route would hold twice
@@ -164,7 +170,7 @@ class _Search:
 
     def _active(self, options: list[Option]) -> list[Parameter]:
         own = [p for option in options for p in option.parameters]
-        return [p for p in (*self.recipe.parameters, *own) if p.when != "thinking" or self.thinking]
+        return [p for p in (*self.recipe.parameters, *own) if p.path not in self.told and (p.when != "thinking" or self.thinking)]
 
     def _fit(self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target]) -> Fit:
         options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]

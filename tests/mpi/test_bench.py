@@ -174,6 +174,12 @@ def test_the_run_directory_holds_what_was_printed(run: Run, root: Path, tmp_path
     assert result["environment"]["filesystem"]["type"] not in ("", "unknown")
     assert str(root).startswith(result["environment"]["filesystem"]["mount_point"])
     assert result["environment"]["cpus_per_node"] == len(os.sched_getaffinity(0))
+    slice_seconds = result["environment"]["timeslice_seconds"]
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6):
+        assert slice_seconds is None
+    else:
+        ticks = slice_seconds / time.clock_getres(6)  # CLOCK_MONOTONIC_COARSE, which Python has no name for
+        assert abs(ticks - round(ticks)) < 1e-6 and 7e-4 < slice_seconds <= 14e-3
     everywhere = re.findall(r"Cpus_allowed_list:\s*(\S+)", Path("/proc/self/status").read_text())
     assert result["environment"]["bindings"] == everywhere * 2  # the tests' ranks are not bound to anything
 

@@ -44,8 +44,11 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
     )
     runs = measured(truth, tmp_path, phase, {"objects": "1", "accesses": "2000", "blocks": "1", "access_size": "4KiB"})
     for run in runs:
-        run.json["environment"] = {"cpus_per_node": 2}
+        run.json["environment"] = {"cpus_per_node": 2, "timeslice_seconds": 0.003}
     document = calibrate(group(runs), "local", 0, lambda *_: None)
+    # What the runs' node tells of itself is not fitted.
+    assert document["stations"]["cpu"] | {"servers": 2, "quantum": "0.003s"} == document["stations"]["cpu"]
+    assert "stations.cpu.quantum" not in document["fitted"]["parameters"] and "stations.cpu.contention" in document["fitted"]["parameters"]
     assert laws <= set(document["demands"])
     assert not {"create.open", "readdir"} & set(document["demands"])
     # What was measured holds the bytes; what was not is left as the family has it.
