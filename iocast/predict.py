@@ -280,10 +280,7 @@ def _first_run(
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
         run = Run(out, phase)
-        distributions = {
-            op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]}
-            for op in run.operations
-        }
+        distributions = {op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]} for op in run.operations}
     return first, distributions
 
 
