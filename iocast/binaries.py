@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,15 @@ def find(name: str) -> str:
     if on_path is None:
         raise RunError(f"The program {name} is not built; run ./quickstart, or set IOCAST_BUILD to the build directory.")
     return on_path
+
+
+@lru_cache(maxsize=None)
+def version(program: str) -> str:
+    """The line that a program prints of itself and of the libraries that it was built with."""
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RunError(f"'{program}' can't be started: {error}.") from error
 
 
 def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:

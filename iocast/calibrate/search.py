@@ -304,7 +304,7 @@ def fit_structure(
     def residuals_at(points: list[np.ndarray]) -> list[np.ndarray]:
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
-        keys = [kept.key([document, [(*t.asked(remembers(document)), t.names) for t in targets], seed]) for document in documents]
+        keys = [kept.key(document, [(*t.asked(remembers(document)), t.point.first.phase, t.names) for t in targets], seed) for document in documents]
         fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}
         simulated = simulations.at_targets(list(fresh.values()), targets, seed)
         found = []

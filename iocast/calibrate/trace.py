@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from iocast import binaries
+from iocast.content import content_hash, program_hash, platform_hash, whole, workload_hash
 from iocast.errors import RunError
-from iocast.files import sha256
+from iocast.platform import Document, merge
+
+Asked = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
+"""Workload, settings, nodes, ranks per node, phase, and the quantities that are read."""
 
 
 class Trace:
@@ -25,7 +27,8 @@ class Trace:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._known: dict[str, list[np.ndarray]] = {}
-        self._simulator = sha256(Path(binaries.find("iocast-sim")))
+        self._families: dict[str, Document] = {}
+        self._simulator = program_hash(["iocast-sim"])
         if file is None or not file.is_file():
             return
         text = file.read_text()
@@ -38,9 +41,18 @@ class Trace:
         if text and not text.endswith("\n"):
             self._append("\n")
 
-    def key(self, asked: Any) -> str:
-        """Of everything that a simulation depends on."""
-        return hashlib.sha256(json.dumps([self._simulator, asked], sort_keys=True).encode()).hexdigest()
+    def key(self, document: Document, asked: Sequence[Asked], seed: int) -> str:
+        """Of everything that the simulations of a candidate depend on: its platform with all that it extends, what is asked of it, seed, simulator."""
+        own = {key: value for key, value in document.items() if key != "extends"}
+        platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
+        questions = [[workload_hash(workload, settings), nodes, per_node, phase, names] for workload, settings, nodes, per_node, phase, names in asked]
+        return content_hash([self._simulator, platform_hash(platform), questions, seed])
+
+    def _family(self, name: str) -> Document:
+        """Read once a search: its content is that of the whole search."""
+        if name not in self._families:
+            self._families[name] = whole({"extends": name})
+        return self._families[name]
 
     def get(self, key: str) -> list[np.ndarray] | None:
         return self._known.get(key)

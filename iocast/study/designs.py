@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from iocast.content import content_hash, whole
 from iocast.fitted import Fitted
 from iocast.platform import Document, get_path
-from iocast.study.documents import Down, Edit, edited, is_count, number, whole
+from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
-from iocast.study.store import content_hash
 
 HOURS_A_YEAR = 8766
 STRATA = 4

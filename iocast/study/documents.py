@@ -8,14 +8,12 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from iocast.content import PROSE
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, get_path, merge, set_path
+from iocast.platform import Document, get_path, merge, set_path
 
-PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
-"""Keys of a platform file that say nothing about how it behaves."""
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
 _RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
@@ -35,16 +33,6 @@ class Edit:
 
     def as_json(self) -> list[Any]:
         return [self.path, self.how, self.value]
-
-
-def whole(document: Document, beside: Path | None = None) -> Document:
-    """The document with all that it extends merged in, without prose."""
-    merged: Document = {}
-    if "extends" in document:
-        for _, base in reversed(chain(find_platform(str(document["extends"]), beside))):
-            merged = merge(merged, base)
-    merged = merge(merged, document)
-    return {"schema_version": 1} | {key: value for key, value in merged.items() if key not in PROSE}
 
 
 def edited(document: Document, edits: Iterable[Edit]) -> Document:

@@ -7,7 +7,6 @@ any worker anywhere compute it, and the store keep it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from functools import lru_cache
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
+from iocast.content import content_hash, program_hash, workload_hash
 from iocast.errors import InputError
 from iocast.operations import iteration, profile
-from iocast.study.store import content_hash
 
 Result = dict[str, Any]
 STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
@@ -34,14 +33,7 @@ def programs() -> dict[str, str]:
     here = Path(__file__).resolve()
     own = [here, here.parents[1] / "operations.py"]
     sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
-    return {
-        "simulate": _hash([Path(binaries.find("iocast-sim")), *own]),
-        "analytic": _hash(sources),
-    }
-
-
-def _hash(files: list[Path]) -> str:
-    return hashlib.sha256(b"".join(p.read_bytes() for p in files)).hexdigest()[:16]
+    return {"simulate": program_hash(["iocast-sim"], own)[:16], "analytic": program_hash([], sources, ["numpy", "scipy"])[:16]}
 
 
 def versions() -> str:
@@ -53,8 +45,11 @@ def versions() -> str:
 
 
 def key_of(request: dict[str, Any]) -> str:
-    """The request's place in the store. The platform counts by `platform_key`, what it was made from, so that it need not be made."""
-    counted = {k: v for k, v in request.items() if k != "platform"}
+    """The request's place in the store: the content of all that its answer depends on. The platform counts by `platform_key`, the hash of
+    what it was made from, so that it need not be made."""
+    counted = {k: v for k, v in request.items() if k not in ("platform", "workload", "settings")}
+    if "workload" in request:
+        counted["workload"] = workload_hash(request["workload"], request["settings"])
     tool = programs()["simulate"] + (programs()["analytic"] if request["what"] == "analytic" else "")
     return content_hash([tool, counted])
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import zlib
@@ -12,11 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError, RunError
-
-
-def content_hash(content: Any) -> str:
-    """Of plain data: the same for the same content, whatever the order of keys."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 class Store:

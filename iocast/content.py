@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The content that an answer depends on, as one hash: platforms, workloads, traces and programs.
+
+Every store of results takes its keys from here: a study's evaluations and a calibration's trace. Names and places of files, the order of keys,
+comments and descriptions don't count; a changed number anywhere, also in a platform that is extended, a workload file or a trace, does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast import binaries
+from iocast.files import data_directory
+from iocast.platform import Document, chain, find_platform, merge
+
+PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
+"""Keys of a platform file that say nothing about how it behaves."""
+WORKLOAD_PROSE = ("schema_version", "description", "source", "small")
+"""Keys of a workload file that say nothing about what it asks for; `small` holds settings for tests."""
+ORDERED_PATTERNS = ("mix",)
+"""Patterns for which the order of parameters counts: members of a mix get their ranks in that order."""
+
+
+def content_hash(content: Any) -> str:
+    """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1 and 1.0."""
+    return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+def whole(document: Document, beside: Path | None = None) -> Document:
+    """The platform document with all that it extends merged in, without prose. `beside`: the folder that `extends` is relative to."""
+    merged: Document = {}
+    if "extends" in document:
+        for _, base in reversed(chain(find_platform(str(document["extends"]), beside))):
+            merged = merge(merged, base)
+    merged = merge(merged, document)
+    return {"schema_version": 1} | {key: value for key, value in merged.items() if key not in PROSE}
+
+
+def platform_hash(document: Document, beside: Path | None = None) -> str:
+    """Of how the platform behaves: its document with all that it extends."""
+    return content_hash(whole(document, beside))
+
+
+def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
+    """Of what a workload asks for under these settings. `reference`: a file, a workload of the catalogue or a pattern.
+
+    Holds the files' content, that of the members of a mix and of traces. What can't be read counts by its name: the simulator refuses it."""
+    return content_hash(_workload(reference, settings, ()))
+
+
+def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: Iterable[str] = ()) -> str:
+    """Of the named programs with the libraries that they report, of source files, and of the installed versions of Python packages."""
+    paths = [Path(binaries.find(name)) for name in programs]
+    reported = [binaries.version(str(path)) for path in paths]
+    return content_hash([[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]])
+
+
+def _canonical(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _canonical(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_canonical(value) for value in content]
+    return float(content) if isinstance(content, int) and not isinstance(content, bool) and abs(content) < 2**53 else content
+
+
+def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Any:
+    file = _workload_file(reference)
+    document = {"pattern": reference} if file is None or reference in above else dict(_read(file, *_stamp(file)))
+    for key in WORKLOAD_PROSE:
+        document.pop(key, None)
+    parameters = document.get("parameters")
+    document["parameters"] = _named_files(parameters, (*above, reference)) if isinstance(parameters, dict) else parameters
+    own = _named_files(dict(settings), (*above, reference))
+    if document.get("pattern") in ORDERED_PATTERNS:
+        return [document | {"parameters": _in_order(document["parameters"])}, _in_order(own)]
+    return [document, own]
+
+
+def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters with the content of what they name in place of the name: a trace (`file`), the workload of a mix's member."""
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        last = str(name).rpartition(".")[2]
+        if isinstance(value, dict):
+            value = _named_files(value, above)
+        elif last == "file" and (trace := _trace(str(value))) is not None:
+            value = {"content": _file_hash(trace)}
+        elif last == "workload":
+            value = _workload(str(value), {}, above)
+        found[str(name)] = value
+    return found
+
+
+def _in_order(parameters: Any) -> Any:
+    return [[name, _in_order(value)] for name, value in parameters.items()] if isinstance(parameters, dict) else parameters
+
+
+def _workload_file(reference: str) -> Path | None:
+    if reference.endswith((".yaml", ".yml")):
+        return Path(reference)
+    file = data_directory("workload/catalogue") / f"{reference}.yaml"
+    return file if file.is_file() else None
+
+
+def _trace(name: str) -> Path | None:
+    """The file that `replay` reads: a path, or a trace that comes with iocast."""
+    places = [Path(name)] + ([data_directory("workload/traces") / name] if "/" not in name else [])
+    return next((place for place in places if place.is_file()), None)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Changes when the file does."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=64)
+def _read(file: Path, *_: int) -> dict[str, Any]:
+    """A workload file with its values as text: the simulator reads them, by rules of its own."""
+    try:
+        content = yaml.load(file.read_text(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        content = None
+    return content if isinstance(content, dict) else {"pattern": str(file)}
+
+
+def _file_hash(file: Path) -> str:
+    return _file_hash_of(file, *_stamp(file))
+
+
+@lru_cache(maxsize=256)
+def _file_hash_of(file: Path, *_: int) -> str:
+    found = hashlib.sha256()
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hash of what an answer depends on: what changes it and what doesn't; no store answers a changed question from an old result."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+import yaml
+from programs import REPOSITORY
+from study_inputs import changed, write
+
+from iocast.calibrate.trace import Trace
+from iocast.content import content_hash, platform_hash, workload_hash
+from iocast.platform import PLATFORMS
+from iocast.study import evaluate
+
+CATALOGUE = REPOSITORY / "workload" / "catalogue"
+WORKLOAD = """schema_version: 1
+description: mine
+source: me
+pattern: md-workbench
+parameters:
+  datasets: 1
+  objects: 20
+  iterations: 20
+"""
+FAMILY = """schema_version: 1
+description: own family
+source: me
+stations: {srv: {servers: 2}}
+demands: {work: {law: exponential, mean: 100us}, net: 50us}
+operations: {stat: [{delay: net}, {station: srv, demand: work}]}
+"""
+
+
+def reversed_keys(content: Any) -> Any:
+    """The same with the keys of every map in the other order."""
+    if isinstance(content, dict):
+        return {key: reversed_keys(value) for key, value in reversed(content.items())}
+    return [reversed_keys(value) for value in content] if isinstance(content, list) else content
+
+
+def plain_paths(content: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to every single value."""
+    entries = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    found = [prefix] if not isinstance(content, dict | list) else []
+    return found + [path for key, value in entries for path in plain_paths(value, (*prefix, key))]
+
+
+def with_another(content: Any, path: tuple[Any, ...]) -> Any:
+    """A copy with another value at the path."""
+    made = json.loads(json.dumps(content))
+    here = made
+    for key in path[:-1]:
+        here = here[key]
+    here[path[-1]] = f"{here[path[-1]]}9"
+    return made
+
+
+@pytest.mark.parametrize("file", sorted(PLATFORMS.glob("*.yaml")), ids=lambda f: f.stem)
+def test_every_value_of_a_platform_counts_and_its_prose_does_not(file: Path, tmp_path: Path) -> None:
+    document = yaml.safe_load(file.read_text())
+    before = platform_hash(document, file.parent)
+    assert platform_hash(reversed_keys(document), file.parent) == before
+    described = document | {"description": "else", "source": "else", "calibration": {}}
+    assert platform_hash(described, file.parent) == before
+    behaviour = {key: value for key, value in document.items() if key not in ("schema_version", "extends", "description", "source", "calibration", "fitted")}
+    same = [path for path in plain_paths(behaviour) if platform_hash(with_another(document, path), file.parent) == before]
+    assert not same
+
+
+def test_a_platform_counts_through_all_that_it_extends(tmp_path: Path) -> None:
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    (tmp_path / "middle.yaml").write_text("{schema_version: 1, extends: family.yaml}")
+    document = {"schema_version": 1, "extends": "middle.yaml"}
+    before = platform_hash(document, tmp_path)
+    (tmp_path / "family.yaml").write_text("# a comment\n" + FAMILY.replace("source: me", "source: you").replace("servers: 2", "servers: 2.0"))
+    assert platform_hash(document, tmp_path) == before
+    shutil.copytree(tmp_path, tmp_path / "moved", ignore=lambda *_: ["moved"])
+    assert platform_hash(document, tmp_path / "moved") == before
+    (tmp_path / "family.yaml").write_text(FAMILY.replace("servers: 2", "servers: 8"))
+    assert platform_hash(document, tmp_path) != before
+
+
+@pytest.mark.parametrize("file", sorted(CATALOGUE.glob("*.yaml")), ids=lambda f: f.stem)
+def test_every_value_of_a_workload_counts_and_its_name_and_prose_do_not(file: Path, tmp_path: Path) -> None:
+    document = yaml.load(file.read_text(), Loader=yaml.BaseLoader)
+    copy = tmp_path / "renamed.yaml"
+
+    def hash_of(content: Any) -> str:
+        copy.write_text(yaml.safe_dump(content, sort_keys=False))
+        return workload_hash(str(copy), {})
+
+    before = workload_hash(file.stem, {})
+    assert workload_hash(str(file), {}) == before
+    assert hash_of(document | {"description": "else", "source": "else"}) == before
+    assert (hash_of(reversed_keys(document)) == before) == (document["pattern"] != "mix"), "members of a mix get their ranks in order"
+    behaviour = {key: value for key, value in document.items() if key not in ("schema_version", "description", "source", "small")}
+    assert not [path for path in plain_paths(behaviour) if hash_of(with_another(document, path)) == before]
+
+
+def test_a_trace_counts_by_its_content(tmp_path: Path) -> None:
+    example = REPOSITORY / "workload" / "traces" / "example.h5"
+    shutil.copy(example, tmp_path / "a.h5")
+    before = workload_hash("replay", {"file": str(tmp_path / "a.h5")})
+    assert workload_hash("replay", {"file": "example.h5"}) == before
+    assert workload_hash("mix", {"one.workload": "replay", "one.file": "example.h5"}) == workload_hash("mix", {"one.workload": "replay", "one.file": str(tmp_path / "a.h5")})
+    (tmp_path / "a.h5").write_bytes(example.read_bytes() + b"more")
+    assert workload_hash("replay", {"file": str(tmp_path / "a.h5")}) != before
+
+
+def test_a_member_of_a_mix_counts_by_its_content(tmp_path: Path) -> None:
+    member = tmp_path / "mine.yaml"
+    member.write_text(WORKLOAD)
+    settings = {"one.workload": str(member), "two.workload": "postmark"}
+    before = workload_hash("mix", settings)
+    member.write_text(WORKLOAD.replace("objects: 20", "objects: 21"))
+    assert workload_hash("mix", settings) != before
+
+
+def test_every_key_of_a_request_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = {
+        "what": "simulate", "platform_key": "a", "workload": "md-workbench", "settings": {"datasets": "2"}, "nodes": 2, "ranks_per_node": 3, "seed": 4,
+        "phase": "benchmark", "bytes": {"create": 5},
+    }  # fmt: skip
+    other = {
+        "what": "analytic", "platform_key": "b", "workload": "postmark", "settings": {"datasets": "3"}, "nodes": 9, "ranks_per_node": 9, "seed": 9, "phase": "x",
+        "bytes": {"create": 6},
+    }  # fmt: skip
+    before = evaluate.key_of(request)
+    assert evaluate.key_of(dict(reversed(request.items()))) == before
+    assert not [key for key in request if evaluate.key_of(request | {key: other[key]}) == before]
+    monkeypatch.setattr(evaluate, "programs", lambda: {"simulate": "another simulator", "analytic": ""})
+    assert evaluate.key_of(request) != before
+
+
+def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> None:
+    family = tmp_path / "family.yaml"
+
+    def key(text: str, **changed_question: Any) -> str:
+        family.write_text(text)
+        question = {"settings": {"objects": "3"}, "ranks": 4, "phase": "benchmark", "names": ["rate"], "seed": 0} | changed_question
+        document = {"schema_version": 1, "extends": str(family), "demands": {"net": "10us"}}
+        asked = [("md-workbench", question["settings"], 1, question["ranks"], question["phase"], question["names"])]
+        return Trace(None).key(document, asked, question["seed"])
+
+    before = key(FAMILY)
+    assert key("# a comment\n" + FAMILY) == before
+    assert key(FAMILY.replace("servers: 2", "servers: 8")) != before
+    for change in ({"settings": {"objects": "4"}}, {"ranks": 5}, {"phase": "precreate"}, {"names": ["stat.q50"]}, {"seed": 1}):
+        assert key(FAMILY, **change) != before, change
+
+
+def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
+    iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
+    def asked(workload: str, text: str) -> dict[str, Any]:
+        (tmp_path / workload).write_text(text)
+        axes = {"speed": {"plain": {}, "fast": {"edit": {"stations.mds.speed": 2}}}}
+        file = write(tmp_path, changed(workloads={"mix": {"workload": workload}}, axes=axes, scales={"few": {"nodes": 2, "ranks_per_node": 2}}))
+        done = iocast("study", file, "--out", tmp_path / "out", "--workers", "1", "--json")
+        assert done.returncode in (0, 4), done.stderr
+        return json.loads(done.stdout)
+
+    def rates(told: dict[str, Any]) -> list[float]:
+        return [d["rate"] for d in told["designs"]]
+
+    first = asked("mine.yaml", WORKLOAD)
+    renamed = asked("yours.yaml", "# the same\n" + WORKLOAD)
+    assert renamed["search"]["computed"] == 0 and rates(renamed) == rates(first)
+    edited = asked("mine.yaml", WORKLOAD.replace("iterations: 20", "iterations: 20\n  object_size: 4MB"))
+    assert edited["search"]["computed"] > 0
+    assert max(rates(edited)) < 0.9 * min(rates(first)), "four million bytes each take longer than 3901"
+
+
+def test_same_content_is_the_same_hash() -> None:
+    assert content_hash({"a": 1, "b": [1, {"c": None}]}) == content_hash({"b": (1.0, {"c": None}), "a": 1})
+    assert content_hash({"a": True}) != content_hash({"a": 1})
