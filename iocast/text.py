@@ -130,10 +130,18 @@ def validation_text(validation: dict[str, Any]) -> str:
             rows.append(cells)
         lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]
     summary = validation["summary"]
+    if validation["verdict"] == "nothing held out":
+        lines.append(
+            "Nothing held out: the platform was fitted to all these measurements, so that they can't test it. Measure a point that is kept from "
+            "the calibration (role: check in a campaign), at a larger scale if possible."
+        )
+        return "\n".join(lines)
     rows = [["iocast", _error(summary["rate_error_median"]), _error(summary["quantile_error_median"])]]
     rows += [[model, _error(e["rate_error_median"]), _error(e["quantile_error_median"])] for model, e in summary["baselines"].items()]
-    rows.append(["(repeats of a measurement)", _error(summary["noise"]["rate"]), _error(summary["noise"]["quantiles"])])
-    lines.append(table(["median error", "throughput", "quantiles"], rows))
+    basis = summary["noise_basis"]
+    rows.append(["(noise of a measurement)", *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in ("rate", "quantiles"))])
+    lines.append(table(["median size of the error", "throughput", "quantiles"], rows))
+    lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
         lines.append(f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance).")
     lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")

@@ -399,6 +399,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "open": search.open_choices(),
         "misfit": best.cost,
         "noise": search.noise,
+        "noise_basis": reading.noise_basis(search.points),
         "fit": rows,
         "holdout": holdout,
         "discrepancy": {kind: error for kind, (error, _) in discrepancy.items()},

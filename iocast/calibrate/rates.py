@@ -176,7 +176,8 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
     observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
     # Measured one after the other, placements differ less from a common law than one measured on two days differs from itself.
-    scatter = noise["rate"] if any(len(point.runs) > 1 for point in points) else reading.UNREPEATED
+    basis = reading.noise_basis(points)
+    scatter = reading.UNREPEATED if basis["rate"] == reading.ASSUMED else noise["rate"]
     sigmas = np.hypot([scatter / math.sqrt(len(point.runs)) for point in points], reading.UNREPEATED)
     report("few numbers", 0, 1)
     posterior = find_posterior(places, observed, sigmas, seed)
@@ -219,6 +220,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "alternatives": [],
         "misfit": float(np.mean(((np.median(fit, axis=0) - observed) / sigmas) ** 2)),
         "noise": noise,
+        "noise_basis": basis,
         "fit": [_row(point, float(np.median(fit[:, i]))) for i, point in enumerate(points)],
         "holdout": _hold_out(points, places, observed, sigmas, seed),
         "discrepancy": {"rate": DISCREPANCY},

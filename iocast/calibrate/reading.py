@@ -23,6 +23,10 @@ UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
 repeats differ more: three repeats on Mistral by a factor of 1.8, the MDWorkbench paper's Tables 1 and 2 by 6 % in the median, 13 % at worst
 (Kunkel & Markomanolis 2018)."""
 
+NOISE_KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
+BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
+"""What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by more."""
+
 LAW_PROBABILITIES = (
     *(0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9),
     *(0.925, 0.95, 0.965, 0.98, 0.9875, 0.995, 0.9975, 0.999, 0.9995, 0.9999, 0.99999, 1.0),
@@ -189,18 +193,58 @@ def find_stall(runs: list[Run]) -> Stall | None:
 
 
 def noise(points: list[Point]) -> dict[str, float]:
-    """Standard deviation of the logarithm between repeats of the same measurement, by kind of quantity ("rate", "q50", ...),
-    pooled over points; an assumption where nothing was repeated."""
-    squares: dict[str, list[float]] = {}
-    for point in points:
-        if len(point.runs) < 2:
-            continue
-        for quantity in point.quantities():
-            logs = [math.log(max(x, 1e-9)) for x in point.observations(quantity)]
-            squares.setdefault(kind_of(quantity), []).append(float(np.var(logs, ddof=1)))
-    kinds = ("rate", "q50", "q75", "q95", "q99", "max")
+    """Standard deviation of the logarithm between repeats of the same measurement, by kind of quantity (NOISE_KINDS); what it rests on is in
+    `noise_basis`."""
+    return {kind: deviation for kind, (deviation, _) in _noise(points).items()}
+
+
+def noise_basis(points: list[Point]) -> dict[str, str]:
+    """What the noise of each kind rests on: BETWEEN_RUNS, WITHIN_RUNS or ASSUMED."""
+    return {kind: basis for kind, (_, basis) in _noise(points).items()}
+
+
+def noise_basis_of(fitted: dict[str, Any]) -> dict[str, str]:
+    """The same of the section `fitted` of a platform file; files that don't state it have an assumption where the noise is one of the two assumed values."""
+    stated = fitted.get("noise_basis") or {}
+    return {
+        kind: stated.get(kind) or (ASSUMED if value in (UNREPEATED, UNREPEATED_IMPORTED) else BETWEEN_RUNS) for kind, value in fitted["noise"].items()
+    }
+
+
+def _noise(points: list[Point]) -> dict[str, tuple[float, str]]:
+    """By kind, standard deviation of the logarithm and its basis: between runs of one point, pooled over points by their degrees of freedom; where no
+    point was run twice, between the iterations within a run that an imported tool states; else an assumption."""
     assumed = UNREPEATED_IMPORTED if any(point.first.imported for point in points) else UNREPEATED
-    return {kind: math.sqrt(float(np.mean(squares[kind]))) if kind in squares else assumed for kind in kinds}
+    found = {kind: (assumed, ASSUMED) for kind in NOISE_KINDS}
+    within = [one for point in points for run in point.runs if (one := _rate_within(run)) is not None]
+    if within:
+        found["rate"] = _pooled(within), WITHIN_RUNS
+    between: dict[str, list[tuple[float, int]]] = {}
+    for point in points:
+        if len(point.runs) > 1:
+            for quantity in point.quantities():
+                logs = np.log(np.maximum(point.observations(quantity), NS))
+                between.setdefault(kind_of(quantity), []).append((float(np.var(logs, ddof=1)), len(logs) - 1))
+    return found | {kind: (_pooled(variances), BETWEEN_RUNS) for kind, variances in between.items() if kind in NOISE_KINDS}
+
+
+def _pooled(variances: list[tuple[float, int]]) -> float:
+    """Standard deviation from variances with their degrees of freedom."""
+    return math.sqrt(sum(variance * degrees for variance, degrees in variances) / sum(degrees for _, degrees in variances))
+
+
+def _rate_within(run: Run) -> tuple[float, int] | None:
+    """Variance of the logarithm of the rate between a tool's iterations within an imported run, with its degrees of freedom: from the iterations, or
+    from the mean and standard deviation that stand for them. None where the tool states neither."""
+    if not run.imported:
+        return None
+    rates = [phase["rate"] for phase in run.phases if phase.get("rate")]
+    if len(rates) > 1:
+        return float(np.var(np.log(rates), ddof=1)), len(rates) - 1
+    told = run.phases[0].get("rate_over_repeats") or {}
+    if int(told.get("repeats") or 0) > 1 and told.get("standard_deviation") is not None and told.get("mean"):
+        return (float(told["standard_deviation"]) / float(told["mean"])) ** 2, int(told["repeats"]) - 1
+    return None
 
 
 def observed_demands(points: list[Point]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from statistics import median
@@ -248,9 +247,8 @@ def _baseline_error(row: dict[str, Any], name: str) -> float | None:
 
 
 def _typical(errors: list[float | None]) -> float | None:
-    """Median of |ln(1 + error)| as a factor minus 1; symmetric: half as much is as wrong as twice as much."""
-    logs = [abs(math.log1p(e)) for e in errors if e is not None and e > -1]
-    return math.expm1(median(logs)) if logs else None
+    """Median size of the errors, each forecast / measured - 1, as `iocast validate` has it."""
+    return median(sizes) if (sizes := [abs(e) for e in errors if e is not None]) else None
 
 
 def focus_runs(sources: Sources) -> list[Run]:

@@ -322,7 +322,9 @@ def warnings(sources: Sources) -> list[str]:
             "they rest on the model and not on measurements."
         )
     for validation in sources.validations:
-        if validation.get("passed") is False:
+        if validation.get("verdict") == "nothing held out":
+            found.append("The validation judged nothing: the platform was fitted to every measurement that it was given.")
+        elif validation.get("passed") is False:
             criterion = str(validation.get("criterion", "it is not stated")).rstrip(".")
             found.append(f"The validation fell short of its criterion: {criterion}.")
     for platform in sources.fitted:

@@ -99,7 +99,7 @@ def test_the_score_of_a_distribution_is_its_integral() -> None:
 
 def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
     here, crew = (iocast("validate", fitted, measured / "n8-r1", "--json", *more) for more in ((), ("--workers", 2)))
-    assert here.returncode == crew.returncode == 0, crew.stderr
+    assert here.returncode == crew.returncode == 4, crew.stderr  # it was fitted to all of them
     assert here.stdout == crew.stdout
     jobs = [(fitted, "md-workbench", {"objects": "20", "iterations": "20"}, 1, ranks, 7) for ranks in (1, 2, 3, 4, 5)]
     with Simulations() as alone, Workers(2) as workers, Simulations(workers) as together:
@@ -149,6 +149,7 @@ def test_a_bar_that_is_missed_exits_4(fitted: Path, measured: Path, iocast: Ioca
 def test_runs_that_were_fitted_to_are_named_so(fitted: Path, measured: Path, iocast: Iocast) -> None:
     done = iocast("validate", fitted, measured / "n8-r1", "--json")
     assert json.loads(done.stdout)["points"][0]["role"] == "fit"
+    assert done.returncode == 4 and json.loads(done.stdout)["verdict"] == "nothing held out"
 
 
 def test_what_if_is_an_edit(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:

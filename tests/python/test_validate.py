@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`validate` judges what was held out, by one definition of error and a fixed pass mark, and names its noise measured or assumed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iocast.calibrate import reading
+from iocast.files import sha256
+from iocast.fitted import Fitted
+from iocast.run_directory import Point, Run
+from iocast.text import validation_text
+from iocast.validate import validate
+
+judging = sys.modules["iocast.validate"]
+
+
+def run_of(directory: Path, rate: float, ranks: int = 4, phases: int = 1, **more: Any) -> Run:
+    """An imported run with a rate and nothing else."""
+    directory.mkdir(parents=True)
+    phase = {"name": "benchmark", "repeat": 0, "rate": rate, "operations": None, "seconds": None, "errors": 0, "latency": {}, **more}
+    document = {
+        "schema_version": 1, "kind": "run", "status": "complete", "source": "imported", "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}, "environment": None,
+        "workload": {"name": "mdtest", "pattern": "mdtest", "parameters": {}}, "phases": [phase] * phases,
+    }  # fmt: skip
+    (directory / "run.json").write_text(json.dumps(document))
+    (directory / "latency.hlog").write_text("")
+    return Run(directory)
+
+
+def fitted_to(run: Run, noise: float = 0.02, **more: Any) -> Fitted:
+    campaign = {"runs": [{"name": "n1", "sha256": sha256(run.path / "run.json")}], "ranks": [1], "workload": {"name": "mdtest", "pattern": "mdtest"}}
+    return Fitted(Path("f.yaml"), {"campaign": campaign, "noise": dict.fromkeys(reading.NOISE_KINDS, noise), **more}, [{}], [])
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Validates forecasts of 100/s beside these rates, the first of which was fitted to; by a ruler 50/s."""
+
+    def answer(*rates: float, noise: float = 0.02, fitted: int = 1, most: float = 0.25) -> dict[str, Any]:
+        said = {"rate": {"value": 100.0, "low": 50.0, "high": 200.0}}
+        forecast = {"quantities": said, "level": 0.9, "baselines": {"last value": {"rate": 50.0}}, "distributions": {}}
+        monkeypatch.setattr(judging, "forecast_for", lambda *_, **__: forecast)
+        monkeypatch.setattr(judging, "_earlier", lambda *_: None, raising=False)
+        place = tmp_path / str(len(list(tmp_path.iterdir())))
+        points = [Point([run_of(place / f"n{i}", rate, 2**i)]) for i, rate in enumerate(rates)]
+        platform = fitted_to(points[0].first if fitted else run_of(place / "other", 1.0, 64), noise)
+        return validate(platform, points, most_rate_error=most)
+
+    return answer
+
+
+def test_with_nothing_held_out_nothing_passes(judge: Any) -> None:
+    alone = judge(100.0)
+    assert (alone["passed"], alone["verdict"]) == (False, "nothing held out")
+    assert alone["summary"]["rate_error_median"] is None is alone["summary"]["coverage"]
+    assert "Nothing held out" in validation_text(alone) and "Passed" not in validation_text(alone)
+    beside = judge(100.0, 110.0)
+    assert (beside["passed"], beside["verdict"]) == (True, "passed")
+
+
+def test_fitted_points_are_not_in_the_summary(judge: Any) -> None:
+    """Neither as good ones nor as bad ones."""
+    assert judge(100.0, 125.0)["summary"] == judge(1.0, 125.0)["summary"]
+
+
+def test_the_pass_mark_is_fixed(judge: Any) -> None:
+    """Noisy measurements make nothing pass, and their noise stands beside it."""
+    quiet, noisy = judge(1.0, 100 / 1.3, noise=0.02), judge(1.0, 100 / 1.3, noise=0.5)
+    assert quiet["criterion"] == noisy["criterion"] and quiet["passed"] is noisy["passed"] is False
+    assert noisy["summary"]["noise"]["rate"] == pytest.approx(math.expm1(0.5))
+    assert judge(1.0, 100 / 1.3, most=0.31)["passed"]
+
+
+def test_one_definition_of_error(judge: Any) -> None:
+    """Of one row the summary is the row, of the forecast as of a ruler; half is 50 % off and twice is 100 % off in both."""
+    for measured, error, ruler in ((50.0, 1.0, 0.0), (200.0, -0.5, -0.75)):
+        answer = judge(1.0, measured, most=2.0)
+        row, summary = answer["points"][1]["rows"][0], answer["summary"]
+        assert row["error"] == pytest.approx(error) and row["baselines"]["last value"]["error"] == pytest.approx(ruler)
+        assert summary["rate_error_median"] == pytest.approx(abs(error))
+        assert summary["baselines"]["last value"]["rate_error_median"] == pytest.approx(abs(ruler))
+        assert answer["error"] == "forecast / measured - 1" and answer["error"] in validation_text(answer)
+
+
+def test_stated_repeats_are_the_noise_and_an_assumption_is_called_one(tmp_path: Path, judge: Any) -> None:
+    stated = Point([run_of(tmp_path / "a", 100.0, rate_over_repeats={"repeats": 3, "mean": 100.0, "standard_deviation": 1.5, "min": 98, "max": 102})])
+    alone = Point([run_of(tmp_path / "b", 100.0, 8)])
+    assert reading.noise([stated, alone])["rate"] == pytest.approx(0.015)
+    assert reading.noise_basis([stated, alone])["rate"] == reading.WITHIN_RUNS
+    assert reading.noise([alone])["rate"] == reading.UNREPEATED_IMPORTED and reading.noise_basis([alone])["rate"] == reading.ASSUMED
+    # Repeated runs tell more than iterations within them; degrees of freedom weigh points: (2 x 0.01 + 1 x 0.04) / 3.
+    three, two = ([math.exp(0.1 * x) for x in (-1, 0, 1)], [math.exp(0.2 * x / math.sqrt(2)) for x in (-1, 1)])
+    twice = [Point([run_of(tmp_path / f"c{i}{j}", rate) for j, rate in enumerate(rates)]) for i, rates in enumerate((three, two))]
+    assert reading.noise([stated, *twice])["rate"] == pytest.approx(math.sqrt(0.02))
+    assert reading.noise_basis([stated, *twice])["rate"] == reading.BETWEEN_RUNS
+    # A file that doesn't state it.
+    assert "5 % assumed" in validation_text(judge(1.0, 100.0, noise=reading.UNREPEATED))
+    assert "2 % measured between runs" in validation_text(judge(1.0, 100.0))
+
+
+def test_single_iterations_of_an_imported_run_are_its_noise(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "a", 100.0, phases=3)
+    for phase, rate in zip(run.phases, (98.0, 100.0, 102.0), strict=True):
+        phase["rate"] = rate
+    assert reading.noise([Point([run])])["rate"] == pytest.approx(0.02, rel=0.01)
