@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 from functools import lru_cache
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError, RunError
+from iocast.processes import start
 
 
 def find(name: str) -> str:
@@ -74,7 +76,7 @@ class _Simulator:
     """An iocast-sim that has started and runs one command line after the other (sim/serve.hpp): most simulations take less time than its start."""
 
     def __init__(self, program: str) -> None:
-        self._process = subprocess.Popen([program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = start([program, "--serve"], signal.SIGKILL, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._answering = False
 
     def __del__(self) -> None:

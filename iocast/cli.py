@@ -33,7 +33,9 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard 
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0)]
 Sets = Annotated[Optional[list[str]], typer.Option("--set", help="A workload parameter, name=value; may be repeated.")]
 WorkerCount = Annotated[int, typer.Option("--workers", help="Processes that compute, or jobs with --slurm; by default one a core.", min=0)]
-Scheduler = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tcp://host:8786.")]
+Scheduler = Annotated[str, typer.Option(help="Address of a running Dask scheduler, such as tls://host:8786.")]
+Secret = Annotated[Optional[Path], typer.Option("--scheduler-secret", help="The scheduler's certificate and key, one PEM file that nobody else can read.")]
+Interface = Annotated[str, typer.Option(help="With --slurm: network interface that workers reach this host by, such as ib0.")]
 WorkersInSlurm = Annotated[bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.")]
 WorkerOptions = Annotated[Optional[list[str]], typer.Option("--slurm-option", help="A further option of sbatch, such as --account=me; may be repeated.")]
 Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
@@ -49,13 +51,13 @@ def _points(paths: list[Path], phase: str = "benchmark") -> Any:
     return points
 
 
-def _crew(workers: int, scheduler: str, slurm: bool, options: list[str] | None, out: Path) -> AbstractContextManager[Workers | None]:
+def _crew(workers: int, scheduler: str, secret: Path | None, slurm: bool, options: list[str] | None, interface: str, out: Path) -> AbstractContextManager[Workers | None]:
     """Who simulates, when somebody was named; what workers inside Slurm write lies beside `out`."""
     from iocast.workers import Workers
 
-    if not (workers or scheduler or slurm):
+    if not (workers or scheduler or slurm or secret or interface):
         return nullcontext()
-    return Workers(workers, scheduler, slurm, tuple(options or ()), out.with_name(f"{out.stem}.workers"))
+    return Workers(workers, scheduler, slurm, tuple(options or ()), out.with_name(f"{out.stem}.workers"), secret=secret, interface=interface)
 
 
 def _settings(sets: list[str] | None) -> dict[str, str]:
@@ -252,8 +254,10 @@ def calibrate(
     out: Annotated[Path, typer.Option(help="Platform file to write.")] = Path("fitted.yaml"),
     workers: WorkerCount = 0,
     scheduler: Scheduler = "",
+    scheduler_secret: Secret = None,
     slurm: WorkersInSlurm = False,
     slurm_option: WorkerOptions = None,
+    interface: Interface = "",
     look: Annotated[bool, typer.Option("--look", help="Say what the measurements show, and fit nothing.")] = False,
     seed: Seed = 0,
     json_: Json = False,
@@ -273,7 +277,7 @@ def calibrate(
         print(json.dumps(found) if json_ else findings_text(found))
         return
     _refuse_existing(out)
-    with Steps() as steps, _crew(workers, scheduler, slurm, slurm_option, out) as crew:
+    with Steps() as steps, _crew(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out) as crew:
         document = fit(_points(sources, phase), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))
         steps("what a further measurement would tell", 1, 1)
         fitted = document["fitted"]
@@ -358,8 +362,10 @@ def validate(
     out: Annotated[Optional[Path], typer.Option(help="File for the whole validation as JSON.")] = None,
     workers: WorkerCount = 0,
     scheduler: Scheduler = "",
+    scheduler_secret: Secret = None,
     slurm: WorkersInSlurm = False,
     slurm_option: WorkerOptions = None,
+    interface: Interface = "",
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -374,7 +380,7 @@ def validate(
     points = [point for point in _points(sources, fitted.phase) if role is None or point.role == role]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
-    with _crew(workers, scheduler, slurm, slurm_option, out or Path("validation")) as crew:
+    with _crew(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out or Path("validation")) as crew:
         answer = judge(
             fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
             forecasts=[read_json(path, "forecast") for path in forecast or []], workers=crew,
@@ -414,8 +420,10 @@ def study(
     out: Annotated[Path, typer.Option(help="Directory for the answer. What it holds of an earlier run is used again: an edited study computes only what is new.")],
     workers: WorkerCount = 0,
     scheduler: Scheduler = "",
+    scheduler_secret: Secret = None,
     slurm: WorkersInSlurm = False,
     slurm_option: WorkerOptions = None,
+    interface: Interface = "",
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -424,7 +432,7 @@ def study(
     from iocast.study.words import as_text
     from iocast.workers import Workers
 
-    with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers") as crew:
+    with Steps(every=5) as steps, Workers(workers, scheduler, slurm, tuple(slurm_option or ()), out / "workers", secret=scheduler_secret, interface=interface) as crew:
         answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
     print(json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it.")
     if answer["decision"] is None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,8 +11,9 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -29,26 +31,65 @@ def data_directory(name: str) -> Path:
     return next((place / name for place in places if (place / name).is_dir()), places[-1] / name)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replaces the file as a whole: a reader sees the old content or the new."""
-    write_bytes(path, text.encode())
+def write_text(path: Path, text: str, *, secret: bool = False) -> None:
+    """Replaces the file as a whole: a reader sees the old content or the new. `secret`: nobody else may read it."""
+    write_bytes(path, text.encode(), secret=secret)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, secret: bool = False) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
-        with os.fdopen(handle, "wb") as out:
+        with replacing(path, secret=secret) as out:
             out.write(content)
-        os.chmod(fresh, 0o644)
-        os.replace(fresh, path)
     except OSError as error:
         raise RunError(f"The file '{path}' can't be written: {error.strerror}.") from error
 
 
-def write_json(path: Path, content: Any, indent: int | None = 1) -> None:
+@contextlib.contextmanager
+def replacing(path: Path, *, secret: bool = False) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the block ends well, on the disk by then. After an error nothing of it stays.
+
+    `secret`: nobody else may read it; else the umask decides."""
+    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".new")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+            out.flush()
+            if not secret:
+                os.fchmod(out.fileno(), 0o666 & ~_umask())
+            os.fsync(out.fileno())
+        os.replace(fresh, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(fresh)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Has the names in it on the disk, where the file system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _umask() -> int:
+    """This process's, without changing it where the kernel tells it."""
+    with contextlib.suppress(OSError), open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_json(path: Path, content: Any, indent: int | None = 1, *, secret: bool = False) -> None:
     """`indent=None` for what nobody reads: the encoder in C writes it, which knows no indentation."""
-    write_text(path, json.dumps(content, indent=indent) + "\n")
+    write_text(path, json.dumps(content, indent=indent) + "\n", secret=secret)
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:

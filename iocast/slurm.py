@@ -18,6 +18,7 @@ from pathlib import Path
 from iocast.campaign import Plan
 from iocast.errors import InputError, RunError
 from iocast.files import write_text
+from iocast.names import as_file_name
 
 MARGIN = 60
 """Seconds before the time limit at which a run is ended: for its ranks to agree, and for what was measured to reach the disk."""
@@ -35,7 +36,7 @@ class JobOptions:
                 f"'{self.time}' is no time limit that Slurm knows; write minutes, [hours:]minutes:seconds, or days-hours[:minutes[:seconds]]."
             )
         for line in self.lines:
-            if "\n" in line or not line.startswith("-"):
+            if not line.isprintable() or not line.startswith("-"):
                 raise InputError(f"'{line}' is no option of sbatch; write it as there, e.g. --slurm-option=--partition=compute.")
 
 
@@ -60,19 +61,20 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
     They are meant to run one after the other: the campaign has one owner at a time."""
     options.check()
     scripts = []
+    folder, name = (out / "slurm").resolve(), as_file_name(plan.file.stem)
+    log = _sbatch_quoted(folder)
     for nodes in sorted({point.nodes for point in plan.points}):
-        folder = (out / "slurm").resolve()
         lines = [
             "#!/bin/bash",
-            f"# Measures the campaign {plan.file.stem} on {nodes} node{'s' if nodes > 1 else ''}. Submitted again, it goes on with what is missing.",
-            f"#SBATCH --job-name=iocast-{plan.file.stem}-{nodes}",
+            f"# Measures the campaign {name} on {nodes} node{'s' if nodes > 1 else ''}. Submitted again, it goes on with what is missing.",
+            f"#SBATCH --job-name=iocast-{name}-{nodes}",
             f"#SBATCH --nodes={nodes}",
             # Whole nodes: a neighbour would be measured as well. How many ranks there are is srun's matter, for each run anew.
             "#SBATCH --exclusive",
             f"#SBATCH --time={options.time}",
             # To iocast only, which ends the run in good order; SIGTERM would cancel the ranks with it.
             f"#SBATCH --signal=B:USR1@{MARGIN}",
-            f"#SBATCH --output={folder}/%x-%j.log",
+            f'#SBATCH --output="{log}/%x-%j.log"',
             *(f"#SBATCH {line}" for line in options.lines),
             "",
             f"cd {shlex.quote(os.getcwd())}",
@@ -80,10 +82,20 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
             *([f"export IOCAST_BUILD={shlex.quote(os.path.abspath(os.environ['IOCAST_BUILD']))}"] if "IOCAST_BUILD" in os.environ else []),
             f"exec {shlex.join([sys.executable, '-m', 'iocast', 'measure', *arguments, '--only-nodes', str(nodes)])}",
         ]
-        scripts.append(folder / f"{plan.file.stem}-{nodes}.sbatch")
-        write_text(scripts[-1], "\n".join(lines) + "\n")
-        scripts[-1].chmod(0o755)
+        scripts.append(folder / f"{name}-{nodes}.sbatch")
+        write_text(scripts[-1], "\n".join(lines) + "\n", secret=True)
+        scripts[-1].chmod(0o700)
     return scripts
+
+
+def _sbatch_quoted(folder: Path) -> str:
+    """A directory as sbatch reads it between double quotes, in which it takes %x and the like for patterns.
+
+    @raises InputError for what no line of a script can hold"""
+    text = str(folder)
+    if not text.isprintable():
+        raise InputError(f"The directory {text!r} has a character in its name that a job script can't hold; choose another --out.")
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
 def submit(scripts: Sequence[Path]) -> list[str]:

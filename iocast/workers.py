@@ -1,49 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who computes for studies, calibrations and forecasts: this process, a Dask cluster on this machine, one that runs already, or one inside Slurm.
+"""Who computes for studies, calibrations and forecasts: this process, processes of this machine, or Dask workers elsewhere (iocast/cluster.py).
 
-What computes a task is a pure function of it, so it makes no difference who does, in which order, or how often: a lost worker costs the
-task that it had.
+A task is a pure function of its input. The answer depends neither on who computes, nor on the order, nor on repetitions: a lost worker costs the
+task that it had. On one machine nothing listens: the processes speak through pipes.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import sys
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, TypeVar
 
 from iocast.errors import InputError, RunError
-from iocast.slurm import require_taken
+from iocast.processes import end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-START_PATIENCE = 300  # seconds until the first worker must be there; a queue may be long
+MAX_LOSSES = 3
+"""Times in a row that workers may die before any of them finishes a task."""
 
 
 class Workers:
     """Use as a context manager. Nothing is started before there is something to compute."""
 
     def __init__(
-        self, count: int = 0, scheduler: str = "", slurm: bool = False, slurm_options: tuple[str, ...] = (), logs: Path | None = None,
-        always_dask: bool = False,
+        self, count: int = 0, scheduler: str = "", slurm: bool = False, slurm_options: tuple[str, ...] = (), logs: Path | None = None, *,
+        secret: Path | None = None, interface: str = "", apart: bool = False,
     ) -> None:  # fmt: skip
-        """`logs`: directory for what workers inside Slurm write; left out: the present one."""
+        """`scheduler`: address of a Dask scheduler, with the file of its `secret`. `logs`: directory for what workers inside Slurm write; left out: the
+        present one. `interface`: network interface of the scheduler that is started for them. `apart`: another process even when `count` is 1."""
         if scheduler and slurm:
             raise InputError("Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or --slurm.")
+        if secret is not None and not scheduler:
+            raise InputError("--scheduler-secret belongs to --scheduler; name its address, or leave the secret out.")
+        if interface and not slurm:
+            raise InputError("--interface is where the scheduler of --slurm listens; without --slurm nothing listens, leave it out.")
         self.count = count or len(os.sched_getaffinity(0))
-        self._here = self.count == 1 and not scheduler and not slurm and not always_dask
-        self._scheduler, self._slurm, self._options, self._logs = scheduler, slurm, slurm_options, logs
+        self._elsewhere = bool(scheduler or slurm)
+        self._here = self.count == 1 and not self._elsewhere and not apart
+        self._named = (scheduler, secret, self.count, slurm_options, logs, interface)
         self._cluster: Any = None
-        self._client: Any = None
+        self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for one in (self._client, self._cluster):
-            if one is not None:
-                one.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+        if self._pool is not None:
+            self._end_pool(at_once=kind is not None)
 
     def map(self, compute: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[int, Result]]:
         """compute(task) of each with the task's number, as they come. Other processes must be able to import `compute`.
@@ -54,67 +65,65 @@ class Workers:
         if self._here:
             for number, task in enumerate(tasks):
                 yield number, compute(task)
-            return
-        yield from self._on_dask(compute, tasks)
+        elif self._elsewhere:
+            if self._cluster is None:
+                from iocast.cluster import Cluster
 
-    def _on_dask(self, compute: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[int, Result]]:
-        client = self._start()
-        from distributed import KilledWorker, as_completed
-
-        futures = {client.submit(compute, task, pure=False): number for number, task in enumerate(tasks)}
-        try:
-            for future, result in as_completed(futures, with_results=True):
-                yield futures[future], result
-                future.release()
-        except KilledWorker as error:
-            raise RunError(f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason.") from error
-        finally:
-            client.cancel([f for f in futures if not f.done()])
-
-    def _start(self) -> Any:
-        if self._client is not None:
-            return self._client
-        import dask
-        from distributed import Client, LocalCluster
-
-        # Restarted workers announce themselves on standard error; the answer is what counts.
-        # Nobody looks at Dask's own profiles of the workers, which cost time.
-        dask.config.set(
-            {"distributed.logging.distributed": "error", "distributed.worker.daemon": True, "distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
-        )  # fmt: skip
-        if self._scheduler:
-            try:
-                self._client = Client(self._scheduler, timeout=30)
-            except (OSError, TimeoutError, ValueError) as error:
-                raise InputError(f"There is no Dask scheduler at '{self._scheduler}': {error}.") from error
-        elif self._slurm:
-            self._cluster = self._slurm_cluster()
-            self._client = Client(self._cluster)
+                self._cluster = Cluster(*self._named)
+            yield from self._cluster.map(compute, tasks)
         else:
-            self._cluster = LocalCluster(n_workers=self.count, threads_per_worker=1, dashboard_address=None, silence_logs=50)
-            self._client = Client(self._cluster)
-        try:
-            self._client.wait_for_workers(1, timeout=START_PATIENCE)
-        except TimeoutError as error:
-            raise RunError(f"No worker came up in {START_PATIENCE} s; look at the queue and at the workers' logs.") from error
-        return self._client
+            yield from self._in_processes(compute, tasks)
 
-    def _slurm_cluster(self) -> Any:
-        from dask_jobqueue import SLURMCluster
+    def _in_processes(self, compute: Callable[[Task], Result], tasks: list[Task]) -> Iterator[tuple[int, Result]]:
+        left, losses = dict(enumerate(tasks)), 0
+        while left:
+            futures: dict[Future[Result], int] = {}
+            lost = False
+            before = len(left)
+            try:
+                try:
+                    futures |= {self._started().submit(compute, task): number for number, task in left.items()}
+                except BrokenProcessPool:  # a worker died while the first tasks were on their way
+                    lost = True
+                for future in as_completed(futures):
+                    try:
+                        result = future.result()
+                    except BrokenProcessPool:
+                        lost = True
+                        continue
+                    number = futures.pop(future)
+                    del left[number]
+                    yield number, result
+            finally:
+                for future in futures:
+                    future.cancel()
+            if lost:
+                self._end_pool(at_once=True)
+                losses = losses + 1 if len(left) == before else 0
+                if losses == MAX_LOSSES:
+                    raise RunError(
+                        f"Worker processes died {losses} times without finishing one of {len(left)} tasks. Memory is the usual reason (look for 'Out of memory' in dmesg); use fewer with --workers."
+                    )
 
-        root = Path(__file__).resolve().parents[1]
-        prologue = [f"export PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}}"]
-        if "IOCAST_BUILD" in os.environ:
-            prologue.append(f"export IOCAST_BUILD={Path(os.environ['IOCAST_BUILD']).resolve()}")
-        try:
-            cluster = SLURMCluster(
-                cores=1, processes=1, memory="2GB", walltime="04:00:00", python=sys.executable, job_script_prologue=prologue,
-                job_extra_directives=list(self._options), scheduler_options={"dashboard_address": None},
-                log_directory=None if self._logs is None else str(self._logs.resolve()),
-            )  # fmt: skip
-        except (OSError, RuntimeError) as error:
-            raise RunError(f"Slurm takes no jobs from here: {error}") from error
-        # dask-jobqueue would log a refusal where nobody looks, and wait for workers that never come.
-        require_taken(cluster.job_script())
-        cluster.scale(jobs=self.count)
-        return cluster
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # A fresh interpreter for each: what threads of this process hold is not inherited.
+            self._pool = ProcessPoolExecutor(self.count, multiprocessing.get_context("spawn"), _begin, (os.getpid(),))
+        return self._pool
+
+    def _end_pool(self, *, at_once: bool) -> None:
+        assert self._pool is not None
+        processes = list((getattr(self._pool, "_processes", None) or {}).values())
+        self._pool.shutdown(wait=not at_once, cancel_futures=True)
+        if at_once:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.join()
+        self._pool = None
+
+
+def _begin(parent: int) -> None:
+    """In each worker. An interrupt from the terminal is its parent's matter, who ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(signal.SIGTERM, parent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from iocast.errors import RunError
 from iocast.export.table import COLUMNS, Row
-from iocast.files import write_text
+from iocast.files import replacing, write_text
 
 
 def write_csv(rows: Sequence[Row], out: Path) -> None:
@@ -40,13 +39,11 @@ def write_parquet(rows: Sequence[Row], out: Path) -> None:
     texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     schema = pyarrow.schema([(name, types.get(name, texts)) for name in COLUMNS])
     table = pyarrow.table([pyarrow.array([getattr(row, name) for row in rows], type=schema.field(name).type) for name in COLUMNS], schema=schema)
-    fresh = out.with_name(out.name + ".new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        pyarrow.parquet.write_table(table, fresh, compression="zstd")
-        os.replace(fresh, out)
+        with replacing(out) as file:
+            pyarrow.parquet.write_table(table, file, compression="zstd")
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise RunError(f"The file '{out}' can't be written: {error.strerror or error}.") from error
 
 

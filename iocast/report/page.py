@@ -8,8 +8,6 @@ import csv
 import io
 import json
 import math
-import os
-import tempfile
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +19,7 @@ import vl_convert
 from markupsafe import Markup
 
 from iocast.errors import InputError, RunError
-from iocast.files import write_bytes, write_text
+from iocast.files import replacing, write_bytes, write_text
 from iocast.report import provenance, story, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
@@ -246,16 +244,8 @@ def _write(out: Path, text: str) -> None:
         raise InputError(f"{out} is a directory; name the file that the report is to be written to.")
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent} is not a directory; make it first or write the report elsewhere.")
-    temporary = None
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=out.absolute().parent, prefix=f".{out.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, out)
+        with replacing(out.absolute()) as file:
+            file.write(text.encode())
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise RunError(f"{out} could not be written: {error.strerror or error}.") from error

@@ -52,7 +52,7 @@ def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
         }  # fmt: skip
         page.run("study-cluster.md", change, before, **cluster.changed)
         cluster.wait_for_jobs()
-    assert [sum(word in line for line in lines) for word in ("sbatch", "calibrate", "validate", "--slurm ", "dask scheduler", "dask worker", "--scheduler tcp", "report")] == [1] * 8
+    assert [sum(word in line for line in lines) for word in ("sbatch", "calibrate", "validate", "--slurm ", "dask scheduler", "dask worker", "--scheduler tls", "report")] == [1] * 8
     assert "not fitted to" in "".join(page.said), "the check is of a scale that calibration has not seen"
     assert list((page.place / "study" / "workers").iterdir()), "no job computed"
     by_jobs, by_dask = (json.loads((page.place / out / "study.json").read_text()) for out in ("study", "study-by-dask"))

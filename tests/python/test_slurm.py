@@ -70,6 +70,30 @@ def test_scripts_one_for_each_number_of_nodes(tmp_path: Path, iocast: Iocast) ->
         assert done.returncode == 2 and words in done.stderr
 
 
+def test_no_name_gets_out_of_a_job_script(tmp_path: Path, iocast: Iocast) -> None:
+    """Of the plan, of what it is written to and of what is measured: with quotes, blanks, patterns of sbatch and commands in them."""
+    hostile = "c\ntouch PWNED\n$(touch PWNED)';touch PWNED;\"%j"
+    (tmp_path / f"{hostile}.yaml").write_text(SMALL)
+    root, out = tmp_path / f"r $(touch PWNED) {hostile}", tmp_path / 'o $(touch PWNED) "%x'
+    root.mkdir()
+    done = iocast("measure", root, "--campaign", tmp_path / f"{hostile}.yaml", "--out", out, "--slurm-only-write", "--json")
+    assert done.returncode == 0, done.stderr
+    (script,) = map(Path, json.loads(done.stdout)["scripts"])
+    assert script.stat().st_mode & 0o777 == 0o700
+    lines = [line for line in script.read_text().splitlines() if line.startswith("#SBATCH")]
+    assert "#SBATCH --job-name=iocast-c_touch_PWNED_" in lines[0] and f'#SBATCH --output="{out.parent}/o $(touch PWNED) \\"%%x/slurm/%x-%j.log"' in lines
+    # Run with something that prints its arguments in place of Python: they are those of the campaign, whole.
+    speaking = tmp_path / "speak"
+    speaking.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    speaking.chmod(0o755)
+    script.write_text(script.read_text().replace(f"exec {sys.executable}", f"exec {speaking}"))
+    said = subprocess.run(["bash", str(script)], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert str(root) in said and str(out) in said and str(tmp_path / f"{hostile}.yaml") in said
+    assert not list(tmp_path.rglob("PWNED*"))
+    done = iocast("measure", root, "--campaign", tmp_path / f"{hostile}.yaml", "--out", tmp_path / "a\nb", "--slurm-only-write")
+    assert done.returncode == 2 and "choose another --out" in done.stderr and not (tmp_path / "a\nb").exists(), done.stderr
+
+
 def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c.yaml").write_text(SMALL)
     scripts = write_scripts(read_plan(str(tmp_path / "c.yaml")), ["x"], tmp_path, JobOptions())

@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from distributed.security import Security
 from programs import REPOSITORY
 from study_inputs import SMALL, changed, write
 
@@ -184,10 +185,15 @@ time.sleep(20)
 
 
 @pytest.fixture
-def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and two workers without anybody who would restart them: address, worker processes."""
+def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[subprocess.Popen[bytes]]]]:
+    """A Dask scheduler and two workers without anybody who would restart them: options that name it, worker processes."""
+    own = Security.temporary()
+    secret = tmp_path / "secret.pem"
+    secret.touch(0o600)
+    secret.write_text(f"{own.tls_scheduler_key}{own.tls_scheduler_cert}")
+    tls = ["--tls-ca-file", str(secret), "--tls-cert", str(secret), "--tls-key", str(secret)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(tmp_path / "scheduler.json")]
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(tmp_path / "scheduler.json"), *tls]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
     scheduler = subprocess.Popen(dask, **quiet)
     until = time.monotonic() + 60
@@ -195,19 +201,19 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[str, list[subproc
         assert time.monotonic() < until and scheduler.poll() is None
         time.sleep(0.05)
     address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
-    one = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    one = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *tls]
     workers = [subprocess.Popen(one, **quiet) for _ in range(2)]
-    yield address, workers
+    yield ["--scheduler", address, "--scheduler-secret", str(secret)], workers
     for process in (*workers, scheduler):
         process.kill()
         process.wait()
 
 
-def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], cluster: tuple[str, list[subprocess.Popen[bytes]]], simulator: Path, tmp_path: Path) -> None:
-    address, workers = cluster
+def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], cluster: tuple[list[str], list[subprocess.Popen[bytes]]], simulator: Path, tmp_path: Path) -> None:
+    named, workers = cluster
     file = write(tmp_path, SMALL)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), "--scheduler", address, "--json"]
+    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), *named, "--json"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dask: a scheduler that runs already, or one whose workers are jobs of Slurm. Every connection is encrypted and needs the run's own secret, since
+whoever may speak to a scheduler may run programs as its user."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+from dask_jobqueue import SLURMCluster
+from distributed import Client, KilledWorker, Scheduler, Worker, as_completed
+from distributed.security import Security
+from distributed.utils import get_ip
+
+from iocast.errors import InputError, RunError
+from iocast.slurm import require_taken
+
+START_PATIENCE = 300
+"""Seconds until the first worker must be there; a queue may be long."""
+
+
+class SilentScheduler(Scheduler):
+    """A scheduler without HTTP."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class SilentWorker(Worker):
+    """A worker without HTTP."""
+
+    def start_http_server(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class Cluster:
+    """The workers of a scheduler. Close it."""
+
+    def __init__(self, scheduler: str, secret: Path | None, count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> None:
+        """`scheduler`: its address; empty for workers inside Slurm, of which `count` are started with `options` of sbatch.
+
+        @raises InputError, RunError when no worker comes"""
+        # Restarted workers announce themselves on standard error; the answer is what counts.
+        # Nobody looks at Dask's own profiles of the workers, which cost time.
+        dask.config.set(
+            {"distributed.logging.distributed": "error", "distributed.worker.daemon": True, "distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
+        )  # fmt: skip
+        self._cluster: Any = None
+        if scheduler:
+            self._client = _client_of(scheduler, secret)
+        else:
+            self._cluster = _slurm_cluster(count, options, logs, interface)
+            self._client = Client(self._cluster, security=self._cluster.security)
+        try:
+            self._client.wait_for_workers(1, timeout=START_PATIENCE)
+        except TimeoutError as error:
+            self.close()
+            raise RunError(f"No worker came up in {START_PATIENCE} s; look at the queue and at the workers' logs.") from error
+
+    def close(self) -> None:
+        for one in (self._client, self._cluster):
+            if one is not None:
+                one.close()
+
+    def map(self, compute: Callable[[Any], Any], tasks: list[Any]) -> Iterator[tuple[int, Any]]:
+        """Workers.map()."""
+        futures = {self._client.submit(compute, task, pure=False): number for number, task in enumerate(tasks)}
+        try:
+            for future, result in as_completed(futures, with_results=True):
+                yield futures[future], result
+                future.release()
+        except KilledWorker as error:
+            raise RunError(f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason.") from error
+        finally:
+            self._client.cancel([f for f in futures if not f.done()])
+
+
+def _client_of(scheduler: str, secret: Path | None) -> Client:
+    if not scheduler.startswith("tls://"):
+        raise InputError(
+            f"The scheduler at '{scheduler}' would run programs as you for anybody who reaches it; start it with a secret and name it tls://HOST:PORT (docs/study-cluster.md, 'Compute where there are cores')."
+        )
+    if secret is None:
+        raise InputError(f"The scheduler at '{scheduler}' asks for its secret; name the file with --scheduler-secret (docs/study-cluster.md, 'Compute where there are cores').")
+    if not secret.is_file():
+        raise InputError(f"There is no file '{secret}' with the scheduler's secret.")
+    if secret.stat().st_mode & 0o077:
+        raise InputError(f"The file '{secret}' with the scheduler's secret can be read by others; run chmod 600 '{secret}', or make a new one if somebody has read it.")
+    one = str(secret)
+    try:
+        return Client(scheduler, timeout=30, security=Security(tls_ca_file=one, tls_client_cert=one, tls_client_key=one, require_encryption=True))
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(f"There is no Dask scheduler at '{scheduler}' that knows the secret in '{secret}': {error}.") from error
+
+
+def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> Any:
+    """A scheduler in this process and jobs of one worker each. It listens at one address: that of `interface`, or else the one by which this host is reached."""
+    root = Path(__file__).resolve().parents[1]
+    from shlex import quote
+
+    prologue = [f"export PYTHONPATH={quote(str(root))}${{PYTHONPATH:+:$PYTHONPATH}}"]
+    if "IOCAST_BUILD" in os.environ:
+        prologue.append(f"export IOCAST_BUILD={quote(str(Path(os.environ['IOCAST_BUILD']).resolve()))}")
+    folder = (Path.cwd() if logs is None else logs).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        cluster = SLURMCluster(
+            cores=1, processes=1, memory="2GB", walltime="04:00:00", python=quote(sys.executable), job_script_prologue=prologue,
+            job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(folder),
+            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(folder), interface=interface or None,
+            scheduler_options={"interface": interface} if interface else {"host": get_ip()},
+            worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],
+        )  # fmt: skip
+    except ValueError as error:  # of the interface
+        raise InputError(f"The workers can't be reached through the interface '{interface}': {' '.join(str(error).split())}.") from error
+    except (OSError, RuntimeError) as error:
+        raise RunError(f"Slurm takes no jobs from here: {error}") from error
+    # dask-jobqueue would log a refusal where nobody looks, and wait for workers that never come.
+    require_taken(cluster.job_script())
+    cluster.scale(jobs=count)
+    return cluster

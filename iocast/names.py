@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that become names of files: of runs, steps, phases and points."""
+
+from __future__ import annotations
+
+import re
+
+ALLOWED = "letters, digits and . _ = + -, no leading dot, at most 200 of them"
+MAX_LENGTH = 200
+_NAME = re.compile(r"[A-Za-z0-9_=+-][A-Za-z0-9._=+-]*")
+_FOREIGN = re.compile(r"[^A-Za-z0-9._=+-]")
+
+
+def is_file_name(text: object) -> bool:
+    """Whether the text names a file in the present directory and nothing else: no way out of it, nothing that a shell or a terminal would act on."""
+    return isinstance(text, str) and len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def as_file_name(text: str) -> str:
+    """The text with "_" for every character that a name can't have."""
+    plain = _FOREIGN.sub("_", text)[:MAX_LENGTH]
+    return plain if is_file_name(plain) else f"_{plain[: MAX_LENGTH - 1]}"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes: nothing listens on one machine, nobody else is served by a cluster's scheduler, and a lost worker costs its task."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from programs import REPOSITORY
+
+from iocast.errors import InputError, RunError
+from iocast.workers import Workers
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{Path(__file__).parent}:{Path(__file__).parents[1]}"}
+
+
+def own_id(pause: float) -> int:
+    time.sleep(pause)
+    return os.getpid()
+
+
+def die_once(flag: str) -> str:
+    if flag and not Path(flag).exists():
+        Path(flag).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return flag
+
+
+def die(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sockets(*, listening: bool) -> list[Any]:
+    """Of this process and its children."""
+    own = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return [c for one in own for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN or not listening]
+
+
+def test_workers_of_this_machine_open_no_port() -> None:
+    before = len(sockets(listening=False))
+    with Workers(2) as workers:
+        found = dict(workers.map(own_id, [0.2] * 4))
+        assert set(found) == {0, 1, 2, 3} and os.getpid() not in found.values()
+        assert len(psutil.Process().children()) >= 2 and len(sockets(listening=False)) == before
+
+
+def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
+    flag = str(tmp_path / "died")
+    with Workers(2) as workers:
+        assert dict(workers.map(die_once, ["", flag, "", ""])) == {0: "", 1: flag, 2: "", 3: ""}
+        with pytest.raises(RunError, match="died 3 times .* --workers"):
+            list(workers.map(die, [1]))
+        assert dict(workers.map(len, [[1]])) == {0: 1}, "the pool is of no use afterwards"
+
+
+WAITING = "from iocast.workers import Workers\nfrom iocast.progress import Steps, keep_interrupts\nfrom test_workers import own_id\nkeep_interrupts()\nwith Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id, [0, 0.1, 60, 60]):\n        print(found, flush=True)\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_who_started_them(number: signal.Signals) -> None:
+    """The interrupt comes to the whole group of processes, as from a terminal."""
+    script = subprocess.Popen([sys.executable, "-c", WAITING], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert script.stdout is not None and script.stdout.readline()
+    workers = psutil.Process(script.pid).children(recursive=True)
+    begun = time.monotonic()
+    os.killpg(script.pid, number) if number == signal.SIGINT else script.kill()
+    _, said = script.communicate(timeout=20)
+    gone, alive = psutil.wait_procs(workers, timeout=10)
+    assert len(gone) >= 2 and not alive and time.monotonic() - begun < 15
+    assert number == signal.SIGKILL or ("Process" not in said and said.strip().endswith("Interrupted; what was measured or computed is kept.")), said
+
+
+CONNECT = """
+import sys
+from distributed import Client
+from distributed.security import Security
+try:
+    client = Client(sys.argv[1], timeout=5, security=Security.temporary() if sys.argv[1].startswith("tls") else None)
+    print("ran as", client.run_on_scheduler(lambda: __import__("os").getuid()))
+except Exception as error:
+    print("refused:", type(error).__name__)
+"""
+
+
+def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler as for Slurm, without Slurm: another user speaks to it, plainly and with a secret of its own."""
+    from distributed import Client
+
+    from iocast import cluster
+
+    (tmp_path / "sbatch").write_text("#!/bin/sh\necho Submitted batch job 1\n")
+    (tmp_path / "scancel").write_text("#!/bin/sh\n")
+    for program in ("sbatch", "scancel"):
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    running = cluster._slurm_cluster(0, (), tmp_path / "a folder", "lo")
+    try:
+        addresses = {c.laddr for c in sockets(listening=True)}
+        assert len(addresses) == 1 and {a.ip for a in addresses} == {"127.0.0.1"}, "one address, and no HTTP"
+        address = running.scheduler_address
+        assert address.startswith("tls://127.0.0.1:")
+        # By an interpreter that others may run, with what is installed here.
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        for named in (address, address.replace("tls", "tcp")):
+            done = subprocess.run([*other, sys.executable, "-c", CONNECT, named], env={**ENVIRONMENT, "HOME": "/nonexistent"}, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+            assert "refused:" in done.stdout and "ran as" not in done.stdout, done.stdout + done.stderr
+        with Client(running, security=running.security) as own:
+            assert own.run_on_scheduler(os.getpid) == os.getpid()
+        script = running.job_script()
+        assert "--tls-key" in script and "SilentWorker" in script
+        assert all(p.stat().st_mode & 0o077 == 0 for p in (tmp_path / "a folder").iterdir())
+    finally:
+        running.close()
+
+
+def test_a_scheduler_without_a_secret_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open.pem").touch()
+    for named, secret, words in (
+        ("tcp://127.0.0.1:1", None, "anybody who reaches it"), ("tls://127.0.0.1:1", None, "--scheduler-secret"), ("tls://127.0.0.1:1", tmp_path / "none", "There is no file"),
+        ("tls://127.0.0.1:1", tmp_path / "open.pem", "chmod 600"),
+    ):  # fmt: skip
+        with Workers(scheduler=named, secret=secret) as workers, pytest.raises(InputError, match=words):
+            list(workers.map(len, [[1]]))
+    with pytest.raises(InputError, match="without --slurm nothing listens"):
+        Workers(interface="lo")
+    with pytest.raises(InputError, match="belongs to --scheduler"):
+        Workers(secret=tmp_path / "open.pem")
