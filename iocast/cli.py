@@ -44,11 +44,7 @@ Level = Annotated[float, typer.Option(help="Probability that an interval is mean
 def _points(paths: list[Path], phase: str = "benchmark") -> Any:
     from iocast.run_directory import find_runs, group
 
-    runs, roles = find_runs(paths, phase)
-    points = group(runs)
-    for point in points:
-        point.role = roles.get(str(point.first.path), "fit")
-    return points
+    return group(find_runs(paths, phase)[0])
 
 
 def _crew(workers: int, scheduler: str, secret: Path | None, slurm: bool, options: list[str] | None, interface: str, out: Path) -> AbstractContextManager[Workers | None]:
@@ -370,6 +366,7 @@ def validate(
     json_: Json = False,
 ) -> None:
     """Sets forecasts beside measurements, with errors, interval coverage and what simpler rules said."""
+    from iocast.earlier import Earlier
     from iocast.fitted import Fitted
     from iocast.text import validation_text
     from iocast.validate import validate as judge
@@ -383,7 +380,7 @@ def validate(
     with _crew(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out or Path("validation")) as crew:
         answer = judge(
             fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
-            forecasts=[read_json(path, "forecast") for path in forecast or []], workers=crew,
+            forecasts=[Earlier.open(path) for path in forecast or []], workers=crew,
         )  # fmt: skip
     if out is not None:
         write_json(out, answer)

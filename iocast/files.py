@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -134,6 +135,16 @@ def duration(text: str, option: str, low: float, high: float) -> float:
     if not low <= value <= high:
         raise InputError(f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to {high / 3600:g} h.")
     return value
+
+
+def utc_now() -> str:
+    """ "2026-11-24T20:15:03.120Z", as run.json has `environment.started`."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment(text: str) -> datetime:
+    """A time as utc_now() writes it. @raises ValueError for anything else"""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def sha256(path: Path) -> str:

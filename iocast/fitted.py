@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from iocast.content import content_hash, whole
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, merge, reference, set_path
 from iocast.residuals import kind_of
@@ -76,6 +77,11 @@ class Fitted:
                 document["demands"][name] = document["demands"][name] | law if name in laws and isinstance(law, dict) else law
             result.append(self._edited(document))
         return result
+
+    def content_hash(self) -> str:
+        """Hash of all that a forecast by this platform depends on: the platform with all that it extends and all edits, and what was fitted.
+        Comments, descriptions, the order of keys and the names of files don't count."""
+        return content_hash({"platform": whole(self.best()), "fitted": self.fitted})
 
     def _edited(self, base: Document) -> Document:
         document = copy.deepcopy(base)

@@ -20,10 +20,11 @@ from scipy.special import ndtr, ndtri, stdtrit
 from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, read_json, write_json
+from iocast.files import SCHEMA_VERSION, read_json, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
+from iocast.question import Question
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.workers import Workers
@@ -89,10 +90,14 @@ def predict(
     answer["platform"] = {
         "name": platform.file.stem,
         "file": str(platform.file),
+        "content_hash": platform.content_hash(),
         "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
     }
+    answer["made_at"] = utc_now()
     answer["workload"] = {"name": workload or pattern, "pattern": pattern, "parameters": full}
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
+    resolved_workload = shown.pop("workload", None) or platform.fitted["campaign"]["workload"] | {"parameters": full}
+    answer["question"] = Question.of(resolved_workload, answer["placement"], phase, settings_known=not as_measured).document()
     answer |= {"phase": phase, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
@@ -227,7 +232,7 @@ def _simulated(
     if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
         value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
     stations = _stations(asked)
-    shown = {"distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(asked)}
+    shown = {"workload": first["workload"], "distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(asked)}
     shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
     return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"]}, shown
 
@@ -308,7 +313,7 @@ def _solved(
     ensemble = [flat(solve(draw)) for draw in platform.draws()]
     value = flat(best)
     stations = {name: {"utilisation": u} for name, u in best.utilisation.items()}
-    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+    shown = {"workload": known["workload"], "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
     return {"value": value, "ensemble": {n: [e[n] for e in ensemble] for n in value}}, shown
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from iocast.run_directory import meaning_of
+from iocast.question import Setting
 
 Line = tuple[list[float], list[float]]
 """Logarithms of ranks, and of forecast over measured there."""
@@ -74,8 +74,8 @@ def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[s
     not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     told = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: meaning_of(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
-    return [p for p in points if {name: meaning_of(value) for name, value in p.get("switches", {}).items()} == wanted] or points
+    wanted = {name: Setting.read(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
+    return [p for p in points if {name: Setting.read(value) for name, value in p.get("switches", {}).items()} == wanted] or points
 
 
 def kind_of(quantity: str) -> str:

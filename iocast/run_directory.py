@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from iocast.errors import InputError
 from iocast.files import read_json
+from iocast.question import Question
+from iocast.strict_yaml import allowed_sentence
 
 QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
 """The quantiles that forecasts are about; the maximum comes beside them."""
@@ -27,11 +29,6 @@ UNTOLD = ("repeats", "start_index", "phases")
 """Parameters that change how long a point was watched, and not what it is."""
 LENGTHS = ("iterations", "objects")
 """And those of one run, by which a campaign sizes it."""
-SCALES = {
-    "": 1.0, "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40,
-    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "/s": 1.0,
-}  # fmt: skip
-"""Of a setting's number, by its unit, to what run.json has."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,11 @@ class Latencies:
 
 
 class Run:
-    """A complete run. `phase` names the phase that questions are about; its repeats are pooled."""
+    """A complete run. `phase` names the phase that questions are about; its repeats are pooled. `role`: "fit" or "check"."""
 
-    def __init__(self, path: Path, phase: str = "benchmark") -> None:
+    def __init__(self, path: Path, phase: str = "benchmark", role: str = "fit") -> None:
         self.path = path
+        self.role = role
         if not path.is_dir():
             raise InputError(f"There is no run directory '{path}'.")
         if not (path / "run.json").is_file():
@@ -88,7 +86,18 @@ class Run:
         self.phase = phase
         self.phases = [p for p in self.json["phases"] if p["name"] == phase]
         if not self.phases:
-            raise InputError(f"The run '{path}' has no phase '{phase}'; it has {', '.join(sorted({p['name'] for p in self.json['phases']}))}.")
+            names = list(dict.fromkeys(p["name"] for p in self.json["phases"]))
+            raise InputError(f"The run '{path}' has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, names)}")
+
+    @cached_property
+    def question(self) -> Question:
+        """What was measured, as forecasts are matched by it."""
+        return Question.of(self.json["workload"], self.json["placement"], self.phase)
+
+    @cached_property
+    def content(self) -> tuple[int, str]:
+        """An order of runs that doesn't hang on their names: seed, and hash of run.json."""
+        return int(self.json.get("seed") or 0), hashlib.sha256((self.path / "run.json").read_bytes()).hexdigest()
 
     @property
     def ranks(self) -> int:
@@ -214,10 +223,11 @@ def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark"
 
 @dataclass
 class Point:
-    """All runs of one placement and one set of workload parameters: repeats of the same measurement."""
+    """All runs of one question in one role: repeats of the same measurement."""
 
     runs: list[Run] = field(default_factory=list)
     role: str = "fit"
+    """"fit", or "check" for a measurement that no fit may see."""
     apart: dict[str, str] = field(default_factory=dict)
     """Workload parameters that tell it from others of its placement and waiting factor, as settings."""
 
@@ -226,12 +236,20 @@ class Point:
         return self.runs[0]
 
     @property
+    def question(self) -> Question:
+        return self.first.question
+
+    @property
     def ranks(self) -> int:
         return self.first.ranks
 
     @property
     def waiting_factor(self) -> float:
         return self.first.waiting_factor
+
+    def in_role(self, role: str, runs: list[Run]) -> Point:
+        """The same point with these of its runs."""
+        return replace(self, runs=runs, role=role)
 
     @property
     def name(self) -> str:
@@ -266,19 +284,20 @@ class Point:
 
 
 def group(runs: list[Run]) -> list[Point]:
-    """Groups runs by placement and parameters, smallest first; refuses a mixture of workloads or file systems."""
-    points: dict[tuple[Any, ...], Point] = defaultdict(Point)
-    for run in runs:
-        parameters = {k: v for k, v in run.parameters.items() if k not in UNTOLD}
-        key = (run.ranks, *run.placement, run.waiting_factor, *sorted((k, str(v)) for k, v in parameters.items()))
-        points[key].runs.append(run)
+    """Groups runs by question and role, smallest first; refuses a mixture of workloads or file systems. The order of runs of a point hangs on
+    their content, neither on the order in which they are given nor on their names."""
+    points: dict[tuple[Any, ...], Point] = {}
+    for run in sorted(runs, key=lambda run: run.content):
+        settings = tuple((name, repr(value.number), value.text) for name, value in run.question.settings or ())
+        key = (run.ranks, run.waiting_factor, *run.placement, run.question.definition, settings, run.question.phase, run.role != "fit")
+        points.setdefault(key, Point(role=run.role)).runs.append(run)
     kinds = {run.json["workload"]["pattern"] for run in runs}
     if len(kinds) > 1:
         raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
     systems = {system for run in runs if (system := _system(run))}
     if len(systems) > 1:
         raise InputError(f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself.")
-    found = [points[key] for key in sorted(points, key=lambda k: (k[0], k[3], k))]
+    found = [points[key] for key in sorted(points)]
     _tell_apart(found)
     return found
 
@@ -309,15 +328,6 @@ def as_setting(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def meaning_of(setting: str) -> str | float:
-    """A setting, to be compared: its number, to 9 digits, where it is one."""
-    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z/]*)", setting)
-    try:
-        return float(f"{float(found[1]) * SCALES[found[2]]:.9g}") if found else setting
-    except (ValueError, KeyError):
-        return setting
-
-
 def _system(run: Run) -> str:
     """The type of the file system or service, where the run says it."""
     environment = run.json.get("environment") or {}
@@ -333,7 +343,7 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
             campaign = read_json(path / "campaign.json", "campaign")
             for point in campaign["points"]:
                 if point["status"] == "complete" and point["role"] != "beside":
-                    runs.append(Run(path / "runs" / point["name"], phase))
+                    runs.append(Run(path / "runs" / point["name"], phase, point["role"]))
                     roles[str(path / "runs" / point["name"])] = point["role"]
         else:
             runs.append(Run(path, phase))

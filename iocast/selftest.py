@@ -22,6 +22,7 @@ from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.campaign import Campaign, read_plan
+from iocast.earlier import Earlier
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
 from iocast.fitted import Fitted
@@ -58,7 +59,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
         forecasts = {path: answer for path, answer in predict_planned(platform, out / "campaign", out / "forecasts", seed=seed)}
         digests = {path.name: sha256(path) for path in forecasts}
         work.measure("check", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
-    validation = validate(platform, _points(out, "check"), forecasts=list(forecasts.values()))
+    validation = validate(platform, _points(out, "check"), forecasts=[Earlier.of_document(one) for one in forecasts.values()])
     write_json(out / "validation.json", validation)
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "selftest", "truth": truth, "family": family, "forecasts_sha256": digests}
     answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
@@ -96,11 +97,8 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
 
 
 def _points(out: Path, role: str) -> list[Point]:
-    runs, roles = find_runs([out / "campaign"], "benchmark")
-    points = group([run for run in runs if roles[str(run.path)] == role])
-    for point in points:
-        point.role = role
-    return points
+    runs, _ = find_runs([out / "campaign"], "benchmark")
+    return [point for point in group(runs) if point.role == role]
 
 
 def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:

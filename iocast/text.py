@@ -121,6 +121,7 @@ def validation_text(validation: dict[str, Any]) -> str:
     for point in validation["points"]:
         models = list(dict.fromkeys(m for row in point["rows"] for m in row["baselines"]))
         lines.append(f"{point['name']} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)")
+        lines += [made_text(point["made"])] if point["made"]["when"] == "earlier" else []
         rows = []
         for row in point["rows"]:
             name = row["quantity"]
@@ -147,6 +148,14 @@ def validation_text(validation: dict[str, Any]) -> str:
     lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)
+
+
+def made_text(made: dict[str, Any]) -> str:
+    """When a forecast was made, as far as that was checked."""
+    name = f"{made['file'] or 'The forecast'}, sha256 {made['sha256'][:16]}"
+    if made["before_measurement"] is None:
+        return f"{name}: written at {made['made_at']}; the measurement does not say when it began."
+    return f"{name}: made {'before' if made['before_measurement'] else 'AFTER'} the measurement, at {made['made_at']}."
 
 
 def comparison_text(comparison: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from iocast.calibrate.reading import ASSUMED, noise_basis_of
 from iocast.calibrate.search import whole_settings
+from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
@@ -37,24 +38,29 @@ def validate(
     seed: int = 0,
     most_rate_error: float = MOST_RATE_ERROR,
     least_coverage: float = LEAST_COVERAGE,
-    forecasts: list[dict[str, Any]] | None = None,
+    forecasts: list[Earlier] | None = None,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
-    """Forecasts every measured point, unless a forecast made earlier for the same question is given, and scores it.
+    """Forecasts every measured point and scores it; with `forecasts` scores these, each beside the point that it is the forecast of, and no other point.
 
     Points that the calibration was fitted to are shown as such and left out of the summary. With no other point nothing can be judged: `verdict` is
     NOTHING_HELD_OUT and `passed` false.
 
-    @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every system, however noisy"""
+    @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every system, however noisy
+    @raises InputError for an earlier forecast of another platform or level, or of a question that no point answers"""
     if not platform.fitted:
         raise InputError(f"The platform '{platform.file}' was never calibrated; run iocast calibrate first.")
     fitted_to = {run["sha256"] for run in platform.fitted["campaign"]["runs"]}
+    points = _by_what_was_fitted(points, fitted_to)
     scored = []
-    for point in points:
-        seen = any(sha256(run.path / "run.json") in fitted_to for run in point.runs)
-        point.role = "fit" if seen else "check"
-        forecast = _earlier(platform, point, forecasts or []) or forecast_for(platform, point, level=level, seed=seed, workers=workers)
-        scored.append(_score(point, forecast))
+    if forecasts:
+        digest = platform.content_hash()
+        for earlier in forecasts:
+            earlier.check(digest, level)
+            scored += [_score(point, earlier.document) | {"made": earlier.made(point)} for point in earlier.of(points)]
+    else:
+        for point in points:
+            scored.append(_score(point, forecast_for(platform, point, level=level, seed=seed, workers=workers)) | {"made": {"when": "now"}})
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
     answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
     answer["level"] = level
@@ -92,21 +98,15 @@ def _asked(platform: Fitted, run: Run) -> dict[str, str]:
     return {"waiting_factor": f"{run.waiting_factor:g}"} if platform.rates_alone else whole_settings(run)
 
 
-def _earlier(platform: Fitted, point: Point, forecasts: list[dict[str, Any]]) -> dict[str, Any] | None:
-    asked = {k: v for k, v in _asked(platform, point.first).items() if k not in ("repeats", "start_index")}
-    for forecast in forecasts:
-        parameters = {k: v for k, v in forecast["workload"]["parameters"].items() if k not in ("repeats", "start_index")}
-        parameters.setdefault("waiting_factor", "0")
-        if forecast["placement"]["ranks"] == point.ranks and all(_same(parameters.get(k), v) for k, v in asked.items()):
-            return forecast
-    return None
-
-
-def _same(a: str | None, b: str) -> bool:
-    try:
-        return float(a or "nan") == float(b)
-    except ValueError:
-        return a == b
+def _by_what_was_fitted(points: list[Point], fitted_to: set[str]) -> list[Point]:
+    """The points with the role that the platform gives them: those of their runs that it was fitted to, and the others, are two points."""
+    found = []
+    for point in points:
+        seen = {id(run): sha256(run.path / "run.json") in fitted_to for run in point.runs}
+        for role, fitted in (("fit", True), ("check", False)):
+            runs = [run for run in point.runs if seen[id(run)] == fitted]
+            found += [point.in_role(role, runs)] if runs else []
+    return found
 
 
 def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:

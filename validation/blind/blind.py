@@ -31,6 +31,7 @@ from second_simulator import Observed, run  # noqa: E402
 from truths import SIDES, Truth, truths  # noqa: E402
 
 from iocast.calibrate import calibrate  # noqa: E402
+from iocast.earlier import Earlier  # noqa: E402
 from iocast.files import write_json  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 from iocast.importers.record import Phase, Record, write_record  # noqa: E402
@@ -104,7 +105,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
         forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
-        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"), forecasts=forecasts)
+        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"), forecasts=[Earlier.of_document(one) for one in forecasts])
         notes = platform.fitted["notes"]
         found = {"truth": truth.name, "side": truth.side, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
         found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}

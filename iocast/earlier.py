@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts that were made before: what they answer, of which platform they are, and when they were made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from iocast.errors import InputError
+from iocast.files import moment, read_json, sha256
+from iocast.question import Question
+from iocast.run_directory import Point
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A forecast's content, its file ("" where it is in memory only) and the hash of that."""
+
+    document: dict[str, Any]
+    file: str
+    sha256: str
+
+    @classmethod
+    def open(cls, path: Path) -> Earlier:
+        """@raises InputError for what is no forecast, or one of a version that wrote no question"""
+        return cls._checked(read_json(path, "forecast"), str(path), sha256(path))
+
+    @classmethod
+    def of_document(cls, document: dict[str, Any]) -> Earlier:
+        """A forecast in memory; the hash is of its JSON with sorted keys."""
+        return cls._checked(document, "", hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest())
+
+    @classmethod
+    def _checked(cls, document: dict[str, Any], file: str, digest: str) -> Earlier:
+        found = cls(document, file, digest)
+        if "question" not in document or "content_hash" not in document.get("platform", {}) or "made_at" not in document:
+            raise InputError(f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or time, so that nothing can be checked. Forecast again with iocast predict.")
+        try:
+            found.question  # noqa: B018
+        except InputError as error:
+            raise InputError(f"{found.name} is damaged: {error}.") from error
+        return found
+
+    @property
+    def name(self) -> str:
+        return f"The forecast '{self.file or self.document.get('label', '')}'"
+
+    @cached_property
+    def question(self) -> Question:
+        return Question.read(self.document["question"])
+
+    def check(self, platform_hash: str, level: float) -> None:
+        """@raises InputError unless it is of this platform and level"""
+        if self.document["platform"]["content_hash"] != platform_hash:
+            edits = self.document["platform"].get("edits")
+            because = f" with the edits {', '.join(edits)}" if edits else ""
+            raise InputError(
+                f"{self.name} is of another platform than the one to validate: {self.document['platform'].get('file', '')}{because}, content "
+                f"{self.document['platform']['content_hash'][:16]}, not {platform_hash[:16]}. Name the platform that it was made with."
+            )
+        if abs(self.document["level"] - level) > 1e-9:
+            raise InputError(f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level {self.document['level']:g}.")
+
+    def of(self, points: list[Point]) -> list[Point]:
+        """The measured points that it is the forecast of. @raises InputError that names the differences from the nearest point when there is none"""
+        found = [point for point in points if self.question.answers(point.question)]
+        if not found:
+            nearest = min(points, key=lambda point: len(self.question.differences(point.question)))
+            raise InputError(f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(nearest.question))}.")
+        return found
+
+    def made(self, point: Point) -> dict[str, Any]:
+        """Where it comes from, and whether it was made before the point's measurements began: None where these don't say when that was."""
+        starts = [(run.json.get("environment") or {}).get("started") for run in point.runs]
+        before = None
+        if all(starts):
+            try:
+                before = moment(self.document["made_at"]) < min(moment(str(start)) for start in starts)
+            except (ValueError, TypeError):
+                before = None
+        return {"when": "earlier", "file": self.file, "sha256": self.sha256, "made_at": self.document["made_at"], "before_measurement": before}
