@@ -561,7 +561,7 @@ def compare(
         for argument in (a, b):
             if not designs.is_design(argument):
                 raise InputError(
-                    f"'{argument}' is nothing that can be compared: no run directory and no campaign (it has no run.json and no campaign.json), "
+                    f"'{argument}' is nothing that can be compared: no run directory, no directory of run directories and no campaign (it has no run.json and no campaign.json), "
                     "no design of a study (DIRECTORY:DESIGN), no platform file."
                 )
         answer = _compare_designs(a, b, study, workers, level, seed)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed from one measurement to another beyond their noise (docs/compare.md).
 
-With at least four repeats on both sides the repeats are compared: a permutation test over all their arrangements, on Welch's t of the
-logarithms, with Westfall and Young's step-down maximum over all quantities (P. Westfall, S. Young, Resampling-Based Multiple Testing, 1993,
-algorithm 4.1), so that the chance of one false alarm among all of them is alpha. With fewer, the intervals of the time lines are: a block
-bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order statistics with as many independent operations as the
-bootstrap's spread says for quantiles, and Holm's correction. Effect sizes are the ratio, and with repeats Cliff's delta.
+The unit is the run: repeats within a run share its moment, and are no independent evidence of a change. With at least four runs on both sides
+their values are compared: a permutation test over all their arrangements, on Welch's t of the logarithms, with Westfall and Young's step-down
+maximum over all quantities (P. Westfall, S. Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1), so that the chance of one false
+alarm among all of them is alpha. With fewer, but two on some side, Student's t with the pooled variance between runs, and Holm's correction.
+With one run a side the noise between runs can't be known: an assumed one is added to the noise within the runs, which repeats show, or the
+intervals of the time lines: a block bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order statistics with as many
+independent operations as the bootstrap's spread says for quantiles. Simulated runs differ by their seeds alone: there nothing is added.
 """
 
 from __future__ import annotations
@@ -20,25 +22,32 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json
 from iocast.run_directory import Run
 from iocast.strict_yaml import allowed_sentence
 
+LEAST_RUNS = 4
+"""On a side, for a permutation test: with three, even the clearest change has a p-value of 0.1."""
 LEAST_REPEATS = 4
-"""On a side: with three, even the clearest change has a permutation p-value of 0.1."""
+"""Within each of two runs, to know the noise within them."""
+BETWEEN_RUNS = UNREPEATED
+"""Assumed standard deviation of the logarithm between runs of an unchanged system, where one run a side can't tell."""
 MOST_ARRANGEMENTS = 12_870  # of 8 and 8 repeats; beyond, that many are drawn
 LEAST_INTERVALS = 20
 RESAMPLES = 4000
 QUANTITIES = ("mean", "q50", "q75", "q95", "q99")
 LEAST_BEYOND = 10
 """Independent operations beyond a quantile, below which nothing is said of it."""
+MANY = 1e6
+"""Degrees of freedom that are as good as any number of them."""
 RESOLUTION = 5e-4  # log standard deviation that the histogram's buckets deserve
 
 
 @dataclass
 class Side:
-    """Repeats of a phase in one or several runs of the same placement and parameters."""
+    """Runs of one phase, placement and set of parameters."""
 
     name: str
     runs: list[Run]
@@ -47,14 +56,35 @@ class Side:
     def phases(self) -> list[dict[str, Any]]:
         return [phase for run in self.runs for phase in run.phases]
 
+    @property
+    def simulated(self) -> bool:
+        return all(run.json.get("source") == "simulated" for run in self.runs)
+
     def values(self, quantity: str) -> np.ndarray | None:
-        """The quantity in every repeat; None when one does not tell it."""
-        found = [_told(phase, quantity) for phase in self.phases]
-        return None if any(v is None or v <= 0 for v in found) else np.array(found, float)
+        """The quantity in every run: the geometric mean over its repeats that tell it; None when a run has none."""
+        found = []
+        for run in self.runs:
+            told = _logs(run.phases, quantity)
+            if not len(told):
+                return None
+            found.append(math.exp(float(told.mean())))
+        return np.array(found)
 
     def pooled(self, quantity: str) -> float | None:
         values = self.values(quantity)
         return None if values is None else float(np.exp(np.mean(np.log(values))))
+
+    @property
+    def repeated(self) -> bool:
+        """Whether its only run repeats one and the same phase often enough: phases of one name that did other operations, or more of them, are turns of an
+        application and no repeats."""
+        work = [{op: told.get("count") for op, told in phase["latency"].items() if "." not in op} for phase in self.phases]
+        return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
+
+
+def _logs(phases: list[dict[str, Any]], quantity: str) -> np.ndarray:
+    """Logarithms of the quantity in those of the phases that tell it."""
+    return np.log([v for phase in phases if (v := _told(phase, quantity)) is not None and v > 0])
 
 
 def _told(phase: dict[str, Any], quantity: str) -> float | None:
@@ -120,9 +150,10 @@ class Threshold:
 
 @dataclass
 class Method:
-    name: str  # "repeats", "intervals" or "none"
+    name: str  # "runs", "few runs", "repeats", "intervals" or "none"
     sentence: str
     changes: list[Change] = field(default_factory=list)
+    between: float | None = None  # standard deviation of the logarithm between runs that was assumed
 
 
 def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, seed: int = 0, fail_on: Sequence[Threshold] = ()) -> dict[str, Any]:
@@ -148,7 +179,8 @@ def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, 
         points.append(
             {
                 "name": left.name, "phase": first.phase, "ranks": first.ranks, "waiting_factor": first.waiting_factor,
-                "repeats": [len(left.phases), len(right.phases)], "method": method.name, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
+                "runs": [len(left.runs), len(right.runs)], "repeats": [len(left.phases), len(right.phases)], "method": method.name,
+                "assumed_between_runs": method.between, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
                 "rows": rows, "failed": failed, "warnings": notes,
             }
         )  # fmt: skip
@@ -166,8 +198,12 @@ def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, 
 
 
 def is_measurement(path: Path) -> bool:
-    """Whether `compare` can take it: a run directory or a campaign."""
-    return (path / "run.json").is_file() or (path / "campaign.json").is_file()
+    """Whether `compare` can take it: a run directory, a campaign, or a directory of run directories."""
+    return (path / "run.json").is_file() or (path / "campaign.json").is_file() or bool(_runs_in(path))
+
+
+def _runs_in(path: Path) -> list[Path]:
+    return sorted(file.parent for file in path.glob("*/run.json"))
 
 
 def _read(path: Path, phase: str | None) -> list[Run]:
@@ -175,7 +211,7 @@ def _read(path: Path, phase: str | None) -> list[Run]:
         points = read_json(path / "campaign.json", "campaign")["points"]
         paths = [path / "runs" / p["name"] for p in points if p["status"] == "complete"]
     else:
-        paths = [path]
+        paths = [path] if (path / "run.json").is_file() else _runs_in(path) or [path]
     found = []
     for one in paths:
         name = phase or (_main_phase(one) if len(paths) == 1 else "benchmark")
@@ -183,7 +219,7 @@ def _read(path: Path, phase: str | None) -> list[Run]:
             continue  # a step of a protocol that has no such phase
         found.append(Run(one, name))
     if not found:
-        raise InputError(f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.")
+        raise InputError(f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.{'' if phase else ' Name another one with --phase.'}")
     return found
 
 
@@ -245,31 +281,39 @@ def _differences(a: Run, b: Run) -> list[str]:
 
 def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:
     known = _quantities(a, b)
-    if min(len(a.phases), len(b.phases)) >= LEAST_REPEATS:
-        return _by_repeats(a, b, known, alpha, seed)
+    n, m = len(a.runs), len(b.runs)
+    if min(n, m) >= LEAST_RUNS:
+        return _by_runs(a, b, known, alpha, seed)
+    simulated = a.simulated and b.simulated
+    if max(n, m) > 1 and not simulated:
+        return _by_few_runs(a, b, known, alpha)
+    between = BETWEEN_RUNS * math.sqrt(sum(not side.simulated for side in (a, b)))
     if all(len(_intervals(side)) >= LEAST_INTERVALS for side in (a, b)):
-        return _by_intervals(a, b, known, alpha, seed)
-    why = f"fewer than {LEAST_REPEATS} repeats and no time line of {LEAST_INTERVALS} intervals"
+        return _by_intervals(a, b, known, alpha, seed, between)
+    if a.repeated and b.repeated:
+        return _by_repeats(a, b, known, alpha, between)
+    why = f"one run a side, with fewer than {LEAST_REPEATS} repeats of the same operations and no time line of {LEAST_INTERVALS} intervals"
     changes = []
     for quantity in known:
         one, other = a.pooled(quantity), b.pooled(quantity)
         changes.append(Change(quantity, one, other, ratio=other / one if one and other else None, why_not=why))
-    sentence = f"No test: a side has {why}. Ratios alone can't be told from noise."
+    sentence = f"No test: there is {why}. The noise within the runs and between them can't be known, and ratios alone can't be told from noise."
     return Method("none", sentence, changes)
 
 
 def _quantities(a: Side, b: Side) -> list[str]:
-    operations = [tag for tag in a.phases[0]["latency"] if "." not in tag and all(tag in phase["latency"] for phase in (*a.phases, *b.phases))]
-    names = ["rate", *(f"{op}.{which}" for op in operations for which in QUANTITIES)]
+    operations = [tag for tag in a.phases[0]["latency"] if "." not in tag]
+    operations += [tag for phase in a.phases[1:] for tag in phase["latency"] if "." not in tag]
+    names = ["rate", *(f"{op}.{which}" for op in dict.fromkeys(operations) for which in QUANTITIES)]
     return [n for n in names if a.values(n) is not None and b.values(n) is not None]
 
 
-# Repeats
+# Runs
 
 
-def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
-    n, m = len(a.phases), len(b.phases)
-    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # type: ignore[list-item]  # quantity x repeat
+def _by_runs(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
+    n, m = len(a.runs), len(b.runs)
+    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # type: ignore[list-item]  # quantity x run
     arrangements, drawn = _arrangements(n, m, seed)
     statistics = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
     single = (statistics >= statistics[:, :1] * (1 - 1e-9)).mean(axis=1)
@@ -287,8 +331,72 @@ def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> 
             )
         )  # fmt: skip
     how = f"{len(arrangements)} random arrangements" if drawn else f"all {len(arrangements)} arrangements"
-    sentence = f"Repeats are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} quantities; intervals by Welch's t on logarithms."
-    return Method("repeats", sentence, changes)
+    sentence = f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} quantities; intervals by Welch's t on logarithms."
+    return Method("runs", sentence, changes)
+
+
+def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
+    """Student's t with the variance between runs pooled over both sides: Welch's would have a degree of freedom, or none."""
+    n, m = len(a.runs), len(b.runs)
+    changes, smallest = [], 0.0
+    for quantity in known:
+        x, y = np.log(a.values(quantity)), np.log(b.values(quantity))  # type: ignore[arg-type]
+        freedom = n + m - 2
+        variance = (float(np.sum((x - x.mean()) ** 2)) + float(np.sum((y - y.mean()) ** 2))) / freedom
+        spread = math.sqrt((variance + RESOLUTION**2) * (1 / n + 1 / m))
+        changes.append(_tested(Change(quantity, math.exp(x.mean()), math.exp(y.mean())), float(y.mean() - x.mean()), spread, freedom, alpha))
+        if quantity == "rate":
+            smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / len(known))) * spread)
+    _holm(changes)
+    least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be told from noise so." if smallest else ""
+    sentence = (
+        f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's correction over {len(known)} quantities.{least} "
+        f"{LEAST_RUNS} runs a side and more tell smaller changes."
+    )
+    return Method("few runs", sentence, changes)
+
+
+def _tested(change: Change, difference: float, spread: float, freedom: float, alpha: float) -> Change:
+    """The change with Student's p-value and interval of a difference of logarithms."""
+    change.ratio = math.exp(difference)
+    change.p = float(2 * stdtr(freedom, -abs(difference) / spread))
+    half = float(stdtrit(freedom, 1 - alpha / 2)) * spread
+    change.low, change.high = math.exp(difference - half), math.exp(difference + half)
+    return change
+
+
+def _with_between(variance: float, freedom: float, between: float) -> tuple[float, float]:
+    """Standard deviation of a difference with that between the two runs added, and its degrees of freedom (Satterthwaite): an assumption has no end of
+    them."""
+    total = variance + between**2 + RESOLUTION**2
+    return math.sqrt(total), min(freedom * (total / variance) ** 2, MANY) if variance > 0 else MANY
+
+
+def _unknown(between: float) -> str:
+    """What one run a side can't tell."""
+    if not between:
+        return "Simulated runs differ by their seeds alone, as much as the noise within them says."
+    return (
+        "One run a side: by how much two runs of an unchanged system differ (other users, where the data came to lie) can't be known from them. "
+        f"Assumed: a standard deviation of {100 * BETWEEN_RUNS:.0f} %. Measure each side at least {LEAST_RUNS} times to know."
+    )
+
+
+def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, between: float) -> Method:
+    changes = []
+    for quantity in known:
+        x, y = _logs(a.phases, quantity), _logs(b.phases, quantity)
+        change = Change(quantity, math.exp(x.mean()), math.exp(y.mean()))
+        if min(len(x), len(y)) < 2:
+            change.ratio, change.why_not = math.exp(y.mean() - x.mean()), "a single repeat tells it"
+        else:
+            vx, vy = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
+            own = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
+            _tested(change, float(y.mean() - x.mean()), *_with_between(vx + vy, own, between), alpha)
+        changes.append(change)
+    _holm([change for change in changes if change.p is not None])
+    sentence = f"Repeats within the runs are compared ({len(a.phases)} and {len(b.phases)}): Welch's t on logarithms, Holm's correction. {_unknown(between)}"
+    return Method("repeats", sentence, changes, BETWEEN_RUNS if between else None)
 
 
 def _arrangements(n: int, m: int, seed: int) -> tuple[np.ndarray, bool]:
@@ -350,7 +458,7 @@ def _intervals(side: Side) -> list[tuple[dict[str, Any], int]]:
     return found
 
 
-def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
+def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, between: float) -> Method:
     samples = {}
     for number, side in enumerate((a, b)):
         samples[number] = _Series(side, np.random.default_rng((seed, number)))
@@ -358,25 +466,26 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int) -
     for quantity in known:
         op, _, which = quantity.rpartition(".")
         told = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
-        one, other = (math.exp(value) for value, _ in told)
+        if None in told:
+            one, other = a.pooled(quantity), b.pooled(quantity)
+            changes.append(Change(quantity, one, other, ratio=other / one, why_not="none of them ended in the steady part that is compared"))  # type: ignore[operator]
+            continue
+        one, other = (math.exp(value) for value, _ in told)  # type: ignore[misc]
         change = Change(quantity, one, other, ratio=other / one)
-        deviations = [deviation for _, deviation in told]
+        deviations = [deviation for _, deviation in told]  # type: ignore[misc]
         if None in deviations:
             change.why_not = f"fewer than {LEAST_BEYOND} independent operations lie beyond it"
         else:
-            spread = math.hypot(*deviations, RESOLUTION)  # type: ignore[arg-type]
-            difference = math.log(change.ratio or 1.0)
-            freedom = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
-            change.p = float(2 * stdtr(freedom, -abs(difference) / spread))
-            half = float(stdtrit(freedom, 1 - alpha / 2)) * spread
-            change.low, change.high = math.exp(difference - half), math.exp(difference + half)
+            variance = sum(deviation**2 for deviation in deviations)
+            own = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
+            _tested(change, math.log(change.ratio or 1.0), *_with_between(variance, own, between), alpha)
         changes.append(change)
     _holm([change for change in changes if change.p is not None])
     sentence = (
         f"Intervals within the runs are compared (blocks of {samples[0].block} and {samples[1].block} intervals): block bootstrap for rates and means, order statistics for quantiles, "
-        "Holm's correction. Whether two runs of an unchanged system differ as much can't be told from one run each; repeat the run at least four times to know."
+        f"Holm's correction. {_unknown(between)}"
     )
-    return Method("intervals", sentence, changes)
+    return Method("intervals", sentence, changes, BETWEEN_RUNS if between else None)
 
 
 def _holm(changes: list[Change]) -> None:
@@ -392,7 +501,7 @@ class _Series:
 
     def __init__(self, side: Side, generator: np.random.Generator) -> None:
         intervals = _intervals(side)
-        self.operations = [op for op in side.phases[0]["timeline"] if op != "bin_seconds"]
+        self.operations = list(dict.fromkeys(op for phase, _ in intervals for op in phase["timeline"] if op != "bin_seconds"))
         self.counts = {op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations}
         self.sums = {op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals]) for op in self.operations}
         self.widths = np.array([phase["timeline"]["bin_seconds"] for phase, _ in intervals])
@@ -405,8 +514,10 @@ class _Series:
         self.rates = np.log(np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1) / self.widths[self.drawn].sum(axis=1))
         self.histograms: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None]:
-        """Logarithm of the quantity and its standard deviation; None when too few operations carry it."""
+    def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None] | None:
+        """Logarithm of the quantity and its standard deviation, which is None when too few operations carry it; None when there is none in the intervals."""
+        if op and not self.counts.get(op, np.zeros(1)).sum():
+            return None
         if not op:
             total = sum(self.counts[o].sum() for o in self.operations) / self.widths.sum()
             return math.log(total), float(self.rates.std(ddof=1))

@@ -161,18 +161,18 @@ def made_text(made: dict[str, Any]) -> str:
 def comparison_text(comparison: dict[str, Any]) -> str:
     lines = []
     for point in comparison["points"]:
-        repeats = " and ".join(str(n) for n in point["repeats"])
-        lines.append(f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {repeats} repeats")
+        runs, repeats = (" and ".join(str(n) for n in point[key]) for key in ("runs", "repeats"))
+        lines.append(f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} runs, {repeats} repeats in them")
         rows = []
         for row in point["rows"]:
             name = row["quantity"]
             span = "-" if row["low"] is None else f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
             p = "-" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
-            delta = [] if point["method"] != "repeats" else [f"{row['cliffs_delta']:+.2f}"]
+            delta = [] if point["method"] != "runs" else [f"{row['cliffs_delta']:+.2f}"]
             change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
             verdict = row["verdict"].upper() if row["verdict"] == "worse" else row["verdict"]
             rows.append([name, quantity(name, row["a"]), quantity(name, row["b"]), change, span, p, *delta, verdict])
-        header = ["", "before", "after", "change", f"{100 * (1 - comparison['alpha']):.0f} % interval", "adjusted p", *(["delta"] if point["method"] == "repeats" else []), ""]
+        header = ["", "before", "after", "change", f"{100 * (1 - comparison['alpha']):.0f} % interval", "adjusted p", *(["delta"] if point["method"] == "runs" else []), ""]
         lines += [table(header, rows), point["how"], *point["warnings"]]
         unknown = {row["why_not"]: [] for row in point["rows"] if row["why_not"]}
         for row in point["rows"]:
