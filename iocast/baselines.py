@@ -2,9 +2,9 @@
 """Forecasts by a ruler: the simple models that any better one has to beat.
 
 All take points measured at small scale and answer for a larger one, in the same keys: "rate" (operations per second
-of all ranks) and "<operation>.<q50|q75|q95|q99|max>" (seconds). A rate at waiting factor T stands for a rate at
-N/(1+T) ranks that never think, by the identity that a rank is inside an operation 1/(1+T) of its time; the closed
-queue treats T itself.
+of all ranks) and "<operation>.<q50|q75|q95|q99|max>" (seconds). Ranks that wait T times an operation's response and
+then a think time z are (N - X z) / (1+T) inside an operation (Little's law): the rate X of a curve over concurrency is
+where both meet. The closed queue treats T and z itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ Array = NDArray[np.float64]
 Forecast = dict[str, float | tuple[float, float]]
 
 NAMES = ("q50", "q75", "q95", "q99", "max")
+STEPS = 7
+"""Numbers of servers that are tried at once between two others."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +38,26 @@ class Point:
     waiting_factor: float
     rate: float
     operations: Mapping[str, Mapping[str, float]]
+    think_time: float = 0.0
+    """Seconds after each operation, beside the waiting factor's; a mean."""
 
     @property
     def concurrency(self) -> float:
         """Mean ranks inside an operation."""
-        return self.ranks / (1 + self.waiting_factor)
+        return _inside(self.ranks, self.waiting_factor, self.think_time, self.rate)
+
+    @property
+    def response(self) -> float:
+        """Mean seconds of an operation."""
+        return self.concurrency / self.rate
 
 
-def forecast(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> dict[str, Forecast]:
+def forecast(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> dict[str, Forecast]:
     """What every baseline says, by its name. Raises InputError when the points can't carry a forecast."""
-    return {name: model(points, ranks, waiting_factor) for name, model in BASELINES.items()}
+    return {name: model(points, ranks, waiting_factor, think_time) for name, model in BASELINES.items()}
 
 
-def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
+def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
     """Intervals: no more than the smallest scale's rate per rank allows, no less than the highest rate measured (or
     that, if less).
 
@@ -55,51 +65,49 @@ def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float
     make of them.
     """
     ordered = _checked(points)
-    first, q = ordered[0], ranks / (1 + waiting_factor)
-    free = first.rate / first.concurrency * q
-    measured = max(p.rate for p in ordered)
-    result: Forecast = {"rate": (min(free, measured), free)}
-    alone, saturated = first.concurrency / first.rate, max(q / measured, first.concurrency / first.rate)
+    first = ordered[0]
+    alone = first.response
+    free = ranks / (alone * (1 + waiting_factor) + think_time)
+    least = min(free, max(p.rate for p in ordered))
+    result: Forecast = {"rate": (least, free)}
+    saturated = max(_inside(ranks, waiting_factor, think_time, least) / least, alone)
     for key, value in _latencies(first).items():
         result[key] = (value, value * saturated / alone)
     return result
 
 
-def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
-    """Closed M/M/c: service S at c servers and a delay Z inside each operation, by least squares on log rate.
+def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+    """Closed M/M/c: service S at c servers, of any number, and a delay Z inside each operation, by least squares on log rate.
 
     Response times by the arrival theorem. Each operation keeps its share of the mean, and its quantiles' ratio to the
     model's at the largest measured scale.
     """
     ordered = _checked(points)
     largest = ordered[-1]
-    best: tuple[float, float, float, int] | None = None
-    mean = min(p.concurrency / p.rate for p in ordered)
-    highest = max(p.rate for p in ordered)
+    mean = min(p.response for p in ordered)
     logs = np.log([p.rate for p in ordered])
-    choices = [c for c in (2**k for k in range(11)) if c / highest <= 4 * mean] or [1]
 
-    def miss(x: Array, c: int) -> Array:
-        return (
-            np.array(
-                [
-                    math.log(_cycle(p.ranks, p.waiting_factor, float(np.exp(x[0])), float(np.exp(x[1])), c)[0])
-                    for p in ordered
-                ]
-            )
-            - logs
-        )
+    @lru_cache(maxsize=None)
+    def fitted(c: int) -> tuple[float, float, float]:
+        """Cost, service and delay with c servers."""
 
-    for c in choices:
+        def miss(x: Array) -> Array:
+            rates = [_cycle(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c)[0] for p in ordered]
+            return np.log(rates) - logs
+
+        fits = []
         for share in (0.9, 0.5):
             start = np.log([mean * share, mean * (1 - share)])
-            fit = least_squares(miss, start, args=(c,), bounds=(start - 12, start + 12), x_scale=0.3)
-            if best is None or fit.cost < best[0] * (1 - 1e-3) - 1e-12:
-                best = (float(fit.cost), float(np.exp(fit.x[0])), float(np.exp(fit.x[1])), c)
-    assert best is not None
-    _, service, delay, c = best
-    rate, response = _cycle(ranks, waiting_factor, service, delay, c)
-    _, before = _cycle(largest.ranks, largest.waiting_factor, service, delay, c)
+            fits.append(least_squares(miss, start, bounds=(start - 12, start + 12), x_scale=0.3))
+        best = min(fits, key=lambda fit: float(fit.cost))
+        return float(best.cost), float(np.exp(best.x[0])), float(np.exp(best.x[1]))
+
+    # With more servers than ranks nobody waits, and servers that are never busy can't be seen.
+    busy = max(p.rate for p in ordered) * mean
+    c = _least(lambda servers: fitted(servers)[0], max(1, min(max(p.ranks for p in ordered), math.ceil(4 * busy))))
+    _, service, delay = fitted(c)
+    rate, response = _cycle(ranks, waiting_factor, think_time, service, delay, c)
+    _, before = _cycle(largest.ranks, largest.waiting_factor, largest.think_time, service, delay, c)
     result: Forecast = {"rate": rate}
     for name, measured in largest.operations.items():
         count = float(measured.get("count", 1)) * ranks / largest.ranks
@@ -111,7 +119,23 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
     return result
 
 
-def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
+def _least(cost: Callable[[int], float], most: int) -> int:
+    """The number from 1 to `most` of least cost, the smallest of those that tie: powers of two, then numbers between the best one's neighbours, by ever
+    smaller steps until each of its own neighbours was tried. For a cost that falls to its least and then rises."""
+    tried = sorted({most, *(2**k for k in range(most.bit_length()))})
+    while True:
+        best = tried[0]
+        for number in tried[1:]:
+            if cost(number) < cost(best) * (1 - 1e-3) - 1e-12:
+                best = number
+        place = tried.index(best)
+        low, high = tried[max(0, place - 1)], tried[min(len(tried) - 1, place + 1)]
+        if max(best - low, high - best) <= 1:
+            return best
+        tried = sorted({best, *np.linspace(low, high, STEPS).round().astype(int).tolist()})
+
+
+def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
     """Gunther's law as a curve of the rate over concurrency, by least squares on log rate; responses grow as N/X."""
     ordered = _checked(points)
     q, logs = np.array([p.concurrency for p in ordered]), np.log([p.rate for p in ordered])
@@ -129,29 +153,56 @@ def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_facto
         bounds=([-60, 0, 0], [60, 100, 10]),
         x_scale=[1, 0.1, 1e-3],
     )
-    rate = float(np.exp(log_rate(fit.x, ranks / (1 + waiting_factor))))
-    return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor)
+    rate = _where_they_meet(lambda n: float(np.exp(log_rate(fit.x, n))), ranks, waiting_factor, think_time)
+    return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor, think_time)
 
 
-def straight_line(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
+def straight_line(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
     """A line through the last two scales, for the rate and for each latency; never below zero."""
     ordered = _checked(points)
-    a, b, q = ordered[-2], ordered[-1], ranks / (1 + waiting_factor)
-    reach = (q - a.concurrency) / (b.concurrency - a.concurrency)
-    result: Forecast = {"rate": max(a.rate + reach * (b.rate - a.rate), 0.0)}
+    a, b = ordered[-2], ordered[-1]
+
+    def rate_at(n: float) -> float:
+        return max(a.rate + (n - a.concurrency) / (b.concurrency - a.concurrency) * (b.rate - a.rate), 0.0)
+
+    rate = _where_they_meet(rate_at, ranks, waiting_factor, think_time)
+    reach = (_inside(ranks, waiting_factor, think_time, rate) - a.concurrency) / (b.concurrency - a.concurrency)
+    result: Forecast = {"rate": rate}
     before = _latencies(a)
     for key, value in _latencies(b).items():
         result[key] = max(before.get(key, value) + reach * (value - before.get(key, value)), 0.0)
     return result
 
 
-def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0) -> Forecast:
-    """The system is saturated already: the rate stays, latencies grow with the ranks."""
+def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+    """The system is saturated already: the rate stays, latencies grow with the ranks. Ranks that think can't have more than their think times allow."""
     ordered = _checked(points)
-    return _with_scaled_latencies(ordered[-1], ordered[-1].rate, ranks, waiting_factor)
+    rate = ordered[-1].rate
+    if think_time > 0:
+        rate = min(rate, ranks / (think_time + ordered[-1].response * (1 + waiting_factor)))
+    return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor, think_time)
 
 
-BASELINES: dict[str, Callable[[Sequence[Point], int, float], Forecast]] = {
+def _inside(ranks: int, waiting_factor: float, think_time: float, rate: float) -> float:
+    """Mean ranks inside an operation."""
+    return (ranks - rate * think_time) / (1 + waiting_factor)
+
+
+def _where_they_meet(curve: Callable[[float], float], ranks: int, waiting_factor: float, think_time: float) -> float:
+    """The rate at which as many ranks are inside an operation as the curve needs for it; at most what think times allow."""
+    if not think_time > 0:
+        return curve(ranks / (1 + waiting_factor))
+
+    def above(rate: float) -> float:
+        return curve(max(_inside(ranks, waiting_factor, think_time, rate), 1e-12)) - rate
+
+    most = ranks / think_time
+    if above(0.0) <= 0:
+        return 0.0
+    return float(brentq(above, 0.0, most, xtol=1e-12 * most)) if above(most) < 0 else most
+
+
+BASELINES: dict[str, Callable[[Sequence[Point], int, float, float], Forecast]] = {
     "asymptotic bounds": asymptotic_bounds,
     "closed M/M/c": closed_queue,
     "universal scalability law": universal_scalability_law,
@@ -163,19 +214,25 @@ BASELINES: dict[str, Callable[[Sequence[Point], int, float], Forecast]] = {
 def _checked(points: Sequence[Point]) -> list[Point]:
     """One point for each concurrency, ascending: repeats by their mean rate, latencies of the one nearest to it."""
     for p in points:
+        if not p.think_time >= 0 or p.concurrency <= 0:
+            raise InputError(
+                f"A measured point of {p.ranks} ranks has the think time {p.think_time} s and the rate {p.rate:g}/s, at which its ranks would think all the time; "
+                "the think time must be that after each operation."
+            )
         if p.ranks < 1 or not p.waiting_factor >= 0 or not (p.rate > 0 and math.isfinite(p.rate)):
             raise InputError(
                 f"A measured point has {p.ranks} ranks, waiting factor {p.waiting_factor} and rate {p.rate}; it needs "
                 "at least one rank, a factor of zero or more and a rate above zero."
             )
-    scales: dict[tuple[int, float], list[Point]] = {}
+    scales: dict[tuple[int, float, float], list[Point]] = {}
     for p in points:
-        scales.setdefault((p.ranks, p.waiting_factor), []).append(p)
+        scales.setdefault((p.ranks, p.waiting_factor, p.think_time), []).append(p)
     merged: dict[float, Point] = {}
-    for (ranks, factor), same in sorted(scales.items(), key=lambda entry: -entry[0][1]):
+    for (ranks, factor, think), same in sorted(scales.items(), key=lambda entry: (-entry[0][1], -entry[0][2])):
         rate = math.exp(sum(math.log(p.rate) for p in same) / len(same))
         nearest = min(same, key=lambda p: abs(p.rate - rate))
-        merged[round(ranks / (1 + factor), 9)] = Point(ranks, factor, rate, nearest.operations)
+        point = Point(ranks, factor, rate, nearest.operations, think)
+        merged[round(point.concurrency, 9)] = point
     if len(merged) < 2:
         raise InputError(
             "A forecast needs measurements at two or more numbers of ranks (or waiting factors); there are fewer."
@@ -188,9 +245,9 @@ def _latencies(point: Point) -> dict[str, float]:
     return {f"{name}.{key}": float(values[key]) for name, values in point.operations.items() for key in NAMES if values.get(key) is not None}
 
 
-def _with_scaled_latencies(largest: Point, rate: float, ranks: int, waiting_factor: float) -> Forecast:
-    """Latencies of the largest scale, times the growth of the mean response N / (1+T) / X."""
-    growth = ranks / (1 + waiting_factor) / rate / (largest.concurrency / largest.rate)
+def _with_scaled_latencies(largest: Point, rate: float, ranks: int, waiting_factor: float, think_time: float) -> Forecast:
+    """Latencies of the largest scale, times the growth of the mean response (N / X - z) / (1+T)."""
+    growth = _inside(ranks, waiting_factor, think_time, rate) / rate / largest.response
     return {"rate": rate, **{key: value * growth for key, value in _latencies(largest).items()}}
 
 
@@ -199,16 +256,16 @@ def _probability(key: str, count: float) -> float:
     return 0.5 ** (1 / max(count, 1.0)) if key == "max" else float(key[1:]) / 100
 
 
-def _cycle(ranks: int, factor: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
-    """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside and T thinking."""
+def _cycle(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
+    """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside, that think T times the response and a think time."""
     station = Station("queue", service, servers(c))
 
     def gap(think: float) -> float:
-        return think - factor * (ranks / ClosedNetwork([station], delay + think, ranks).throughput - think)
+        return think - think_time - factor * (ranks / ClosedNetwork([station], delay + think, ranks).throughput - think)
 
-    think = 0.0
+    think = think_time
     if factor > 0:
-        think = float(brentq(gap, 0.0, factor * (delay + service * (ranks + 1)) * 1.01, rtol=1e-10))
+        think = float(brentq(gap, think_time, think_time + factor * (delay + service * (ranks + 1)) * 1.01, rtol=1e-10))
     network = ClosedNetwork([station], delay + think, ranks)
     first, p = network.queue_lengths("queue", seen_by_arrival=True)
     ahead = np.maximum(np.arange(first, first + len(p)) - c + 1, 0)

@@ -24,7 +24,7 @@ from iocast.files import SCHEMA_VERSION, read_json, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
-from iocast.question import Question
+from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.workers import Workers
@@ -374,10 +374,14 @@ def _central(draws: list[float], sd: float, level: float) -> tuple[float, float]
 
 
 def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
-    points = [baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"]) for p in points_like(fitted, settings)]
+    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}  # of points that don't state it themselves
+    points = [
+        baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"], _seconds(p.get("think_time", common.get("think_time"))))
+        for p in points_like(fitted, settings)
+    ]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
-    said = baselines.forecast(points, ranks, factor)
+    said = baselines.forecast(points, ranks, factor, _seconds(settings.get("think_time", common.get("think_time"))))
     return {
         model: {
             name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)
@@ -386,6 +390,11 @@ def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, fac
         }
         for model, answers in said.items()
     }
+
+
+def _seconds(setting: Any) -> float:
+    """0 for what is not set."""
+    return Setting.read(setting or 0).number or 0.0
 
 
 def _stations(phase: dict[str, Any]) -> dict[str, Any]:

@@ -124,6 +124,11 @@ class Run:
         return float(self.parameters.get("waiting_factor", 0))
 
     @property
+    def think_time(self) -> float:
+        """Seconds after each operation, beside the waiting factor's; a mean."""
+        return float(self.parameters.get("think_time") or 0)
+
+    @property
     def operations(self) -> list[str]:
         return [tag for tag in self.phases[0]["latency"] if "." not in tag]
 
@@ -246,6 +251,10 @@ class Point:
     @property
     def waiting_factor(self) -> float:
         return self.first.waiting_factor
+
+    @property
+    def think_time(self) -> float:
+        return self.first.think_time
 
     def in_role(self, role: str, runs: list[Run]) -> Point:
         """The same point with these of its runs."""

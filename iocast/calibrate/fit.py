@@ -449,7 +449,7 @@ def _measured(point: Point) -> Document:
         op: {"count": point.first.count(op)} | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
-    measured = {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "rate": point.value("rate"), "latency": latency}
+    measured = {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "think_time": point.think_time, "rate": point.value("rate"), "latency": latency}
     objects = [known for run in point.runs if (known := run.json.get("peak_objects")) is not None]
     return measured | ({"peak_objects": max(objects)} if objects else {})
 

@@ -202,7 +202,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
             "workload": points[0].first.json["workload"],
             "phase": points[0].first.phase,
             "environment": points[0].first.json.get("environment") or {},
-            "points": [{"name": p.name, "ranks": p.ranks, "nodes": p.first.placement[0], "waiting_factor": p.waiting_factor, "rate": p.value("rate"), "latency": {}} for p in points],
+            "points": [{"name": p.name, "ranks": p.ranks, "nodes": p.first.placement[0], "waiting_factor": p.waiting_factor, "think_time": p.think_time, "rate": p.value("rate"), "latency": {}} for p in points],
         },
         "family": platform,
         "structure": {},

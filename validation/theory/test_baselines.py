@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import systems
 
-from iocast.baselines import BASELINES, Point, closed_queue, forecast, universal_scalability_law
+from iocast.baselines import BASELINES, Point, _least, closed_queue, forecast, universal_scalability_law
 from iocast.errors import InputError
 
 SCALES = (1, 2, 4, 8, 16)
@@ -51,6 +53,52 @@ def test_closed_queue_finds_the_queue() -> None:
     assert grown / POINTS[-1].operations["stat"]["q50"] == pytest.approx(
         (256 / 4000) / (16 / POINTS[-1].rate), rel=0.25
     )
+
+
+@pytest.mark.parametrize("count", [3, 6, 24])
+def test_closed_queue_finds_any_number_of_servers(count: int) -> None:
+    points = [queue_point(n, count=count) for n in (*SCALES, *((32, 64, 128) if count > 7 else ()))]
+    assert closed_queue(points, 512)["rate"] == pytest.approx(queue_point(512, count=count).rate, rel=1e-4)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 16, 17, 100, 1000])
+def test_no_number_of_servers_is_left_out(most: int) -> None:
+    for best in {1, min(2, most), most // 2 or 1, most - 1 or 1, most}:
+        assert _least(lambda c, best=best: (math.log(c / best)) ** 2, most) == best  # type: ignore[misc]
+    assert _least(lambda c: 0.0, most) == 1, "of those that tie the smallest"
+
+
+THINK = 5e-3
+
+
+def thinking_point(ranks: int) -> Point:
+    """M/M/4//N whose ranks think outside of the operation: Little's law gives the response."""
+    rate = systems.repairman_throughput(ranks, np.minimum(np.arange(1, ranks + 1), 4) / 1e-3, 2e-3 + THINK)
+    response = ranks / rate - THINK
+    return Point(ranks, 0.0, rate, {"stat": {"q50": 0.7 * response, "mean": response, "count": 1000.0 * ranks}}, THINK)
+
+
+def test_think_time_is_outside_of_the_operations() -> None:
+    """On a queue whose ranks think, where it is saturated: rates and response times of the truth, not those of ranks that never think."""
+    points, truth = [thinking_point(n) for n in (1, 2, 4, 8, 16, 32, 64)], thinking_point(256)
+    said = forecast(points, 256, 0.0, THINK)
+    for name, rate in (("closed M/M/c", 1e-4), ("last value", 0.02)):
+        assert said[name]["rate"] == pytest.approx(truth.rate, rel=rate), name
+        assert said[name]["stat.q50"] == pytest.approx(truth.operations["stat"]["q50"], rel=0.05), name
+    # The curve is one over concurrency: as many ranks inside an operation as here, that never think, have the same rate.
+    rate = said["universal scalability law"]["rate"]
+    assert isinstance(rate, float)
+    same = universal_scalability_law(points, 1, 1 / (256 - rate * THINK) - 1)["rate"]
+    assert same == pytest.approx(rate, rel=1e-6)
+    low, high = said["asymptotic bounds"]["rate"]  # type: ignore[misc]
+    assert low <= truth.rate * (1 + 1e-9) and truth.rate <= high
+    # Where nobody is in anybody's way, all rules say that ranks go on as one.
+    few = [thinking_point(n) for n in (1, 2)]
+    for name, answer in forecast(few, 3, 0.0, THINK).items():
+        if name not in ("last value", "asymptotic bounds"):
+            assert answer["rate"] == pytest.approx(thinking_point(3).rate, rel=0.02), name
+    with pytest.raises(InputError, match="think all the time"):
+        forecast([Point(1, 0.0, 300.0, {}, THINK), points[1]], 64)
 
 
 def test_scalability_law_finds_its_own_curve() -> None:
