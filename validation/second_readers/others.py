@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""COSBench, MLPerf Storage (DLIO), YCSB, rados bench, filebench, warp and dd."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+from . import Printed, Quantity, Reading
+
+
+def read(path: Path, text: str) -> Reading | None:
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd):
+        if (reading := reader(path, text)) is not None:
+            return reading
+    return None
+
+
+def _cosbench(path: Path, text: str) -> Reading | None:
+    del path
+    if text.startswith("Op-Type,Sample-Type,Op-Count"):
+        reading = Reading("cosbench", "stages")
+        run = Printed()
+        joined = re.sub(r"%\n(?=(\d|N/A)[^,\n]*$)", "%,", text, flags=re.M)
+        sums: dict[str, list[tuple[float, float, float, float | None]]] = {}
+        for stage, row in enumerate(csv.reader(io.StringIO(joined.split("\n", 1)[1]))):
+            if len(row) < 9:
+                continue
+            kinds = len(row) // 9
+            for k in range(kinds):
+                kind, _, count, size, mean, _, rate, bandwidth, _ = (row[i * kinds + k] for i in range(9))
+                op = row[kinds + k]
+                if int(count):
+                    key = f"stage-{stage}" if kinds > 1 else kind
+                    sums.setdefault(f"{key} {op}", []).append((int(count), int(size), float(rate), None if mean == "N/A" else float(mean) / 1000))
+        del run
+        run = Printed()
+        for key, parts in sums.items():
+            op = {"write": "put", "read": "get", "delete": "delete"}.get(key.split()[1], key.split()[1])
+            number = sum(p[0] for p in parts)
+            run.put("main", 0, **{f"latency__{op}__count": Quantity(float(number))})
+        reading.runs.append(run)
+        reading.version = "stages"
+        if not sums:
+            return Reading("cosbench", "stages", refusal="no rate in it")
+        return reading
+    if text.startswith("Timestamp,Op-Count"):
+        lines = list(csv.reader(io.StringIO(text)))
+        ops = [cell for cell in lines[1][1:] if cell and "Version" not in cell]
+        kinds = len(ops) // 7
+        counts = dict.fromkeys(ops[:kinds], 0)
+        for row in lines[2:]:
+            if len(row) < 1 + 7 * kinds:
+                return Reading("cosbench", "time line", refusal="truncated")
+            for i, op in enumerate(ops[:kinds]):
+                counts[op] += int(row[1 + i])
+        run = Printed()
+        for op, number in counts.items():
+            word = op.rpartition("-")[2]
+            run.put("main", 0, **{f"latency__{ {'write': 'put', 'read': 'get'}.get(word, word) }__count".replace(" ", ""): float(number)})
+        return Reading("cosbench", "time line", [run])
+    return None
+
+
+def _dlio(path: Path, text: str) -> Reading | None:
+    del path
+    if not ('"num_accelerators"' in text and '"metric"' in text):
+        return None
+    document = json.loads(text)
+    metric = document["metric"]
+    run = Printed(document["num_accelerators"], document["num_hosts"], started=document["start"])
+    for repeat, rate in enumerate(metric["train_throughput_samples_per_second"], start=1):
+        run.put("train", repeat, rate=rate)
+    mean = metric["train_io_mean_MB_per_second"] / metric["train_throughput_mean_samples_per_second"] * 2**20
+    for repeat, rate in enumerate(metric["train_throughput_samples_per_second"], start=1):
+        run.put("train", repeat, bytes_per_second=Quantity(rate * mean, 1e-6))
+    for repeat, share in enumerate(metric["train_au_percentage"], start=1):
+        run.put("train", repeat, accelerator_utilisation=Quantity(share / 100, 1e-9))
+    return Reading("dlio", "summary.json", [run])
+
+
+def _ycsb(path: Path, text: str) -> Reading | None:
+    del path
+    if not re.search(r"^\[OVERALL\], (RunTime|Throughput)", text, re.M):
+        return None
+    values = {(a, b): float(c) for a, b, c in re.findall(r"^\[([^\]]+)\], ([^,]+), ([\d.E+-]+)\s*$", text, re.M)}
+    run = Printed()
+    if found := re.search(r"-threads (\d+)", text):
+        run.ranks = int(found[1])
+    name = "load" if re.search(r"\s-load\b", text) else "run"
+    run.put(name, 0, seconds=values["OVERALL", "RunTime(ms)"] / 1000, rate=values["OVERALL", "Throughput(ops/sec)"])
+    return Reading("ycsb", "text", [run])
+
+
+def _rados(path: Path, text: str) -> Reading | None:
+    del path
+    if not re.search(r"^Maintaining (\d+) concurrent|^Total time run", text, re.M):
+        return None
+    if "Total time run" not in text:
+        return Reading("rados", refusal="truncated")
+    run = Printed(int(re.search(r"^Maintaining (\d+) concurrent", text, re.M)[1]))
+    value = lambda name: float(re.search(rf"^{name}:?\s+([\d.]+)", text, re.M)[1])  # noqa: E731
+    kind = re.search(r"^Total (\w+) made", text, re.M)[1]
+    op, name = ("put", "write") if kind.startswith("write") else ("get", "read")
+    seconds, count = value("Total time run"), value(f"Total {kind} made")
+    run.put(name, 0, seconds=seconds, operations=count, rate=Quantity(count / seconds, 1e-6), **{
+        f"latency__{op}__mean": value(r"Average Latency\(s\)"), f"latency__{op}__max": value(r"Max latency\(s\)"),
+        f"latency__{op}__min": value(r"Min latency\(s\)"), "bytes_per_second": Quantity(value(r"Bandwidth \(MB/sec\)") * 2**20, 1e-3)})  # fmt: skip
+    return Reading("rados", "text", [run])
+
+
+def _filebench(path: Path, text: str) -> Reading | None:
+    del path
+    if "IO Summary" not in text or "Per-Operation Breakdown" not in text:
+        return Reading("filebench", refusal="truncated") if re.search(r"^Filebench Version", text, re.M) else None
+    versions = re.findall(r"^Filebench Version (\S+)", text, re.M)
+    reading = Reading("filebench", versions[0] if versions else "")
+    for part in re.findall(r"Run took (\d+) seconds.*?IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s", text, re.S):
+        run = Printed()
+        run.put("benchmark", 0, operations=float(part[1]), rate=float(part[2]), seconds=Quantity(int(part[1]) / float(part[2]), 1e-4))
+        reading.runs.append(run)
+    return reading
+
+
+def _warp(path: Path, text: str) -> Reading | None:
+    del path
+    if '"by_op_type"' not in text or '"commandline"' not in text:
+        return None
+    document = json.loads(text)
+    run = Printed(document["total"]["concurrency"] * len(document["total"]["clients"]), len(document["total"]["clients"]))
+    for name, part in document["by_op_type"].items():
+        through = part["throughput"]
+        seconds = through["measure_duration_millis"] / 1000
+        if not seconds:  # what prepared the others
+            continue
+        run.put(name.lower(), 0, seconds=seconds, operations=float(through["ops"]), rate=Quantity(through["ops"] / seconds, 1e-6),
+                bytes=Quantity(through["bytes"], 1e-6), bytes_per_second=Quantity(through["bytes"] / seconds, 1e-6),
+                errors=float(through["errors"]))  # fmt: skip
+    return Reading("warp", "JSON", [run])
+
+
+def _dd(path: Path, text: str) -> Reading | None:
+    del path
+    results = re.findall(r"^(\d+) bytes \(.*?\) copied, ([\d.e-]+) s,", text, re.M)
+    if not results or not re.search(r"^\d+\+\d+ records out", text, re.M):
+        return None
+    run = Printed(1, 1)
+    size, seconds = float(results[-1][0]), float(results[-1][1])
+    records = re.findall(r"^(\d+)\+(\d+) records out", text, re.M)[-1]
+    count = int(records[0]) + int(records[1])
+    run.put("copy", 0, bytes=size, seconds=seconds, operations=float(count), bytes_per_second=Quantity(size / seconds, 1e-6))
+    return Reading("dd", "text", [run])
