@@ -28,6 +28,7 @@ class Importer:
     takes: str  # what to name on the command line
     recognises: Callable[[Source], bool]
     read: Callable[[Sequence[Source]], list[Record]]
+    together: bool = False  # several files are of one run; else each file has its own
 
 
 def all_importers() -> dict[str, Importer]:
@@ -69,7 +70,14 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
 
 def _read(importer: Importer, sources: Sequence[Source]) -> list[Record]:
     try:
-        return importer.read(sources)
+        if importer.together:
+            return importer.read(sources)
+        records = []
+        for source in sources:
+            for record in importer.read([source]):
+                record.sources = record.sources or [source]
+                records.append(record)
+        return records
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, InputError):
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +77,7 @@ def import_log(path: Path, out: Path) -> dict[str, Any]:
     try:
         import h5py
     except ImportError as error:
-        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install 'iocast[darshan]'.") from error
+        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py.") from error
     log = _read(path)
     if not log.accesses:
         raise InputError(f"The log '{path}' has no reads, writes or stats of the module POSIX; there is nothing to replay.")
@@ -117,7 +117,7 @@ def _read(path: Path) -> Log:
     try:
         import darshan.backend.cffi_backend as backend
     except ImportError as error:
-        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install 'iocast[darshan]'.") from error
+        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py.") from error
     try:
         handle = backend.log_open(str(path))
         job = backend.log_get_job(handle)
@@ -139,6 +139,18 @@ def _read(path: Path) -> Log:
         log.notes.append(f"{len(skipped)} files under /dev, /proc and /sys, and standard streams, are left out.")
     traced = [r for r in traced if r["id"] not in skipped]
     counted = [r for r in counted if r["id"] not in skipped]
+    incomplete = _incomplete(traced, counted) if traced else set()
+    if incomplete:
+        done, all_ = sum(_segments(r) for r in traced), sum(_calls(r) for r in counted)
+        why = "its memory was full, as the log says" if (modules.get("DXT_POSIX") or {}).get("partial_flag") else "its memory was full, or it was told to leave files out"
+        log.notes.append(
+            f"DXT recorded {done} of {all_} reads and writes ({why}): those of {len(incomplete)} files are made up from counters, as many and of"
+            " as many bytes in all, equally large, in sequence, and evenly spread over the time between the first and the last."
+        )
+        traced = [r for r in traced if r["id"] not in incomplete]
+        for record in counted:
+            if record["id"] in incomplete:
+                log.accesses += _made_up(log, record)
     if traced:
         for record in traced:
             for kind, segments in (("pread", record["read_segments"]), ("pwrite", record["write_segments"])):
@@ -146,7 +158,7 @@ def _read(path: Path) -> Log:
                     Access(int(record["rank"]), record["id"], s["start_time"], s["end_time"], kind, int(s["offset"]), int(s["length"])) for s in segments
                 ]
         log.notes.append("Reads and writes are those of DXT, each with its time; opens and closes are put around them.")
-    elif counted:
+    elif counted and not incomplete:
         log.notes.append(
             "The log has no DXT traces: reads and writes are made up from counters, as many and of as many bytes in all, equally large, in sequence, "
             "and evenly spread over the time between the first and the last."
@@ -165,6 +177,26 @@ def _read(path: Path) -> Log:
     if shared:
         log.notes.append("What is counted for all ranks of a shared file together is shared out evenly among them.")
     return log
+
+
+def _calls(record: dict[str, Any]) -> int:
+    """Reads and writes of a file that the counters have."""
+    return max(0, int(record["counters"]["POSIX_READS"])) + max(0, int(record["counters"]["POSIX_WRITES"]))
+
+
+def _segments(record: dict[str, Any]) -> int:
+    """Reads and writes of a file that DXT recorded."""
+    return len(record["read_segments"]) + len(record["write_segments"])
+
+
+def _incomplete(traced: list[dict[str, Any]], counted: list[dict[str, Any]]) -> set[int]:
+    """Files of which DXT has fewer reads and writes than were counted."""
+    recorded, calls = Counter[int](), Counter[int]()
+    for record in traced:
+        recorded[record["id"]] += _segments(record)
+    for record in counted:
+        calls[record["id"]] += _calls(record)
+    return {file for file, number in calls.items() if number > recorded[file]}
 
 
 def _shares(log: Log, record: dict[str, Any]) -> Iterator[tuple[int, Any]]:

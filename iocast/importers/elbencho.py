@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""elbencho's result files: CSV (--csvfile) and JSON (--jsonfile, one object a phase).
+"""elbencho's result files: CSV (--csvfile; also its rows as a JSON list), JSON (--jsonfile, one object a phase), text (--resfile, and the
+standard output), and live CSV (--livecsv).
 
-Both are appended to, so a file may hold several runs: phases with the same configuration that follow each other are one run. A phase counts
+All are appended to, so a file may hold several runs: phases with the same configuration that follow each other are one run. A phase counts
 entries (files or directories); in file and block device mode there are none and its operations are block transfers. Times are whole
 milliseconds and latencies whole microseconds. Histograms are in JSON with --lathisto only.
 """
@@ -9,9 +10,10 @@ milliseconds and latencies whole microseconds. Histograms are in JSON with --lat
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from iocast.importers import Importer
@@ -23,6 +25,8 @@ OPERATIONS = {  # phase: operation on an entry, its part or operation on a block
     "RMOBJECTS": ("unlink", ""), "HEADOBJ": ("stat", ""), "LISTOBJ": ("readdir", ""), "MKBUCKETS": ("mkdir", ""), "RMBUCKETS": ("rmdir", ""),
 }  # fmt: skip
 PARTS = {"pwrite": "create.write", "pread": "read.read"}
+NOT_MEASURED = ("SYNC", "DROPCACHE", "DROPCACHES")
+PLACEMENT = ("hosts", "threads")
 CONFIG = ("path type", "paths", "hosts", "threads", "dirs", "files", "file size", "block size", "direct IO", "random", "IO depth")
 NOT_TOLD = {
     "phases[].latency.*.quantiles": "elbencho's CSV has minimum, mean and maximum only; its JSON has a histogram with --lathisto.",
@@ -35,15 +39,31 @@ NOT_TOLD = {
 }
 
 
+TABLE = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.MULTILINE)
+LIVE = ("Label", "Phase", "RuntimeMS", "Rank")
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
 def recognises(source: Source) -> bool:
     first = source.head.split("\n", 1)[0]
-    if "operation" in first and "time ms [last]" in first:
+    if ("operation" in first and "time ms [last]" in first) or TABLE.search(source.head) or tuple(first.split(",")[:4]) == LIVE:
+        return True
+    if source.head.lstrip().startswith("[") and '"time ms [last]"' in source.head:
         return True
     return source.head.lstrip().startswith("{") and '"phase_type"' in source.head and '"last_done"' in source.head
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [record for source in sources for record in (_read_json(source) if source.head.lstrip().startswith("{") else _read_csv(source))]
+    return [record for source in sources for record in _reader(source)(source)]
+
+
+def _reader(source: Source) -> Callable[[Source], list[Record]]:
+    start = source.head.lstrip()[:1]
+    if start in ("{", "["):
+        return _read_json if start == "{" else _read_rows
+    if tuple(source.head.split("\n", 1)[0].split(",")[:4]) == LIVE:
+        return _read_live
+    return _read_text if TABLE.search(source.head) else _read_csv
 
 
 def _read_csv(source: Source) -> list[Record]:
@@ -59,32 +79,198 @@ def _read_csv(source: Source) -> list[Record]:
             continue
         if len(row) != len(header):
             raise source.refuse(line, f"this result has {len(row)} columns instead of {len(header)}; the line was cut off")
-        cells = dict(zip(header, row, strict=True))
-
-        def number(name: str, cells: Mapping[str, str] = cells, line: int = line) -> float | None:
-            return source.number(cells[name], line, name) if cells.get(name) else None
-
-        first, last = number("time ms [first]"), number("time ms [last]")
-        entries, blocks = number("entries/s [last]"), number("IOPS [last]")
-        count, mebibytes = number("entries [last]"), number("MiB/s [last]")
-        size = number("block size") or 0
-        total = number("MiB [last]")
-        times = {
-            kind: {
-                ours: v
-                for ours, theirs in (("min", "min"), ("mean", "avg"), ("max", "max"))
-                if (v := number(f"{kind} lat us [{theirs}]")) is not None
-            }
-            for kind in ("Ent", "IO")
-        }
-        facts = {
-            "first": first, "last": last, "entries/s": entries, "iops": blocks, "entries": count,
-            "blocks": round(total * 2**20 / size) if total and size else None, "bytes/s": mebibytes * 2**20 if mebibytes is not None else None,
-            "entry times": times["Ent"], "block times": times["IO"], "start": cells.get("ISO DATE", cells.get("ISO date")),
-        }  # fmt: skip
-        config = {name: cells[name] for name in CONFIG if cells.get(name)}
-        found.append((line, cells["operation"], config, facts, cells.get("version"), cells.get("command"), cells.get("label")))
+        found.append(_row(source, line, dict(zip(header, row, strict=True))))
     return _records(source, found)
+
+
+def _read_rows(source: Source) -> list[Record]:
+    """The rows of the CSV file as a JSON list of objects, as other programs make it."""
+    try:
+        rows = json.loads(source.text)
+    except json.JSONDecodeError as error:
+        raise source.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+    lines = [source.line_at(found.start()) for found in re.finditer(r'"operation"\s*:', source.text)]
+    found = [_row(source, line, {k: "" if v is None else str(v) for k, v in row.items()}) for line, row in zip(lines, rows, strict=True)]
+    return _records(source, found)
+
+
+_Found = tuple[int, str, dict[str, str], dict[str, Any], Any, Any, Any]
+"""Line, operation, configuration, facts, version, command, label."""
+
+
+def _row(source: Source, line: int, cells: Mapping[str, str]) -> _Found:
+    def number(name: str) -> float | None:
+        return source.number(cells[name], line, name) if cells.get(name) else None
+
+    total, size, mebibytes = number("MiB [last]"), number("block size") or 0, number("MiB/s [last]")
+    times = {
+        kind: {
+            ours: v
+            for ours, theirs in (("min", "min"), ("mean", "avg"), ("max", "max"))
+            if (v := number(f"{kind} lat us [{theirs}]")) is not None
+        }
+        for kind in ("Ent", "IO")
+    }
+    facts = {
+        "first": number("time ms [first]"), "last": number("time ms [last]"), "entries/s": number("entries/s [last]"), "iops": number("IOPS [last]"),
+        "entries": number("entries [last]"), "blocks": round(total * 2**20 / size) if total and size else None, "mebibytes": total,
+        "bytes/s": mebibytes * 2**20 if mebibytes is not None else None,
+        "entry times": times["Ent"], "block times": times["IO"], "start": cells.get("ISO DATE", cells.get("ISO date")),
+    }  # fmt: skip
+    config = {name: cells[name] for name in CONFIG if cells.get(name)}
+    return line, cells["operation"], config, facts, cells.get("version"), cells.get("command"), cells.get("label")
+
+
+# ---- text
+
+
+def _read_text(source: Source) -> list[Record]:
+    found: list[_Found] = []
+    command = start = label = None
+    block: dict[str, Any] = {}
+    name, line = "", 0
+    seen: set[str] = set()
+    for number, text in enumerate([*source.lines, "---"], start=1):
+        head = re.match(r"^([A-Z]+)\s+Elapsed (ms|time)\s*:\s+(\S+)\s+(\S+)\s*$", text)
+        if head or text.startswith(("---", "ISO DATE: ", "OPERATION ")):
+            if name:
+                if not text.startswith("---"):
+                    raise source.refuse(number, "a phase begins within another: several processes wrote here at once; name one process's output")
+                found.append(_text_row(source, line, name, block, command, start, label))
+                name = ""
+        if head:
+            name, line = head[1], number
+            if command is None and name in seen and name not in NOT_MEASURED:
+                raise source.refuse(number, f"the phase {name} is there twice in one call: several processes wrote here; name one process's output")
+            seen.add(name)
+            block = {"first": _milliseconds(source, number, head[3], head[2]), "last": _milliseconds(source, number, head[4], head[2])}
+        elif text.startswith("ISO DATE: "):
+            start, command, label, seen = text[10:].strip(), None, None, set()
+        elif text.startswith("COMMAND LINE: "):
+            command = text[14:].strip()
+        elif text.startswith("LABEL: "):
+            label = text[7:].strip()
+        elif name:
+            _text_line(source, number, text, block)
+    if not any(operation not in NOT_MEASURED for _, operation, *_ in found):
+        raise source.refuse_cut("the first phase's result")
+    return _records(source, found)
+
+
+def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) -> None:
+    if row := re.match(r"^\s+(\S.*?)\s*:\s+(\d+)\s+(\d+)\s*$", text):
+        value = source.number(row[3], number, row[1])
+        if row[1].endswith("/s") and "MiB" not in row[1]:
+            block["entries/s"] = value
+        elif row[1] == "Throughput MiB/s":
+            block["mebibytes/s"] = value
+        elif row[1] == "Total MiB":
+            block["mebibytes"] = value
+        elif row[1] in ("IOPS", "IOs total"):
+            block["iops" if row[1] == "IOPS" else "blocks"] = value
+        elif row[1].endswith(" total"):
+            block["entries"] = value
+    elif row := re.match(r"^\s+(IO|Ent|Entries|Files|Objects|Dirs) lat(?:ency)?\s*:\s+\[ min=(\S+) avg=(\S+) max=(\S+) \]", text):
+        times = {key: 1e6 * _duration(source, number, row[i]) for i, key in enumerate(("min", "mean", "max"), start=2)}
+        block["block times" if row[1] == "IO" else "entry times"] = times
+
+
+def _milliseconds(source: Source, number: int, text: str, kind: str) -> float:
+    return source.number(text, number, "Elapsed ms") if kind == "ms" else 1000 * _duration(source, number, text)
+
+
+def _duration(source: Source, number: int, text: str) -> float:
+    """Seconds of "6.431s", "770ms", "21us", "1m12.5s"."""
+    if not re.fullmatch(r"(?:[\d.]+(?:ns|us|ms|s|m|h):?)+", text):
+        raise source.refuse(number, f"'{text}' is no time; the line may have been cut off")
+    return sum(float(value) * UNITS[unit] for value, unit in re.findall(r"([\d.]+)(ns|us|ms|s|m|h)", text))
+
+
+def _text_row(source: Source, line: int, operation: str, block: dict[str, Any], command: str | None, start: str | None, label: str | None) -> _Found:
+    options = _options(command)
+    config = {}
+    if command is not None:
+        hosts = [h for h in re.split(r"[,\s]+", options.get("hosts", "")) if h]
+        config = {"hosts": str(max(1, len(hosts))), "threads": options.get("threads", options.get("t", "1"))}
+    for theirs, ours in (("files", "files"), ("dirs", "dirs"), ("size", "file size"), ("block", "block size"), ("iodepth", "IO depth")):
+        if theirs in options:
+            config[ours] = str(_bytes(options[theirs]))
+    config |= {ours: "1" for theirs, ours in (("direct", "direct IO"), ("rand", "random")) if theirs in options}
+    total, size = block.get("mebibytes"), float(config.get("block size") or 2**20 if command else 0)
+    facts = {
+        "first": block["first"], "last": block["last"], "entries/s": block.get("entries/s"), "iops": block.get("iops"), "entries": block.get("entries"),
+        "blocks": block.get("blocks") or (round(total * 2**20 / size) if total and size else None), "mebibytes": total,
+        "bytes/s": block["mebibytes/s"] * 2**20 if "mebibytes/s" in block else None, "entry times": block.get("entry times", {}),
+        "block times": block.get("block times", {}), "start": start,
+    }  # fmt: skip
+    return line, operation, config, facts, None, command, label
+
+
+def _options(command: str | None) -> dict[str, str]:
+    """Long options of a command line by name; those without a value are empty."""
+    words = re.findall(r'"([^"]*)"', command or "")
+    found = {}
+    for word, after in zip(words, [*words[1:], ""], strict=False):
+        if option := re.match(r"^--?([a-z0-9]+)(?:=(.*))?$", word):
+            found[option[1]] = option[2] if option[2] is not None else "" if after.startswith("--") else after
+    return found
+
+
+def _bytes(text: str) -> int | str:
+    found = re.fullmatch(r"(\d+)([kmgtKMGT]?)", text)
+    return int(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " ") if found else text
+
+
+# ---- live
+
+
+def _read_live(source: Source) -> list[Record]:
+    """What the live file says when a phase was last looked at: bytes and entries done by then."""
+    rows = [(i, row) for i, row in enumerate(csv.DictReader(source.lines), start=2) if row.get("Rank") == "Total"]
+    last: list[tuple[int, dict[str, str]]] = []
+    most = 0
+    records: list[Record] = []
+    for i, row in rows:
+        if None in row.values():
+            raise source.refuse(i, "this line has fewer columns than the header; it was cut off")
+        if row["Phase"] in NOT_MEASURED:
+            continue
+        again = last and row["Phase"] == last[-1][1]["Phase"] and float(row["RuntimeMS"]) <= float(last[-1][1]["RuntimeMS"])
+        before = any(row["Phase"] == other["Phase"] for _, other in last[:-1])
+        if again or before:
+            records.append(_live_record(source, last, most))
+            last, most = [], 0
+        if last and last[-1][1]["Phase"] == row["Phase"]:
+            last[-1] = (i, row)
+        else:
+            last.append((i, row))
+        most = max(most, int(source.number(row["Active"], i, "Active")))
+    if last:
+        records.append(_live_record(source, last, most))
+    if not records:
+        raise source.refuse_cut("the first phase's line")
+    return records
+
+
+def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: int) -> Record:
+    record = Record(f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])})
+    record.missing |= NOT_TOLD | {
+        "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
+        "phases[].latency.*": "elbencho's live file has no latencies.", "started": "elbencho's live file has no time of day.",
+    }  # fmt: skip
+    record.warnings.append("A live file tells what was done when it was last written, not when the phase ended; the result file is exact.")
+    for i, row in rows:
+        values = {name: source.number(row[name], i, name) for name in ("RuntimeMS", "DoneBytes", "Entries")}
+        seconds = values["RuntimeMS"] / 1000
+        phase = Phase(row["Phase"].lower(), seconds=seconds, origin={"": source.at(i)})
+        if values["DoneBytes"]:
+            phase.bytes, phase.bytes_per_second = int(values["DoneBytes"]), values["DoneBytes"] / seconds
+        if values["Entries"]:
+            phase.operations, phase.rate = int(values["Entries"]), values["Entries"] / seconds
+            phase.counts = {OPERATIONS.get(row["Phase"], (row["Phase"].lower(), ""))[0]: phase.operations}
+        record.phases.append(phase)
+    place_one_after_the_other(record.phases)
+    return record
 
 
 def _read_json(source: Source) -> list[Record]:
@@ -109,7 +295,7 @@ def _read_json(source: Source) -> list[Record]:
         total = number(last, "bytes")
         facts = {
             "first": number(first, "elapsed_time_ms"), "last": number(last, "elapsed_time_ms"), "entries/s": number(last, "entries/s"), "iops": number(last, "iops"),
-            "entries": number(last, "entries"), "blocks": round(total / size) if total and size else None, "bytes/s": number(last, "bytes/s"),
+            "entries": number(last, "entries"), "blocks": round(total / size) if total and size else None, "mebibytes": total / 2**20 if total else None, "bytes/s": number(last, "bytes/s"),
             "entry times": times("entries"), "block times": times("IO"), "start": value.get("iso_start_date"),
             "entry histogram": _buckets(source, line, latency.get("entries")), "block histogram": _buckets(source, line, latency.get("IO")),
         }  # fmt: skip
@@ -138,19 +324,20 @@ def _buckets(source: Source, line: int, latency: Any) -> Counter[int] | None:
     return counts or None
 
 
-def _records(source: Source, found: list[tuple[int, str, dict[str, str], dict[str, Any], Any, Any, Any]]) -> list[Record]:
+def _records(source: Source, found: list[_Found]) -> list[Record]:
     records: list[Record] = []
     key = None
     for line, operation, config, facts, version, command, label in found:
         operation = operation.upper()
-        if operation not in OPERATIONS:  # SYNC, DROPCACHE and the like are no measurement
+        if operation in NOT_MEASURED or operation not in OPERATIONS:
             continue
-        threads, hosts = (int(source.number(config.get(name, "1"), line, name)) for name in ("threads", "hosts"))
+        threads, hosts = (int(source.number(config[name], line, name)) if name in config else None for name in ("threads", "hosts"))
+        ranks = threads * hosts if threads and hosts else None
         own = (tuple(config.items()), command, label)
         done = {phase.name for phase in records[-1].phases} if records else set()
         if own != key or operation.lower() in done:
             key = own
-            name = f"n{threads * hosts}" + (f"x{hosts}" if hosts > 1 else "")
+            name = f"n{ranks}" + (f"x{hosts}" if (hosts or 1) > 1 else "") if ranks else "elbencho"
             records.append(
                 Record(
                     name,
@@ -158,15 +345,18 @@ def _records(source: Source, found: list[tuple[int, str, dict[str, str], dict[st
                     [],
                     version=str(version) if version else None,
                     started=facts["start"] or None,
-                    ranks=threads * hosts,
+                    ranks=ranks,
                     nodes=hosts,
                 )
             )
-            records[-1].parameters = {k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items()}
+            records[-1].parameters = {k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items() if k not in PLACEMENT}
+            records[-1].origin = dict.fromkeys(("ranks", "nodes", "parameters", "command", "started"), source.at(line))
             records[-1].command = Source.words(command) if command else None
             records[-1].missing |= NOT_TOLD
             records[-1].label = str(label or "")
         phase = _phase(operation, facts)
+        if phase is not None:
+            phase.origin[""] = source.at(line)
         if phase is None:
             raise source.refuse(line, f"the phase {operation} has no rate and no time")
         if phase.latency and any(latency.counts for latency in phase.latency.values()):
@@ -196,8 +386,8 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
     phase.counts = {op: int(count)} if count else {}
     if facts["first"] and facts["last"]:
         phase.balance = facts["first"] / facts["last"]
-    if facts["bytes/s"] is not None:
-        phase.more["bytes_per_second"] = facts["bytes/s"]
+    phase.bytes_per_second = facts["bytes/s"]
+    phase.bytes = round(facts["mebibytes"] * 2**20) if facts["mebibytes"] else None
     for kind, tag, number in (
         ("entry", op if of_entries else "", count),
         ("block", PARTS[on_block] if on_block and of_entries else on_block, facts["blocks"]),
@@ -209,4 +399,6 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
     return phase
 
 
-IMPORTER = Importer("elbencho", "CSV and JSON result files of elbencho", "the file of --csvfile or --jsonfile", recognises, read)
+IMPORTER = Importer(
+    "elbencho", "CSV, JSON, text and live files of elbencho", "the file of --csvfile, --jsonfile, --resfile or --livecsv", recognises, read
+)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fio's JSON and JSON+ (--output-format=json+): rates, and with the plus whole latency distributions.
+"""fio's JSON and JSON+ (--output-format=json+): rates, and with the plus whole latency distributions; its normal text is read by fio_text.py.
+
+Versions before 3 have microseconds (clat) in place of nanoseconds (clat_ns), and io_bytes in KiB. A file may hold several documents.
 
 Jobs of one group run at the same time and are one phase; a new group begins after `stonewall` or `new_group`. Latencies are total latencies
 (lat_ns) where fio kept their bins (lat_percentiles=1), else completion latencies (clat_ns). A bin is named by its middle; fio's bins are
@@ -13,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from iocast.importers import Importer
+from iocast.importers import Importer, fio_text
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
@@ -31,16 +33,24 @@ PERCENTILES = {
 
 
 def recognises(source: Source) -> bool:
-    return '"fio version"' in source.head
+    return '"fio version"' in source.head or fio_text.recognises(source)
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [_read_one(source) for source in sources]
+    return [record for source in sources for record in (_read_json(source) if '"fio version"' in source.head else fio_text.read(source))]
 
 
-def _read_one(source: Source) -> Record:
-    values = source.json_values()
-    line, document = next(((n, v) for n, v in values if "fio version" in v), (1, {}))
+def _read_json(source: Source) -> list[Record]:
+    found = [(line, value) for line, value in source.json_values() if "fio version" in value]
+    if not found:
+        raise source.refuse_cut("the whole document with 'fio version'")
+    records = [_read_one(source, line, value) for line, value in found]
+    if source.cut_value is not None:
+        records[0].warnings.append(f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out.")
+    return records
+
+
+def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     jobs = document.get("jobs") or [job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"]
     if not jobs:
         raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
@@ -48,9 +58,15 @@ def _read_one(source: Source) -> Record:
     groups: dict[int, list[dict[str, Any]]] = {}
     for job in jobs:
         groups.setdefault(int(job.get("groupid", 0)), []).append(job)
-    phases = [_phase(source, line, group, shared) for _, group in sorted(groups.items())]
+    lines = _job_lines(source, line, jobs)
+    phases = [phase for _, group in sorted(groups.items()) if (phase := _phase(source, lines[id(group[0])], group, shared)) is not None]
+    if not phases:
+        raise source.refuse(line, f"the jobs '{', '.join(str(job.get('jobname', 'job')) for job in jobs)}' did no operation")
     record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"))
+    if len(phases) < len(groups):
+        record.warnings.append("Groups of jobs that did no operation are left out.")
     record.ranks = max(_processes(group, shared) for group in groups.values())
+    record.origin = {"ranks": source.at(line), "nodes": source.at(line), "parameters": source.at(line)}
     hosts = {job.get("hostname") for job in jobs if job.get("hostname")}
     record.nodes = len(hosts) or 1
     if record.ranks % record.nodes:
@@ -82,6 +98,24 @@ def _read_one(source: Source) -> Record:
     return record
 
 
+def _job_lines(source: Source, line: int, jobs: list[dict[str, Any]]) -> dict[int, int]:
+    """The line of each job's name, by the job's id()."""
+    found, at = {}, line
+    for job in jobs:
+        while at <= len(source.lines) and '"jobname"' not in source.lines[at - 1]:
+            at += 1
+        found[id(job)] = min(at, len(source.lines))
+        at += 1
+    return found
+
+
+def _key_line(source: Source, line: int, *keys: str) -> int:
+    """The line of the last of `keys`, each looked for from the one before."""
+    for key in keys:
+        line = next((n for n in range(line, len(source.lines) + 1) if f'"{key}"' in source.lines[n - 1]), line)
+    return line
+
+
 def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int:
     """Jobs of a group; with group_reporting fio prints one entry for all of them."""
     first = {**shared, **(group[0].get("job options") or {})}
@@ -90,12 +124,11 @@ def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int:
     return len(group)
 
 
-def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase:
-    title = "+".join(dict.fromkeys(str(job.get("jobname", "job")) for job in group))
-    # Tags and file names are made of it.
-    name = "".join(c if c.isalnum() or c in "-_+" else "-" for c in title)
+def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase | None:
+    """None when the jobs did no operation."""
+    name = fio_text.tag("+".join(dict.fromkeys(str(job.get("jobname", "job")) for job in group)))
     engine = str({**shared, **(group[0].get("job options") or {})}.get("ioengine", ""))
-    phase = Phase(name, errors=0)
+    phase = Phase(name, errors=0, origin={"": source.at(line)})
     data, seconds, bytes_moved = {}, 0.0, 0.0
     for theirs, op in OPERATIONS.items():
         op = ENGINES.get(engine, {}).get(theirs, op)
@@ -104,7 +137,9 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
             continue
         count = sum(int(part["total_ios"]) for part in parts)
         seconds = max(seconds, *(float(part.get("runtime", 0)) / 1000 for part in parts))
-        bytes_moved += sum(float(part.get("io_bytes", 0)) for part in parts)
+        bytes_moved += sum(_bytes(part) for part in parts)
+        phase.origin[f"latency.{op}"] = source.at(_key_line(source, line, theirs))
+        phase.origin |= {"operations": source.at(_key_line(source, line, theirs, "total_ios")), "seconds": source.at(_key_line(source, line, theirs, "runtime"))}
         if theirs != "sync":
             data[op] = count
         phase.counts[op] = count
@@ -114,12 +149,14 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
             phase.more.setdefault("latency_of", kind)
     phase.more.setdefault("latency_of", None)
     if not phase.counts:
-        raise source.refuse(line, f"the jobs '{title}' did no operation")
+        return None
     # fio's runtimes are whole milliseconds; a job's own rates say no more.
     phase.seconds = seconds or None
     phase.operations = sum(phase.counts.values())
     phase.rate = phase.operations / seconds if seconds else sum(float(j[t].get("iops", 0)) for j in group for t in ("read", "write", "trim")) or None
-    phase.more["bytes_per_second"] = bytes_moved / seconds if seconds else None
+    phase.bytes = round(bytes_moved) or None
+    phase.bytes_per_second = bytes_moved / seconds if seconds and bytes_moved else None
+    phase.origin |= {"rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)", "bytes": phase.origin["operations"]}
     phase.errors = sum(int(job.get("total_err", 0) or (1 if job.get("error") else 0)) for job in group)
     ends = [float(job["job_runtime"]) / 1000 for job in group if job.get("job_runtime")]
     if len(ends) == len(group) and _processes(group, shared) == len(group):
@@ -128,14 +165,31 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     return phase
 
 
+def _bytes(part: Mapping[str, Any]) -> float:
+    """Bytes that were moved: versions before 3 write KiB under the same name, and no io_kbytes beside it."""
+    moved = float(part.get("io_bytes", 0))
+    return moved if "io_kbytes" in part else moved * 1024
+
+
+def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """The part's "lat" or "clat": as it is (lat_ns), or versions before 3's microseconds."""
+    if isinstance(known := part.get(f"{name}_ns"), dict):
+        return known
+    if not isinstance(known := part.get(name), dict):
+        return None
+    inside = {float(k): v for k, v in (known.get("percentile") or {}).items()}
+    scaled = {k: 1000 * float(v) for k, v in known.items() if isinstance(v, int | float)}
+    return scaled | ({"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {})
+
+
 def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int) -> tuple[Latency | None, str | None]:
     """The pooled distribution of some jobs, from bins if all have them; else percentiles of a single job, or only mean and extremes."""
-    for key, kind in (("lat_ns", "total"), ("clat_ns", "completion")):
-        known = [part[key] for part in parts if isinstance(part.get(key), dict) and part[key].get("max", 0) > 0]
+    for key, kind in (("lat", "total"), ("clat", "completion")):
+        known = [one for part in parts if (one := _in_nanoseconds(part, key)) is not None and one.get("max", 0) > 0]
         if len(known) != len(parts):
             continue
-        if key == "lat_ns" and not all("bins" in one or "percentile" in one for one in known):
-            binned = [part.get("clat_ns", {}) for part in parts]
+        if key == "lat" and not all("bins" in one or "percentile" in one for one in known):
+            binned = [_in_nanoseconds(part, "clat") or {} for part in parts]
             if all("bins" in one or "percentile" in one for one in binned):
                 continue
         weights = [int(one.get("N", part["total_ios"])) for one, part in zip(known, parts, strict=True)]
@@ -157,4 +211,4 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
     return None, None
 
 
-IMPORTER = Importer("fio", "JSON and JSON+ output of fio", "the file of --output with --output-format=json+", recognises, read)
+IMPORTER = Importer("fio", "JSON, JSON+ and text output of fio 2 and 3", "the file of --output, best with --output-format=json+", recognises, read)

@@ -1,35 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """An IO500 result directory: result_summary.txt, result.txt (INI), and the outputs of the phases beside them where they were kept.
 
-Rates are the scores of the phases: kIOPS of mdtest and find, GiB/s of IOR. How many processes ran is not in the two files; it is read from
-the phases' own outputs ("ior-easy-write.txt", "mdtest-easy-write.txt") or must be said.
+Both generations are read: the lines "[RESULT] BW phase 1 ior_easy_write ... GB/s" of 2018 to mid-2020 (their GB are 2^30 bytes, as the
+phases' outputs show), and "[RESULT] ior-easy-write ... GiB/s" since. Rates are the scores of the phases: kIOPS of mdtest and find, GiB/s of
+IOR; times are IO500's, which begin before and end after the measurement. How many processes ran is in result.txt since 2023 (procs), else in
+the phases' own outputs ("ior-easy-write.txt", "mdtest_easy_write.txt"), or must be said. The operations that a phase's output counts are in
+`counted`, with the time that its rate is of; times of single ranks come from the phases' CSV files.
 """
 
 from __future__ import annotations
 
 import configparser
+import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from iocast.errors import InputError
-from iocast.importers import Importer
+from iocast.importers import Importer, ior, mdtest
 from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
-RESULT = re.compile(r"^\[RESULT\]\s+(\S+)\s+([\d.]+) (kIOPS|GiB/s|GB/s)\s*: time ([\d.]+) seconds(?P<invalid>\s*\[INVALID\])?")
-SCORE = re.compile(r"^\[SCORE ?(INVALID)?\s*\]\s+Bandwidth ([\d.]+) \S+\s*: IOPS ([\d.]+) kiops\s*: TOTAL ([\d.]+)(\s*\[INVALID\])?")
+RESULT = re.compile(
+    r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)\s+(?P<score>[\d.]+|-?nan|inf) (?P<unit>kIOPS|kiops|GiB/s|GB/s)"
+    r"\s*: time\s+(?P<time>[\d.]+) seconds(?P<invalid>\s*\[INVALID\])?"
+)
+SCORE = re.compile(r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: TOTAL ([\d.]+|-?nan|inf)")
 OPERATIONS = {"write": "create", "stat": "stat", "read": "read", "delete": "unlink"}
-SIZE = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+LAUNCHED = re.compile(r"was launched with (\d+) total task\(s\) on (\d+) node")
+NAMES = ("result_summary.txt", "result.txt")
+NO_PHASE = ("timestamp",)
 
 
 def recognises(source: Source) -> bool:
     if source.is_directory:
-        return any((source.path / name).is_file() for name in ("result_summary.txt", "result.txt"))
-    return bool(re.search(r"^\[RESULT\]\s+(ior|mdtest|find)", source.head, re.MULTILINE)) or (
+        return is_package(source.path)
+    return bool(re.search(r"^\[RESULT(?:-invalid)?\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(ior|mdtest|find)", source.head, re.MULTILINE)) or (
         "config-hash" in source.head and "[ior-easy-write]" in source.head
     )
+
+
+def is_package(path: Path) -> bool:
+    return any((path / name).is_file() for name in NAMES)
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -37,75 +51,78 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    directory = source.path if source.is_directory else source.path.parent
-    summary = _file(directory, "result_summary.txt") if source.is_directory else source
-    details = _file(directory, "result.txt") if source.is_directory else source if "config-hash" in source.head else None
-    phases = _from_summary(summary) if summary is not None and "[RESULT]" in summary.text else []
+    summary = _file(source.path, NAMES[0]) if source.is_directory else source
+    details = _file(source.path, NAMES[1]) if source.is_directory else source if "config-hash" in source.head else None
+    whole = summary is not None and "[RESULT" in summary.text and any(SCORE.match(line) for line in summary.lines)
     ini = _ini(details) if details is not None else None
-    if not phases and ini is not None and details is not None:
-        phases = _from_ini(ini, details)
+    if summary is not None and (whole or ini is None or not ini.has_section("SCORE")):
+        phases = _from_summary(summary) if "[RESULT" in summary.text else []
+        main = summary
+    else:
+        phases, main = (_from_ini(ini, details), details) if ini is not None and details is not None else ([], source)
     if not phases:
         raise InputError(f"{source.path}:1: there is no finished phase in it ([RESULT] lines, or sections with a score).")
+    if not whole and not (ini is not None and ini.has_section("SCORE")):
+        raise (main or source).refuse_cut("the score")
     record = Record("io500", "IO500", phases, pattern="io500")
-    if ini is not None:
-        _add_details(record, ini)
-        record.version = ini.get("run", "version", fallback=None)
+    if ini is not None and details is not None:
+        _add_details(record, ini, details)
     else:
         record.missing["phases[].start_seconds"] = "Only result.txt has the phases' starts; they are placed one after the other."
-    score = next((found for line in (summary.lines if summary else []) if (found := SCORE.match(line))), None)
-    if score is None and not (ini is not None and ini.has_section("SCORE")):
-        raise (summary or details or source).refuse_cut("the score")
-    for file in (summary, details):
-        if file is not None:
-            file.require_last_line()
-    if score is not None:
-        record.parameters["score"] = {"bandwidth": float(score[2]), "kiops": float(score[3]), "total": float(score[4])}
-        if score[1] or score[5]:
-            record.warnings.append("IO500 calls this run invalid (stonewall time, data set or phases are not those of the rules).")
+    _add_score(record, main)
     if source.is_directory:
-        record.ranks, record.nodes = _placement(directory)
+        _add_outputs(record, source.path)
     record.missing |= {
         "phases[].latency.*": "IO500 prints rates, no latencies.",
         "phases[].errors": "IO500 does not count failed operations.",
-        "phases[].rank_seconds": "IO500 prints no times of single ranks.",
         "phases[].timeline": "IO500 records no single operations.",
         "phases[].slowest": "IO500 records no single operations.",
         "environment": "IO500's result files do not say what file system was measured.",
         "seed": "IO500's result files do not name it.",
     }
+    if any(phase.operations is None for phase in phases):
+        record.missing["phases[].operations"] = "IO500 prints rates and its own times, which are longer than what the rates are of; see counted."
+    if not any(phase.rank_seconds for phase in phases):
+        record.missing["phases[].rank_seconds"] = "Times of single ranks are in the phases' CSV files only, which are not there."
     place_one_after_the_other(phases)
     return record
 
 
 def _file(directory: Path, name: str) -> Source | None:
-    return Source(directory / name) if (directory / name).is_file() else None
+    return Source(directory / name) if (directory / name).is_file() and (directory / name).stat().st_size else None
 
 
-def _phase(name: str, score: float, seconds: float, unit: str) -> Phase:
-    phase = Phase(name, seconds=seconds)
-    kind = name.split("-")[-1]
+def _phase(name: str, score: float, seconds: float, where: str) -> Phase:
+    phase = Phase(name, seconds=seconds, origin={"": where})
     if name.startswith("ior"):
-        phase.more["bytes_per_second"] = score * (2**30 if unit == "GiB/s" else 10**9)
-        return phase
-    op = OPERATIONS.get(kind, "find") if name.startswith("mdtest") else "find"
-    phase.rate = 1000 * score
-    # The score excludes what lies around the measurement, so the count is rate times time only roughly; it stays rate's companion.
-    phase.operations = round(phase.rate * seconds) or None
-    phase.counts = {op: phase.operations} if phase.operations else {}
+        phase.bytes_per_second = score * 2**30
+    else:
+        phase.rate = 1000 * score
     return phase
+
+
+def _operation(name: str) -> str:
+    if name.startswith("ior"):
+        return "pwrite" if name.endswith("write") else "pread"
+    return OPERATIONS.get(name.split("-")[-1], "find") if name.startswith("mdtest") else "find"
 
 
 def _from_summary(source: Source) -> list[Phase]:
     phases = []
     for number, line in enumerate(source.lines, start=1):
-        if not line.startswith("[RESULT]"):
-            continue
         found = RESULT.match(line)
         if found is None:
-            raise source.refuse(number, "this is no whole result ('[RESULT] name value unit : time ... seconds'); the line was cut off")
-        score, seconds = source.number(found[2], number, "the score"), source.number(found[4], number, "the time")
-        phases.append(_phase(found[1], score, seconds, found[3]))
-        if found["invalid"]:
+            if line.startswith("[RESULT"):
+                raise source.refuse(number, "this is no whole result ('[RESULT] name value unit : time ... seconds'); the line was cut off")
+            continue
+        name = found["name"].replace("_", "-")
+        if name in NO_PHASE or found["score"] in ("nan", "-nan", "inf"):
+            continue
+        score, seconds = source.number(found["score"], number, "the score"), source.number(found["time"], number, "the time")
+        if score <= 0:
+            continue
+        phases.append(_phase(name, score, seconds, source.at(number)))
+        if found["invalid"] or found["mark"]:
             phases[-1].more["invalid"] = True
     return phases
 
@@ -122,19 +139,52 @@ def _ini(source: Source) -> configparser.ConfigParser:
     return ini
 
 
+def _line_of(source: Source, section: str, key: str) -> int:
+    """The line of a key of a section."""
+    inside = section == "run"
+    for number, text in enumerate(source.lines, start=1):
+        if text.startswith("["):
+            inside = text.strip() == f"[{section}]"
+        elif inside and re.match(rf"{re.escape(key)}\s*=", text):
+            return number
+    return 1
+
+
 def _from_ini(ini: configparser.ConfigParser, source: Source) -> list[Phase]:
     phases = []
     for name in ini.sections():
         if re.match(r"^(ior|mdtest|find)", name) and ini.has_option(name, "score") and ini.has_option(name, "t_delta"):
-            line = next((n for n, text in enumerate(source.lines, start=1) if text.strip() == f"[{name}]"), 1)
-            score, seconds = (source.number(ini.get(name, key).split()[0], line, key) for key in ("score", "t_delta"))
+            line, timed = _line_of(source, name, "score"), _line_of(source, name, "t_delta")
+            words = ini.get(name, "score").split()
+            if not words or re.search("nan|inf", words[0], re.IGNORECASE):
+                continue
+            score, seconds = source.number(words[0], line, "score"), source.number(ini.get(name, "t_delta").split()[0], timed, "t_delta")
             if score > 0:
-                phases.append(_phase(name, score, seconds, "GiB/s"))
+                phases.append(_phase(name, score, seconds, source.at(line)))
+                phases[-1].origin["seconds"] = source.at(timed)
+                if "[INVALID]" in ini.get(name, "score"):
+                    phases[-1].more["invalid"] = True
     return phases
 
 
-def _add_details(record: Record, ini: configparser.ConfigParser) -> None:
-    """Starts, options, and of IOR phases the rate of transfers."""
+def _add_score(record: Record, source: Source | None) -> None:
+    for line in source.lines if source is not None else []:
+        if found := SCORE.match(line):
+            record.facts["score"] = dict(zip(("bandwidth", "kiops", "total"), (None if "n" in v else float(v) for v in found.groups()), strict=True))
+            if re.search("invalid", line, re.IGNORECASE):
+                record.warnings.append("IO500 calls this run invalid (stonewall time, data set or phases are not those of the rules).")
+
+
+def _add_details(record: Record, ini: configparser.ConfigParser, source: Source) -> None:
+    """Version, processes, starts, options, and of IOR phases the rate of transfers."""
+    record.version = ini.get("run", "version", fallback=None) or None
+    procs = ini.get("run", "procs", fallback="").split()
+    if procs and procs[0].isdigit():
+        record.ranks, record.origin["ranks"] = int(procs[0]), source.at(_line_of(source, "run", "procs"))
+    if ini.has_section("SCORE") and ini.has_option("SCORE", "SCORE"):
+        keys = (("bandwidth", "BW"), ("kiops", "MD"), ("total", "SCORE"))
+        values = {ours: ini.get("SCORE", theirs, fallback="").split()[:1] for ours, theirs in keys}
+        record.facts["score"] = {k: float(v[0]) if v and re.match(r"[\d.]+$", v[0]) else None for k, v in values.items()}
     first: datetime | None = None
     for phase in record.phases:
         if not ini.has_section(phase.name):
@@ -146,30 +196,98 @@ def _add_details(record: Record, ini: configparser.ConfigParser) -> None:
             phase.start_seconds = (when - first).total_seconds()
         except ValueError:
             pass
-        size = re.search(r" -t ?(\d+)([kmg]?)\b", command)
-        if size and "bytes_per_second" in phase.more and phase.seconds:
-            phase.rate = phase.more["bytes_per_second"] / (int(size[1]) * SIZE[size[2]])
-            phase.operations = round(phase.rate * phase.seconds) or None
-            phase.counts = {"pwrite" if phase.name.endswith("write") else "pread": phase.operations} if phase.operations else {}
-        if command:
-            phase.more["command"] = Source.words(command)
+        _add_command(phase, command, source.at(_line_of(source, phase.name, "exe")))
     if first is not None:
         record.started = first.isoformat()
         record.missing["started (zone)"] = "IO500 prints the local time without its zone."
 
 
-def _placement(directory: Path) -> tuple[int | None, int | None]:
-    """Processes and nodes from the outputs of IOR and mdtest in the directory."""
+def _add_command(phase: Phase, command: str, where: str) -> None:
+    """The options of a phase, and of IOR the transfer size and with it the rate of transfers."""
+    if not command or "command" in phase.more:
+        return
+    phase.more["command"] = Source.words(command)
+    size = ior.transfer_size(command) if phase.name.startswith("ior") else None
+    if size and phase.bytes_per_second is not None:
+        phase.more["transfer_size"], phase.origin["transfer_size"] = size, where
+        phase.rate, phase.origin["rate"] = phase.bytes_per_second / size, f"{phase.origin['']} / {where} (bandwidth / transfer size)"
+
+
+# ---- the phases' own outputs
+
+
+def _add_outputs(record: Record, directory: Path) -> None:
+    """Processes and nodes, commands, counts and times of ranks from the outputs of IOR and mdtest in the directory."""
+    votes: Counter[tuple[int, int | None]] = Counter()
+    where: dict[tuple[int, int | None], str] = {}
     for path in sorted(directory.glob("*.txt")):
-        text = path.read_text(errors="replace")
-        if found := re.search(r"was launched with (\d+) total task\(s\) on (\d+) node", text):
-            return int(found[1]), int(found[2])
-        tasks, nodes = re.search(r"^tasks\s*: (\d+)$", text, re.MULTILINE), re.search(r"^nodes\s*: (\d+)$", text, re.MULTILINE)
-        if tasks:
-            per_node = re.search(r"^clients per node\s*: (\d+)$", text, re.MULTILINE)
-            ranks = int(tasks[1])
-            return ranks, int(nodes[1]) if nodes else ranks // int(per_node[1]) if per_node and ranks % int(per_node[1]) == 0 else None
-    return None, None
+        name = path.stem.replace("_", "-")
+        if path.name.startswith(".") or not re.match(r"(ior|mdtest)-", name) or path.stat().st_size == 0:
+            continue
+        source = Source(path)
+        tool = mdtest if name.startswith("mdtest") else ior
+        try:
+            own = tool.read([source])[0] if tool.recognises(source) else None
+        except InputError as error:  # what says how many processes ran may be whole all the same
+            record.warnings.append(f"The output of a phase is left out but for its placement: {error}")
+            if launch := LAUNCHED.search(source.text):
+                place = int(launch[1]), int(launch[2])
+                votes[place] += 1
+                where.setdefault(place, source.at(source.line_at(launch.start())))
+            continue
+        if own is None or own.ranks is None:
+            continue
+        votes[own.ranks, own.nodes] += 2 if own.nodes else 1
+        where.setdefault((own.ranks, own.nodes), own.origin.get("ranks", str(path)))
+        phase = next((p for p in record.phases if p.name == name), None)
+        if phase is not None:
+            _add_output(phase, own)
+    if record.ranks is not None:
+        votes = Counter({place: n for place, n in votes.items() if place[0] == record.ranks})
+    if len({place[0] for place in votes}) > 1:
+        said = ", ".join(f"{n} in {where[n, m]}" for n, m in votes)
+        record.warnings.append(f"The outputs of the phases say different numbers of processes ({said}); the most frequent one is imported.")
+    if votes:
+        place = max(votes, key=lambda p: votes[p])
+        record.ranks, record.nodes = place
+        record.origin |= {"ranks": where[place], "nodes": where[place]}
+    for phase in record.phases:
+        _add_rank_times(phase, directory, record.ranks)
+
+
+def _add_output(phase: Phase, own: Record) -> None:
+    """What the phase's own output says of it: the command, how many operations in what time, and bytes."""
+    op = _operation(phase.name)
+    wanted = "write" if op == "pwrite" else "read" if op == "pread" else f"file-{ {'unlink': 'remove'}.get(op, op) }".replace(" ", "")
+    same = next((p for p in own.phases if p.name == wanted), None)
+    if own.command and own.tool == "IOR":
+        _add_command(phase, " ".join(own.command), own.origin.get("command", ""))
+    if same is None:
+        return
+    phase.more["counted"] = {"operations": same.operations, "seconds": same.seconds}
+    phase.origin["counted"] = same.origin.get("operations", same.origin[""])
+    if same.bytes is not None:
+        phase.more["counted"]["bytes"] = same.bytes
+    if phase.rate and phase.seconds and same.operations and abs(phase.rate * phase.seconds / same.operations - 1) < 1e-3:
+        phase.operations, phase.counts = same.operations, {op: same.operations}
+        phase.origin["operations"] = phase.origin[f"latency.{op}.count"] = phase.origin["counted"]
+
+
+def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
+    """Seconds of each rank from the phase's CSV file: of IOR with open and close, of mdtest of the operation."""
+    path = directory / f"{phase.name}.csv"
+    if not path.is_file() or path.stat().st_size == 0 or phase.name.startswith("find"):
+        return
+    rows = list(csv.DictReader(Source(path).lines))
+    if not rows:
+        return
+    kinds = {"create": "File creation", "stat": "File stat", "read": "File read", "unlink": "File removal"}
+    column = "runtime-with-openclose" if phase.name.startswith("ior") else f"time-{kinds.get(_operation(phase.name), '')}"
+    found = {int(row["rank"]): float(row[column]) for row in rows if (row.get("rank") or "").isdigit() and re.match(r"[\d.]", row.get(column) or "")}
+    if found and sorted(found) == list(range(ranks or len(found))):
+        phase.rank_seconds = [found[rank] for rank in range(len(found))]
+        phase.balance = min(phase.rank_seconds) / max(phase.rank_seconds) if max(phase.rank_seconds) else None
+        phase.origin["rank_seconds"] = f"{path}:2"
 
 
 IMPORTER = Importer("io500", "result directory of IO500, or its result_summary.txt or result.txt", "the directory", recognises, read)

@@ -1,30 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IOR's results: JSON (-O summaryFormat=JSON) and the text table, of IOR 2, 3 and 4.
+"""IOR's results: JSON (-O summaryFormat=JSON) and the text table, of IOR 2, 3 and 4; a log may hold several runs.
 
-Each line of results is one phase: a write or a read by all tasks, with its repeat. An operation is one transfer. Newer versions also tell
-the mean time of a transfer ("Latency(s)").
+Each line of results is one phase: a write or a read by all tasks, with its repeat. An operation is one transfer. A run is complete when
+every repetition has its line; IOR as part of IO500 prints no closing summary. The columns IOPS and Latency(s) are kept under names of
+their own: IOPS counts the transfers' time alone, and Latency(s) is no mean (without the number of segments until January 2025, and the
+smallest over ranks).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from iocast.importers import Importer
-from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
+from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
-TEXT = re.compile(r"^IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O", re.MULTILINE)
+TEXT = re.compile(r"IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O")
 TABLE = re.compile(r"^access\s+bw\(MiB/s\)")
-SIZES = {"bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+OPTION = re.compile(r"^\s*([A-Za-z][\w ()]*?)\s*[:=]\s+(.*\S)\s*$")
+MOVED = re.compile(r"Using actual aggregate bytes moved\s*= (\d+)")
+PRINTED_SIZES = {"bytes": 1, "byte": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 OPERATIONS = {"write": "pwrite", "read": "pread"}
+PARTS = (("open", "openTime", "open"), ("transfer", "wrRdTime", "wr/rd"), ("close", "closeTime", "close"))
+KEPT = {  # options that make a measurement another one, and what they are called here
+    "api": "api", "access": "access", "type": "type", "segments": "segments", "segmentcount": "segments", "xfersize": "transfer_size",
+    "transfersize": "transfer_size", "blocksize": "block_size", "ordering in a file": "ordering_in_a_file",
+    "ordering inter file": "ordering_inter_file", "stonewallingtime": "stonewalling_time", "repetitions": "repeats",
+}  # fmt: skip
 NOT_TOLD = {
-    "phases[].latency.*.quantiles": "IOR prints no distribution of its transfers' times.",
+    "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see ior_latency).",
     "phases[].errors": "IOR does not count failed operations.",
     "phases[].rank_seconds": "IOR prints no times of single ranks.",
     "phases[].timeline": "IOR records no single operations.",
     "phases[].slowest": "IOR records no single operations.",
+    "environment": "IOR does not say what file system it measured.",
     "seed": "IOR's summary does not name it.",
 }
 
@@ -39,6 +52,21 @@ def read(sources: Sequence[Source]) -> list[Record]:
     return [record for source in sources for record in (_read_json(source) if source.head.lstrip().startswith("{") else _read_text(source))]
 
 
+def command_size(text: str) -> int | None:
+    """Bytes of a size as IOR's options have it: "4096", "1m", "512kb"; its letters are binary."""
+    found = re.fullmatch(r"=?\s*(\d+)\s*([kmgt]?)(?:i?b)?", text, re.IGNORECASE)
+    return int(found[1]) * LETTERS[found[2].lower()] if found else None
+
+
+def transfer_size(command: str) -> int | None:
+    """The transfer size that a command line of IOR asks for."""
+    found = re.search(r"\s-t\s*=?\s*(\d+\s?[kmgtKMGT]?[iI]?[bB]?)(?=\s|$)", command)
+    return command_size(found[1]) if found else None
+
+
+# ---- JSON
+
+
 def _read_json(source: Source) -> list[Record]:
     (line, document), *_ = source.json_values() or [(1, {})]
     records = []
@@ -46,8 +74,7 @@ def _read_json(source: Source) -> list[Record]:
         options = {str(k).lower(): v for k, v in {**(test.get("Parameters") or {}), **(test.get("Options") or {})}.items()}
         tasks = options.get("tasks") or next((s.get("numTasks") for s in document.get("summary") or [] if s.get("numTasks")), None)
         record = _record(document.get("Version"), document.get("Command line"), options, tasks)
-        record.started = test.get("StartTime") or document.get("Began")
-        transfer = float(options.get("transfersize") or 0)
+        record.started = _started(test.get("StartTime") or document.get("Began"))
         repeats: dict[str, int] = {}
         for result in _flat(test.get("Results")):
             access = str(result.get("access"))
@@ -57,10 +84,14 @@ def _read_json(source: Source) -> list[Record]:
             for key in ("bwMiB", "totalTime"):
                 if not isinstance(result.get(key), int | float):
                     raise source.refuse(line, f"a {access} result has no {key}")
-            size = transfer or 1024 * float(result.get("xferKiB") or 0)
-            record.phases.append(
-                _phase(access, repeats[access], result["bwMiB"], result["totalTime"], size, result.get("iops"), result.get("latency"), result)
-            )
+            size = record.parameters.get("transfer_size") or 1024 * float(result.get("xferKiB") or 0)
+            parts = {ours: result[theirs] for ours, theirs, _ in PARTS if isinstance(result.get(theirs), int | float)}
+            whole = _whole(record, result["bwMiB"] * 2**20 * result["totalTime"])
+            phase = _phase(access, repeats[access], result["bwMiB"], result["totalTime"], size, whole, parts, source.at(line))
+            for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
+                if isinstance(result.get(theirs), int | float):
+                    phase.more[ours] = result[theirs]
+            record.phases.append(phase)
         if record.phases:
             records.append(_finish(record))
     if not records:
@@ -74,49 +105,112 @@ def _flat(results: Any) -> list[dict[str, Any]]:
     return [one for part in results or [] for one in _flat(part)] if isinstance(results, list) else []
 
 
+# ---- text
+
+
 def _read_text(source: Source) -> list[Record]:
-    version = TEXT.search(source.text)
+    lines = source.unlabelled
+    begins = [i for i, line in enumerate(lines) if TEXT.search(line)] or [0]
+    records, cut = [], []
+    for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
+        for record in _read_run(source, lines[begin:end], begin + 1):
+            if why := _cut(record, lines[begin:end]):
+                cut.append(f"{source.at(end)}: {why}")
+            elif record.phases:
+                records.append(_finish(record))
+    if not records:
+        if cut:
+            raise source.refuse(len(source.lines), cut[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish")
+        raise source.refuse_cut("the first result of a write or read")
+    records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
+    return records
+
+
+def _cut(record: Record, lines: list[str]) -> str:
+    """Why the run is not complete; empty when every repetition is there."""
+    repetitions = int(record.parameters.get("repeats") or 1)
+    for access in OPERATIONS:
+        number = sum(phase.name == access for phase in record.phases)
+        if 0 < number < repetitions:
+            return f"there are {number} results of {access} instead of {repetitions}"
+    words = record.command or []
+    wanted = {name for name, letter in (("write", "-w"), ("read", "-r")) if letter in words}
+    absent = wanted - {phase.name for phase in record.phases}
+    closed = any(re.match(r"(Finished|Max Write|Max Read|Summary of all tests|Run finished)", line) for line in lines)
+    if record.phases and absent and not closed:
+        return f"the command asks for {' and '.join(sorted(absent))}, and there is no result of it"
+    return ""
+
+
+def _read_run(source: Source, lines: list[str], first: int) -> list[Record]:
+    """The tests of one call of IOR."""
+    version = TEXT.search(lines[0])
     records: list[Record] = []
     options: dict[str, str] = {}
+    at: dict[str, int] = {}
     columns: list[str] = []
-    command = started = None
-    for number, line in enumerate(source.lines, start=1):
-        if found := re.match(r"^\s*([A-Za-z][\w ()]*?)\s*[:=]\s+(.*\S)\s*$", line):
-            key, value = found[1].lower(), found[2]
-            options[key] = value
-            if key.startswith("command line"):
-                command = value
-            elif key in ("starttime", "began"):
-                started = started or value
+    moved: tuple[int, int] | None = None
+    for number, line in enumerate(lines, start=first):
         if TABLE.match(line):
             columns = [re.sub(r"\(.*?\)", "", word).lower() for word in line.split()]
-            records.append(_record(version[1] if version else None, command, options, _tasks(options)))
-            records[-1].started = started
+            records.append(_text_record(source, version, first, options, at))
         elif re.match(r"^(Max |Summary of all tests|Operation )", line):
             columns = []  # rows of the closing summary begin with the operation too
-        elif columns and line.split()[:1] and line.split()[0] in OPERATIONS and records:
-            cells = line.split()
+        elif not columns:
+            if found := OPTION.match(line):
+                options[found[1].lower()], at[found[1].lower()] = found[2], number
+        elif found := MOVED.search(line):
+            moved = int(found[1]), number
+        elif (cells := line.split()) and cells[0] in OPERATIONS and len(cells) > 1 and re.match(r"[\d.]+$", cells[1]):
             if len(cells) != len(columns):
                 raise source.refuse(number, f"this result has {len(cells)} columns instead of {len(columns)}; the line was cut off")
-            row = dict(zip(columns, cells, strict=True))
-            bandwidth, seconds = (source.number(row[c], number, c) for c in ("bw", "total"))
-            size = 1024 * source.number(row["xfer"], number, "xfer")
-            iops = source.number(row["iops"], number, "iops") if row.get("iops") not in (None, "-", "NA") else None
-            latency = source.number(row["latency"], number, "latency") if row.get("latency") not in (None, "-", "NA") else None
-            parts = {
-                k: float(row[c])
-                for k, c in (("openTime", "open"), ("wrRdTime", "wr/rd"), ("closeTime", "close"))
-                if re.match(r"^[\d.]+$", row.get(c, ""))
-            }
-            records[-1].phases.append(
-                _phase(cells[0], int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, iops, latency, parts)
-            )
-    if not any(record.phases for record in records):
-        raise source.refuse_cut("the first result of a write or read")
-    if not re.search(r"^(Finished|Max Write|Max Read|Summary of all tests|Run finished)", source.text, re.MULTILINE):
-        raise source.refuse_cut("the summary ('Max Write', 'Summary of all tests', 'Finished')")
-    source.require_last_line()
-    return [_finish(record) for record in records if record.phases]
+            records[-1].phases.append(_row(source, records[-1], number, dict(zip(columns, cells, strict=True)), moved))
+            moved = None
+    return records
+
+
+def _row(source: Source, record: Record, number: int, row: Mapping[str, str], moved: tuple[int, int] | None) -> Phase:
+    access, where = row["access"], source.at(number)
+    bandwidth = source.number(row["bw"], number, "bw")
+    parts = {ours: float(row[c]) for ours, _, c in PARTS if re.match(r"^[\d.]+(e[-+]?\d+)?$", row.get(c, ""))}
+    seconds = source.number(row["total"], number, "total") if "total" in row else sum(parts.values())  # IOR 2 has no total
+    size = record.parameters.get("transfer_size") or 1024 * source.number(row["xfer"], number, "xfer")
+    bytes_: int | None = None
+    said = ""
+    if moved is not None:
+        bytes_, said = moved[0], source.at(moved[1])
+    elif (whole := _whole(record, bandwidth * 2**20 * seconds)) is not None:
+        bytes_, said = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
+    phase = _phase(access, int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
+    if said:
+        phase.origin |= dict.fromkeys(("bytes", "operations", "latency"), said)
+    for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
+        if row.get(theirs) not in (None, "-", "NA"):
+            phase.more[ours] = source.number(row[theirs], number, theirs)
+    return phase
+
+
+def _whole(record: Record, about: float) -> int | None:
+    """Bytes that all tasks move when nothing ends them early; None when those are not `about` the bytes that bandwidth and time say."""
+    segments, block = record.parameters.get("segments", 1), record.parameters.get("block_size")
+    if not (record.ranks and isinstance(segments, int) and isinstance(block, int) and about):
+        return None
+    whole = record.ranks * segments * block
+    return whole if abs(whole / about - 1) < 0.01 else None
+
+
+def _text_record(source: Source, version: re.Match[str] | None, first: int, options: dict[str, str], at: dict[str, int]) -> Record:
+    command = next((key for key in options if key.startswith("command line")), "")
+    record = _record(version[1] if version else None, options.get(command), options, _tasks(options))
+    start = "starttime" if "starttime" in options else "began"
+    record.started = _started(options.get(start))
+    tasks = next((key for key in ("tasks", "clients") if key in options), "")
+    record.origin = {"ranks": source.at(at.get(tasks, first)), "nodes": source.at(at.get("nodes", at.get("clients per node", at.get(tasks, first))))}
+    record.origin |= {"command": source.at(at.get(command, first)), "started": source.at(at.get(start, first)), "parameters": source.at(first)}
+    for theirs, ours in KEPT.items():
+        if theirs in at:
+            record.origin[f"parameters.{ours}"] = source.at(at[theirs])
+    return record
 
 
 def _tasks(options: dict[str, str]) -> int | None:
@@ -126,75 +220,58 @@ def _tasks(options: dict[str, str]) -> int | None:
     return None
 
 
-def _record(version: Any, command: Any, options: dict[str, Any], tasks: Any) -> Record:
-    per_node = next(
-        (
-            m[1]
-            for v in (options.get("clients per node"), options.get("clients"), options.get("tasksPerNode".lower()))
-            if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))
-        ),
-        None,
-    )
+# ---- both
+
+
+def _started(text: Any) -> str | None:
+    """ "Thu Jul  9 20:37:11 2020" as ISO 8601; as it is when it is written otherwise."""
+    try:
+        return datetime.strptime(" ".join(str(text).split()), "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return str(text) if text else None
+
+
+def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) -> Record:
+    told = [options.get("clients per node"), options.get("clients"), options.get("taskspernode")]
+    per_node = next((int(m[1]) for v in told if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
     nodes = options.get("nodes")
     ranks = int(tasks) if tasks else None
-    found = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None
-    if found is None and ranks and per_node and ranks % int(per_node) == 0:
-        found = ranks // int(per_node)
-    record = Record(
-        name=f"n{ranks}",
-        tool="IOR",
-        pattern="ior",
-        phases=[],
-        version=version or None,
-        ranks=ranks,
-        nodes=found if ranks and found and ranks % found == 0 else None,
-    )
+    own = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None
+    if own is None and ranks and per_node and ranks % per_node == 0:
+        own = ranks // per_node
+    record = Record(f"n{ranks}", "IOR", [], pattern="ior", version=version or None, ranks=ranks, nodes=own if ranks and own and own <= ranks else None)
     record.command = Source.words(str(command)) if command else None
-    wanted = (
-        "api",
-        "access",
-        "type",
-        "segments",
-        "segmentcount",
-        "repetitions",
-        "xfersize",
-        "transfersize",
-        "blocksize",
-        "ordering in a file",
-        "ordering inter file",
-        "aggregate filesize",
-        "stonewallingtime",
-    )
-    for key in wanted:
-        if key in options:
-            record.parameters[key.replace(" ", "_")] = _size(options[key])
-    record.missing |= NOT_TOLD | {"environment": "IOR does not say what file system it measured."}
+    for theirs, ours in KEPT.items():
+        if theirs in options:
+            record.parameters[ours] = _size(options[theirs])
+    if not isinstance(record.parameters.get("transfer_size"), int) and (size := transfer_size(str(command or ""))):
+        record.parameters["transfer_size"] = size
+    if "aggregate filesize" in options:
+        record.facts["aggregate_file_size"] = _size(options["aggregate filesize"])
+    record.missing |= NOT_TOLD
     return record
 
 
 def _size(value: Any) -> Any:
     """ "16 MiB" as bytes; all else as it is."""
-    if isinstance(value, str) and (found := re.match(r"^([\d.]+) ([A-Za-z]+)$", value)) and found[2].lower() in SIZES:
-        return round(float(found[1]) * SIZES[found[2].lower()])
+    if isinstance(value, str) and (found := re.match(r"^([\d.]+) ?([A-Za-z]+)$", value)) and found[2].lower() in PRINTED_SIZES:
+        return round(float(found[1]) * PRINTED_SIZES[found[2].lower()])
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
-def _phase(access: str, repeat: int, mebibytes: float, seconds: float, transfer: float, iops: Any, latency: Any, parts: dict[str, Any]) -> Phase:
-    op, rate = OPERATIONS[access], None
-    if transfer > 0:
-        rate = mebibytes * 2**20 / transfer
-    elif isinstance(iops, int | float) and iops > 0:
-        rate = float(iops)
-    count = round(rate * seconds) if rate else None
-    phase = Phase(access, repeat, seconds=seconds, operations=count, rate=rate, counts={op: count} if count else {})
-    phase.more["bytes_per_second"] = mebibytes * 2**20
-    phase.more["part_seconds"] = {
-        ours: parts[theirs]
-        for ours, theirs in (("open", "openTime"), ("transfer", "wrRdTime"), ("close", "closeTime"))
-        if isinstance(parts.get(theirs), int | float)
-    }
-    if isinstance(latency, int | float) and latency > 0:
-        phase.latency[op] = Latency(count, {"mean": float(latency)})
+def _phase(access: str, repeat: int, mebibytes: float, seconds: float, size: float, bytes_: int | None, parts: dict[str, Any], where: str) -> Phase:
+    """`size` of a transfer, `bytes_` in all where they are printed."""
+    op = OPERATIONS[access]
+    phase = Phase(access, repeat, seconds=seconds or None, bytes_per_second=mebibytes * 2**20, bytes=bytes_, origin={"": where})
+    if phase.bytes is None and seconds:
+        phase.bytes, phase.origin["bytes"] = round(mebibytes * 2**20 * seconds), f"{where} (bandwidth x time)"
+    if size > 0:
+        phase.rate, phase.origin["rate"] = mebibytes * 2**20 / size, f"{where} (bandwidth / transfer size)"
+        phase.more["transfer_size"] = round(size)
+        phase.operations = round(phase.bytes / size) or None if phase.bytes else None
+        phase.counts = {op: phase.operations} if phase.operations else {}
+        phase.origin["operations"] = phase.origin.get("bytes", where)
+    phase.more["part_seconds"] = parts
     return phase
 
 
@@ -202,8 +279,6 @@ def _finish(record: Record) -> Record:
     if all(phase.repeat <= 1 for phase in record.phases):
         for phase in record.phases:
             phase.repeat = 0
-    if not any(phase.latency for phase in record.phases):
-        record.missing["phases[].latency.*"] = "This version of IOR prints no times of transfers."
     record.missing["phases[].start_seconds"] = "IOR prints no start of a phase; phases are placed one after the other."
     place_one_after_the_other(record.phases)
     return record

@@ -3,7 +3,7 @@
 
 Every version since 2016 prints one line a phase, "<phase> <values>", and with --process-reports one more a rank, "<rank>: <phase> ...".
 Values are written "25.5s 100000 obj 3919.7 obj/s" by the early versions and "max:25.50s objects:100000 rate:3919.7 obj/s" by the later
-ones (src/md-workbench.c, print_p_stat). "obj/s" of the benchmark phase counts iterations, each of which is a stat, a read, a delete and a
+ones (src/md-workbench.c, print_p_stat); until August 2016, as MD-REAL-IO, a block of lines a run with a table of ranks. "obj/s" of the benchmark phase counts iterations, each of which is a stat, a read, a delete and a
 create (read-only: a stat and a read). Latency files are "<prefix>-<waiting factor>-<iteration>-<operation>[-all].csv".
 """
 
@@ -25,6 +25,11 @@ ERRORS = re.compile(r"\((\d+) errs(!!!)?\)")
 QUANTILES = re.compile(r"(read|stat|create|delete)\(([^)]*)\)")
 QUANTILE_NAMES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
 HEADER = re.compile(r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ \S+)")
+BLOCK = re.compile(r"^MD-REAL-IO total files: (?P<files>\S+) \(version: (?P<version>[^)]*)\)", re.MULTILINE)
+BLOCK_TIMES = re.compile(r"^Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", re.MULTILINE)
+BLOCK_COUNTS = re.compile(r"^Operations:\s+/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", re.MULTILINE)
+BLOCK_RATES = re.compile(r"^(Precreate|Benchmark|Delete):\s+[\d.]+ \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE)
+BLOCK_RANK = re.compile(r"^(\d+)\s+([\d.]+)s\s+([\d.]+)s\s+([\d.]+)s\s+(.*)$", re.MULTILINE)
 OPTION = re.compile(r"^[ \t]+([a-z][a-z-]*?)(?:=(.*))?$")
 LATENCY_FILE = re.compile(
     r"^(?P<prefix>.*?)(?:-(?P<factor>\d+\.\d+))?(?:-(?P<iteration>\d+))?-(?P<op>precreate|cleanup|create|read|stat|delete)(?P<all>-all)?(?:-(?P<rank>\d+))?\.csv$"
@@ -48,7 +53,7 @@ NOT_TOLD = {
 
 
 def recognises(source: Source) -> bool:
-    if _is_latency_file(source):
+    if _is_latency_file(source) or BLOCK.search(source.head):
         return True
     return any(PHASE_LINE.match(line) or HEADER.match(line) for line in source.head.splitlines())
 
@@ -62,6 +67,12 @@ def read(sources: Sequence[Source]) -> list[Record]:
     texts = [source for source in sources if source not in traces]
     if len(texts) > 1:
         raise texts[1].refuse(1, f"one import takes one output of md-workbench, and '{texts[0].path}' is one already; import each by itself")
+    if texts and BLOCK.search(texts[0].head):
+        return _read_blocks(texts[0])
+    begins = [number for number, line in enumerate(texts[0].lines, start=1) if HEADER.match(line)] if texts and not traces else []
+    if len(begins) > 1:
+        parts = [texts[0].part(1 if i == 0 else begins[i], end - 1) for i, end in enumerate([*begins[1:], len(texts[0].lines) + 1])]
+        return [record for part in parts for record in read([part])]
     record = _read_text(texts[0]) if texts else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
     record.missing |= NOT_TOLD
     if not texts:
@@ -142,6 +153,62 @@ def _read_text(source: Source) -> Record:
     if int(options.get("stonewall-timer") or 0) > 0:
         record.warnings.append("A stonewall timer ended the benchmark phase: ranks may have done different amounts of work.")
     return record
+
+
+def _read_blocks(source: Source) -> list[Record]:
+    """The runs of MD-REAL-IO: an iteration of its benchmark is a create, a stat, a read and an unlink."""
+    begins = list(BLOCK.finditer(source.text))
+    records, cut = [], []
+    for begin, after in zip(begins, [*begins[1:], None], strict=True):
+        end = after.start() if after else len(source.text)
+        times, counts = BLOCK_TIMES.search(source.text, begin.end(), end), BLOCK_COUNTS.search(source.text, begin.end(), end)
+        if times is None or counts is None:
+            cut.append(source.line_at(end - 1))
+            continue
+        record = Record("md-workbench", "md-workbench", [], pattern="md-workbench", version=begin["version"].strip() or None)
+        record.missing |= NOT_TOLD
+        record.missing["workload.parameters"] = "MD-REAL-IO prints no options."
+        record.missing["phases[].latency.*"] = "MD-REAL-IO prints no latencies."
+        record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = "MD-REAL-IO records no single operations."
+        ranks = list(BLOCK_RANK.finditer(source.text, begin.end(), end))
+        rates = {found[1]: found[2] for found in BLOCK_RATES.finditer(source.text, begin.end(), end)}
+        dirs, files, created, accessed, cleaned, removed = map(int, counts.groups())
+        timed, counted = source.at(source.line_at(times.start())), source.at(source.line_at(counts.start()))
+        parts = (
+            ("precreate", "Precreate", {"mkdir": dirs, "create": files}), ("cleanup", "Delete", {"unlink": cleaned, "rmdir": removed}),
+            ("benchmark", "Benchmark", {"create": created, "stat": accessed, "read": accessed, "unlink": created}),
+        )  # fmt: skip
+        for name, title, of_ops in sorted(parts, key=lambda p: ("precreate", "benchmark", "cleanup").index(p[0])):
+            column = ("precreate", "benchmark", "cleanup").index(name)
+            seconds = float(times[1 + column])
+            phase = Phase(name, int(name == "benchmark"), seconds=seconds, operations=sum(of_ops.values()), errors=0, counts=of_ops)
+            phase.origin = {"": timed, "operations": counted, "latency": counted, "rate": f"{counted} / {timed} (operations / time)"}
+            phase.rate = phase.operations / seconds if seconds and phase.operations else None
+            if rates.get(title):
+                phase.bytes_per_second = float(rates[title]) * 2**20
+            if ranks:
+                own = [float(rank[2 + column]) for rank in ranks]
+                phase.rank_seconds, phase.balance = own, min(own) / max(own) if max(own) else None
+                phase.origin["rank_seconds"] = source.at(source.line_at(ranks[0].start()))
+            record.phases.append(phase)
+        _add_block_errors(record, ranks)
+        if ranks:
+            record.ranks, record.origin["ranks"] = len(ranks), source.at(source.line_at(ranks[-1].start()))
+        place_one_after_the_other(record.phases)
+        records.append(record)
+    if not records:
+        raise source.refuse(cut[0] if cut else 1, "the run has no line 'Total runtime' and 'Operations'; the file was cut off, or it did not finish")
+    records[0].warnings += [f"{source.at(line)}: the run that ends here has no result; it is left out." for line in cut]
+    return records
+
+
+def _add_block_errors(record: Record, ranks: list[re.Match[str]]) -> None:
+    """The numbers in parentheses behind each rank's counts: two of precreate, two of the benchmark, one of cleanup."""
+    for rank in ranks:
+        failed = [int(n) for n in re.findall(r"\d+\((\d+)\)", rank[5])]
+        if len(failed) == 5:
+            for phase, own in zip(record.phases, (failed[:2], failed[2:4], failed[4:]), strict=True):
+                phase.errors = (phase.errors or 0) + sum(own)
 
 
 def _options(source: Source, record: Record) -> dict[str, str]:
@@ -235,7 +302,7 @@ def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, fl
     errors = ERRORS.search(rest)
     if errors is None and "quiet" not in options:
         raise source.refuse(line, "this result has no number of errors; the line was cut off")
-    phase = Phase(name, seconds=seconds, errors=int(errors[1]) if errors else 0)
+    phase = Phase(name, seconds=seconds, errors=int(errors[1]) if errors else 0, origin={"": source.at(line)})
     if name == "benchmark":
         operations = ("stat", "read") if read_only else ("stat", "read", "unlink", "create")
         phase.counts = {op: objects for op in operations}
@@ -252,7 +319,7 @@ def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, fl
         balance = re.search(r"balance: ?([\d.]+)", rest)
         phase.balance = float(balance[1]) / 100 if balance else values["first"] / values["seconds"]
     if "MiB/s" in values:
-        phase.more["bytes_per_second"] = values["MiB/s"] * 2**20
+        phase.bytes_per_second = values["MiB/s"] * 2**20
     if "factor" in values:
         phase.more["waiting_factor"] = values["factor"]
     for op, inside in QUANTILES.findall(rest):
@@ -367,4 +434,5 @@ IMPORTER = Importer(
     "the standard output, and the files written with --latency",
     recognises,
     read,
+    together=True,
 )

@@ -1,36 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mdtest's text output, of 1.9 and of IOR 3 and 4.
+"""mdtest's text output, of 1.9 and of IOR 3 and 4; a log may hold several runs.
 
-The summary has rates over iterations; single iterations are told with -v only ("V-1: main: ..."). Rates count all tasks' items. There are
-no latencies of single operations in it. A shared-file run (-S) says "1 file", and how many operations that were is not told.
+The summary has rates over iterations, and since IOR 3.3 times; single iterations are printed with -v only ("V-1: main: ..."). Rates count
+all tasks' items. "M files" are the files requested: with a stonewall (-W, or -x after one) fewer exist, and the line
+"Continue stonewall hit ... max: K" tells that each rank made K. There are no latencies of single operations in it. A shared-file run (-S)
+says "1 file", and how many operations that were is not printed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from iocast.importers import Importer
-from iocast.importers.record import Phase, Record, place_one_after_the_other
+from iocast.importers.record import Phase, Record, counted, place_one_after_the_other
 from iocast.importers.source import Source
 
 LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node")
 COMMAND = re.compile(r"^(?:V-0: )?Command line used: (.*)$")
-STARTED = re.compile(r"-- started at (\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d) --")
+STARTED = re.compile(r"-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --")
+FINISHED = re.compile(r"-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --")
 TASKS = re.compile(r"^(?:V-\d: )?(\d+) tasks, (\d+) (files/directories|files?|directories)")
-SUMMARY = re.compile(
-    r"^(?:V-\d: )?SUMMARY( rate| time)?[^(]*(?:\(in [^)]*\))?:? ?:?\(of (\d+) iterations\)|^SUMMARY( rate| time)?.*?\(of (\d+) iterations\)"
+SUMMARY = re.compile(r"^(?:V-\d: )?SUMMARY\b(.*)\(of (\d+) iterations\)")
+NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf)"
+ROW = re.compile(rf"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+{NUMBER})+)\s*$", re.IGNORECASE)
+STONEWALL = re.compile(r"^Continue stonewall hit min: (\d+) max: (\d+)")
+SINGLE = re.compile(
+    r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) sec,\s+([\d.]+) ops/sec"
 )
-ROW = re.compile(
-    r"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf|-nan))+)\s*$", re.IGNORECASE
-)
-STONEWALL = re.compile(r"^\s+File create \(stonewall\)")
-SINGLE = re.compile(r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) sec,\s+([\d.]+) ops/sec")
 
 OPERATIONS = {
     "File creation": "create", "File stat": "stat", "File read": "read", "File removal": "unlink", "Directory creation": "mkdir",
-    "Directory stat": "stat", "Directory rename": "rename", "Directory removal": "rmdir", "Tree creation": "mkdir", "Tree removal": "rmdir",
+    "Directory stat": "stat", "Directory read": "readdir", "Directory rename": "rename", "Directory removal": "rmdir", "Tree creation": "mkdir",
+    "Tree removal": "rmdir",
 }  # fmt: skip
 # The tool's options and iocast's parameters of the same pattern (workload/patterns/mdtest.cpp).
 NUMBERS = {
@@ -42,6 +47,43 @@ FLAGS = {
 }  # fmt: skip
 PHASES = {"C": "create", "T": "stat", "E": "read", "r": "remove"}
 TITLES = {"creation": "create", "stat": "stat", "read": "read", "removal": "remove", "rename": "rename"}
+HALF_DIGIT = 0.0005
+"""What rounding does to a printed time, in its unit."""
+
+
+@dataclass
+class _Launch:
+    """One call of mdtest in a log: the lines from its start to the next, numbered from `first`."""
+
+    source: Source
+    first: int
+    lines: list[str]
+    number: int  # of the line "was launched with"
+    version: str
+    tasks: int
+    nodes: int
+
+    def find(self, pattern: re.Pattern[str]) -> tuple[int, re.Match[str]] | None:
+        return next(((self.first + i, found) for i, line in enumerate(self.lines) if (found := pattern.search(line))), None)
+
+    def seconds(self) -> float | None:
+        """Between its start and its end, in whole seconds."""
+        start, end = self.find(STARTED), self.find(FINISHED)
+        return (_moment(end[1][1]) - _moment(start[1][1])).total_seconds() if start and end else None
+
+
+@dataclass
+class _Table:
+    """What is printed of one number of tasks: rows of rates and times by name with their lines, single iterations, stonewalls."""
+
+    tasks: int
+    items: int | None
+    line: int
+    iterations: int = 1
+    rates: dict[str, tuple[list[float], int]] = field(default_factory=dict)
+    times: dict[str, tuple[list[float], int]] = field(default_factory=dict)
+    singles: dict[str, list[tuple[float, float, int]]] = field(default_factory=dict)
+    stonewalls: list[tuple[int, int]] = field(default_factory=list)  # most items of a rank, line
 
 
 def recognises(source: Source) -> bool:
@@ -55,88 +97,182 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> list[Record]:
-    launched = LAUNCHED.search(source.text)
-    if launched is None:
+    launches = _launches(source)
+    if not launches:
         raise source.refuse(1, "the line 'mdtest-... was launched with ... total task(s) on ... node(s)' is missing")
-    if "-- finished at" not in source.text:
+    whole = [launch for launch in launches if launch.find(FINISHED)]
+    if not whole:
         raise source.refuse_cut("'-- finished at'")
-    records: list[Record] = []
-    singles: dict[str, list[tuple[float, float]]] = {}
-    tasks, items, shared = int(launched[2]), None, False
-    lines = iter(enumerate(source.lines, start=1))
-    in_rates, iterations = False, 1
-    for number, line in lines:
-        if found := TASKS.match(line):
-            tasks, items, shared = int(found[1]), int(found[2]), found[2] == "1" and found[3] == "file"
-            singles, in_rates = {}, False
-        elif found := SINGLE.match(line):
-            seconds, rate = (source.number(text, number, "a value") for text in found.group(3, 4))
-            singles.setdefault(f"{found[1]} {found[2]}".capitalize(), []).append((seconds, rate))
-        elif found := SUMMARY.match(line):
-            in_rates = (found[1] or found[3] or "").strip() != "time"
-            iterations = int(found[2] or found[4])
-            if in_rates:
-                records.append(_record(source, launched, tasks))
-        elif (found := ROW.match(line)) and in_rates:
-            name = f"{found[1]} {found[2]}".capitalize()
-            values = [source.number(text, number, f"the rate of {name}") if text.lower() not in ("nan", "-nan") else 0.0 for text in found[3].split()]
-            if len(values) < 4:
-                raise source.refuse(number, f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off")
-            most, least, mean, deviation = values[-4:]  # versions with per-rank columns have those first
-            if mean > 0:
-                records[-1].phases += _phases(
-                    name, (most, least, mean, deviation), iterations, tasks, None if shared else items, singles.get(name, [])
-                )
-    if not records or not any(record.phases for record in records):
+    records = [record for launch in whole for record in _records(launch)]
+    if not records:
         raise source.refuse_cut("the summary of rates")
-    for record in records:
-        if shared:
+    for launch in launches:
+        if launch not in whole:
+            records[0].warnings.append(f"{source.at(launch.number)}: this run has no '-- finished at'; it is left out.")
+    return records
+
+
+def _launches(source: Source) -> list[_Launch]:
+    lines = source.unlabelled
+    found = [(i, match) for i, line in enumerate(lines) if (match := LAUNCHED.search(line))]
+    launches, begin = [], 0
+    for (i, match), after in zip(found, [*(i for i, _ in found[1:]), len(lines)], strict=False):
+        # A run's start is printed before the line by which it is known.
+        end = next((k for k in range(after - 1, i, -1) if STARTED.search(lines[k])), after) if after < len(lines) else after
+        launches.append(_Launch(source, begin + 1, lines[begin:end], i + 1, match[1], int(match[2]), int(match[3])))
+        begin = end
+    return launches
+
+
+def _records(launch: _Launch) -> list[Record]:
+    records = []
+    for table in _tables(launch):
+        record = _record(launch, table.tasks)
+        for name in table.rates:
+            record.phases += _phases(launch, table, name, record)
+        if not record.phases:
+            continue
+        if table.items is None:
             record.missing["phases[].operations"] = "mdtest does not say how many operations a shared file (-S) got."
-        if iterations > 1 and not singles:
+        elif any(phase.operations is None for phase in record.phases):
+            record.missing["phases[].operations"] = (
+                "mdtest prints how many files were requested; after a stonewall, or over several iterations, not how many there were."
+            )
+        if any(phase.seconds is None for phase in record.phases):
+            record.missing["phases[].seconds"] = "This version of mdtest prints no times."
+        if table.iterations > 1 and not table.singles:
             record.missing["phases[] of single iterations"] = (
                 "mdtest prints single iterations with -v only; a phase here is the mean over them, with rate_over_repeats."
             )
         place_one_after_the_other(record.phases)
+        records.append(record)
     return records
 
 
-def _phases(
-    name: str, summary: tuple[float, float, float, float], iterations: int, tasks: int, items: int | None, singles: list[tuple[float, float]]
-) -> list[Phase]:
-    op = OPERATIONS[name]
+def _tables(launch: _Launch) -> list[_Table]:
+    source, tables, rows = launch.source, [], None
+    for number, line in enumerate(launch.lines, start=launch.first):
+        if found := TASKS.match(line):
+            shared = found[2] == "1" and found[3] == "file"
+            tables.append(_Table(int(found[1]), None if shared else int(found[2]), number))
+            rows = None
+        elif not tables:
+            continue
+        elif found := SINGLE.match(line):
+            seconds, rate = (source.number(text, number, "a value") for text in found.group(3, 4))
+            tables[-1].singles.setdefault(f"{found[1]} {found[2]}".capitalize(), []).append((seconds, rate, number))
+        elif found := STONEWALL.match(line):
+            tables[-1].stonewalls.append((int(found[2]), number))
+        elif found := SUMMARY.match(line):
+            rows = tables[-1].times if " time" in found[1] else tables[-1].rates
+            tables[-1].iterations = int(found[2])
+        elif (found := ROW.match(line)) and rows is not None:
+            name = f"{found[1]} {found[2]}".capitalize()
+            values = [0.0 if re.search("nan|inf", text, re.IGNORECASE) else source.number(text, number, f"the value of {name}") for text in found[3].split()]
+            if len(values) < 4:
+                raise source.refuse(number, f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off")
+            rows[name] = (values[-4:], number)  # versions with per-rank columns have those first
+    return tables
+
+
+def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[Phase]:
+    (most, least, mean, deviation), line = table.rates[name]
+    if not mean > 0:
+        return []
+    source = launch.source
     title = f"{name.split()[0].lower()}-{TITLES[name.split()[1]]}"
-    if name.startswith("Tree"):
-        items = None  # how many directories the tree has is not printed
-    if len(singles) == iterations:
+    walled = _walled(record.command or [])
+    items = None if walled or name.startswith("Tree") else table.items
+    singles = table.singles.get(name, [])
+    if len(singles) == table.iterations:
         made = []
-        for repeat, (seconds, rate) in enumerate(singles, start=1):
-            count = items if items is not None else round(seconds * rate) or None
-            exact = count / rate if count and rate else seconds or None
-            made.append(
-                Phase(title, repeat if iterations > 1 else 0, seconds=exact, operations=count, rate=rate, counts={op: count} if count else {})
-            )
+        for repeat, (seconds, rate, number) in enumerate(singles, start=1):
+            count = items if items is not None else counted(rate, seconds, HALF_DIGIT)
+            phase = Phase(title, repeat if table.iterations > 1 else 0, seconds=seconds or None, operations=count, rate=rate, origin={"": source.at(number)})
+            if count and rate and items is not None:
+                phase.seconds = count / rate  # as printed, with more digits
+            made.append(_with_count(phase, name))
         return made
-    most, least, mean, deviation = summary
-    phase = Phase(title, seconds=items / mean if items else None, operations=items, rate=mean, counts={op: items} if items else {})
-    if iterations > 1:
-        phase.more["rate_over_repeats"] = {"repeats": iterations, "mean": mean, "min": least, "max": most, "standard_deviation": deviation}
-    return [phase]
+    phase = Phase(title, rate=mean, origin={"": source.at(line)})
+    if name in table.times:
+        values, where = table.times[name]
+        phase.seconds = _in_seconds(launch, table, values[2], mean) or None
+        phase.origin["seconds"] = source.at(where)
+    if table.iterations > 1:
+        phase.more["rate_over_repeats"] = {"repeats": table.iterations, "mean": mean, "min": least, "max": most, "standard_deviation": deviation}
+    else:
+        _count(launch, table, name, items, phase, record)
+    return [_with_count(phase, name)]
 
 
-def _record(source: Source, launched: re.Match[str], tasks: int) -> Record:
-    total, nodes = int(launched[2]), int(launched[3])
+def _count(launch: _Launch, table: _Table, name: str, items: int | None, phase: Phase, record: Record) -> None:
+    """Operations of a single iteration: what the stonewall's line says of the ranks, what was requested, or rate times time."""
+    source, rate = launch.source, phase.rate or 0.0
+    timed = counted(rate, phase.seconds, HALF_DIGIT) if phase.seconds else None
+    number = where = None
+    if name.endswith("creation") and not name.startswith("Tree") and table.stonewalls:
+        # Directories are made before files, each with a line of its own.
+        position = -1 if name.startswith("File") else 0
+        most, line = table.stonewalls[position]
+        number, where = most * table.tasks, f"{source.at(line)} (items of the longest rank x {table.tasks} tasks)"
+    elif items is not None:
+        number, where = items, source.at(table.line)
+    if number is not None and timed is not None and abs(number / timed - 1) > 1e-3:
+        said = f"{where} says {number} operations, rate times time of '{name}' {timed}; the latter is imported."
+        record.warnings.append(said)
+        number = None
+    if number is None and timed is not None:
+        number, where = timed, f"{phase.origin['']}, {phase.origin['seconds']} (rate x time)"
+    if number:
+        phase.operations, phase.origin["operations"] = number, str(where)
+        if phase.seconds is None:
+            phase.seconds, phase.origin["seconds"] = number / rate, f"{where}, {phase.origin['']} (operations / rate)"
+
+
+def _with_count(phase: Phase, name: str) -> Phase:
+    if phase.operations:
+        op = OPERATIONS[name]
+        phase.counts = {op: phase.operations}
+        phase.origin.setdefault(f"latency.{op}.count", phase.origin.get("operations", phase.origin[""]))
+    return phase
+
+
+def _in_seconds(launch: _Launch, table: _Table, printed: float, rate: float) -> float:
+    """A time of the summary. Versions that name milliseconds an operation print seconds all the same; only where the run was shorter than
+    that are they milliseconds, and where rate times time is 1000 the time of one operation, of which nothing follows."""
+    if abs(printed * rate / 1000 - 1) < 1e-3 and table.items and table.items > 1000:
+        return 0.0
+    whole = launch.seconds()
+    if whole is not None and sum(values[2] for values, _ in table.times.values()) * table.iterations > whole + 2:
+        return printed / 1000
+    return printed
+
+
+def _walled(command: list[str]) -> bool:
+    """Whether fewer files than requested may exist: a stonewall, or a file with the numbers that one has left."""
+    return any(re.match(r"^-[WxY]*[Wx]", word) for word in command[1:])
+
+
+def _moment(text: str) -> datetime:
+    return datetime.strptime(text, "%m/%d/%Y %H:%M:%S")
+
+
+def _record(launch: _Launch, tasks: int) -> Record:
+    total, nodes, source = launch.tasks, launch.nodes, launch.source
     per_node = total // nodes if total % nodes == 0 else 0
-    record = Record(
-        name=f"n{tasks}", tool="mdtest", pattern="mdtest", phases=[], version=launched[1], ranks=tasks,
-        nodes=nodes if tasks == total and per_node else max(1, tasks // per_node) if per_node and (tasks < per_node or tasks % per_node == 0) else None,
-    )  # fmt: skip
-    command = next((found[1] for line in source.lines if (found := COMMAND.match(line))), None)
-    if command:
-        record.command = Source.words(command)
+    if tasks == total:
+        own: int | None = nodes
+    else:
+        own = max(1, tasks // per_node) if per_node and (tasks < per_node or tasks % per_node == 0) else None
+    record = Record(name=f"n{tasks}", tool="mdtest", pattern="mdtest", phases=[], version=launch.version, ranks=tasks, nodes=own)
+    record.origin = dict.fromkeys(("ranks", "nodes"), source.at(launch.number))
+    if command := launch.find(COMMAND):
+        record.command = Source.words(command[1][1])
         record.parameters = _parameters(record.command)
-    if found := STARTED.search(source.text):
-        month, day, year, time = found.groups()
-        record.started = f"{year}-{month}-{day}T{time}"
+        record.origin["parameters"] = record.origin["command"] = source.at(command[0])
+    if started := launch.find(STARTED):
+        record.started = _moment(started[1][1]).isoformat()
+        record.origin["started"] = source.at(started[0])
         record.missing["started (zone)"] = "mdtest prints the local time without its zone."
     record.missing |= {
         "phases[].latency.*": "mdtest prints rates, no latencies.",

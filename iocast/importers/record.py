@@ -77,6 +77,8 @@ class Phase:
     start_seconds: float | None = None
     seconds: float | None = None
     operations: int | None = None
+    bytes: int | None = None
+    bytes_per_second: float | None = None
     errors: int | None = None
     rate: float | None = None  # operations a second
     latency: dict[str, Latency] = field(default_factory=dict)  # by operation or operation.part
@@ -86,6 +88,8 @@ class Phase:
     timeline: dict[str, Any] | None = None
     slowest: list[dict[str, Any]] | None = None
     more: dict[str, Any] = field(default_factory=dict)  # further keys of the phase
+    origin: dict[str, str] = field(default_factory=dict)
+    """Where numbers come from ("FILE:LINE", in words when derived), by key with dots between levels; "" is all others'."""
 
     def add_trace(self, traces: Mapping[str, tuple[np.ndarray, np.ndarray]], ranks: Mapping[str, np.ndarray] | None = None) -> None:
         """Whole distributions, time line and slowest operations from single operations: by operation their starts and latencies, in
@@ -129,6 +133,8 @@ class Phase:
             "start_seconds": self.start_seconds,
             "seconds": self.seconds,
             "operations": self.operations,
+            "bytes": self.bytes,
+            "bytes_per_second": self.bytes_per_second,
             "errors": self.errors,
             "rate": self.rate,
             "balance": self.balance,
@@ -163,25 +169,48 @@ class Record:
     warnings: list[str] = field(default_factory=list)
     label: str = ""
     imported: dict[str, Any] = field(default_factory=dict)
+    sources: Sequence[Source] = ()  # the files that it was read from; those of the call when the importer does not say
+    origin: dict[str, str] = field(default_factory=dict)  # as Phase.origin, of ranks, nodes, started, command and parameters
+    facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, what others were told
 
     def complete(self, format_: str, sources: Sequence[Source], told: Mapping[str, Any]) -> None:
         """Adds what the user told; refuses what can't be without."""
+        sources = self.sources or sources
+        where = sources[0].path
         for key in ("ranks", "nodes"):
             given, own = told.get(key), getattr(self, key)
             if given is None:
                 continue
             if own is not None and own != given:
-                raise InputError(f"{sources[0].path}:1: the file says {own} {key}, --{key} says {given}; leave the option out.")
+                raise InputError(f"{where}:1: the file says {own} {key}, --{key} says {given}; leave the option out.")
             setattr(self, key, given)
         if self.ranks is None:
-            raise InputError(f"{sources[0].path}:1: the file does not say on how many ranks {self.tool} ran; say so with --ranks.")
-        if self.ranks < 1 or (self.nodes is not None and (self.nodes < 1 or self.ranks % self.nodes)):
-            raise InputError(f"{sources[0].path}:1: {self.ranks} ranks can't be spread evenly over {self.nodes} nodes; correct --ranks or --nodes.")
+            raise InputError(f"{where}:1: the file does not say on how many ranks {self.tool} ran; say so with --ranks.")
+        if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
+            raise InputError(f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes.")
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; --nodes tells."
         self.label = str(told.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
-        self.imported = {"format": format_, "files": files, "missing": self.missing}
+        self.imported = {"format": format_, "files": files, "missing": self.missing, "origin": self._origins(sources[0], told)}
+        if self.facts:
+            self.imported["facts"] = self.facts
+
+    def _origins(self, source: Source, told: Mapping[str, Any]) -> dict[str, str]:
+        """Of each number that was imported where it comes from."""
+        found = {}
+        for key in ("ranks", "nodes"):
+            if getattr(self, key) is not None:
+                found[f"placement.{key}"] = f"--{key}" if told.get(key) is not None else self.origin.get(key, str(source.path))
+        for key, value in self.parameters.items():
+            if isinstance(value, int | float):
+                found[f"workload.parameters.{key}"] = self.origin.get(f"parameters.{key}", self.origin.get("parameters", str(source.path)))
+        for number, phase in enumerate(self.phases):
+            for key in numbers_of(phase.as_json()):
+                words = key.split(".")
+                known = next((phase.origin[k] for n in range(len(words), -1, -1) if (k := ".".join(words[:n])) in phase.origin), None)
+                found[f"phases[{number}].{key}"] = known or str(source.path)
+        return found
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -196,7 +225,7 @@ class Record:
             "workload": {"name": self.pattern or self.tool, "pattern": self.pattern or self.tool, "parameters": self.parameters},
             "placement": {
                 "ranks": self.ranks, "nodes": self.nodes,
-                "ranks_per_node": self.ranks // self.nodes if self.ranks and self.nodes else None,
+                "ranks_per_node": _even(self.ranks, self.nodes) if self.ranks and self.nodes else None,
             },
             "environment": self.environment,
             "imported": self.imported,
@@ -204,6 +233,35 @@ class Record:
             "status": "complete",
             "phases": [phase.as_json() for phase in self.phases],
         }  # fmt: skip
+
+
+def _even(ranks: int, nodes: int) -> int | float:
+    """Ranks a node: their mean where nodes have different numbers of them."""
+    return ranks // nodes if ranks % nodes == 0 else ranks / nodes
+
+
+NOT_READ = ("repeat", "start_seconds", "timeline", "slowest", "balance")
+"""Keys of a phase that are no numbers of the tool, or series of single operations."""
+
+
+def numbers_of(phase: Mapping[str, Any]) -> list[str]:
+    """Keys of a phase's numbers, dots between levels; a list counts as one."""
+    found = []
+    for key, value in phase.items():
+        if key in NOT_READ or value is None or isinstance(value, bool | str):
+            continue
+        if isinstance(value, Mapping):
+            found += [f"{key}.{inner}" for inner in numbers_of(value)]
+        elif isinstance(value, int | float) or (isinstance(value, list) and value and isinstance(value[0], int | float)):
+            found.append(key)
+    return found
+
+
+def counted(rate: float, seconds: float, half_digit: float) -> int | None:
+    """Operations from a rate and the printed seconds, which rounding changed by up to `half_digit`; None when these leave it open by more
+    than a thousandth."""
+    number, slack = rate * seconds, rate * half_digit
+    return (round(number) or None) if number and (slack <= 1e-3 * number or slack < 0.5) else None
 
 
 def place_one_after_the_other(phases: Sequence[Phase]) -> None:

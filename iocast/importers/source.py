@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import json
+import lzma
+import re
 import shlex
+import shutil
+import subprocess
+from bisect import bisect_right
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
-
-HEAD = 20_000  # characters by which a format is recognised
 
 
 class Source:
@@ -20,6 +25,7 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.cut_value: int | None = None
         if not path.exists():
             raise InputError(f"There is no file '{path}'.")
         if not self.is_directory and path.stat().st_size == 0:
@@ -31,31 +37,57 @@ class Source:
 
     @cached_property
     def text(self) -> str:
+        """The file, unpacked. Bytes that are no UTF-8 are replaced: the noise of other programs may be in a log."""
         if self.is_directory:
             return ""
         try:
-            return self.path.read_text(encoding="utf-8", errors="strict")
-        except UnicodeDecodeError as error:
-            line = self.path.read_bytes()[: error.start].count(b"\n") + 1
-            raise InputError(f"{self.path}:{line}: this is no text; name the tool's own output.") from error
-        except OSError as error:
-            raise InputError(f"The file '{self.path}' can't be read: {error.strerror}.") from error
+            data = _unpacked(self.path)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise InputError(f"The file '{self.path}' can't be read: {getattr(error, 'strerror', None) or error}.") from error
+        if b"\0" in data[:4096]:
+            raise InputError(f"{self.path}:1: this is no text; name the tool's own output.")
+        return data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
     @cached_property
     def head(self) -> str:
-        """The beginning, for recognition: whatever it is."""
-        if self.is_directory:
+        """All of it, for recognition; empty when it is no text."""
+        try:
+            return self.text
+        except InputError:
             return ""
-        with self.path.open("rb") as file:
-            return file.read(HEAD).decode("utf-8", errors="replace")
 
     @cached_property
     def lines(self) -> list[str]:
         return self.text.splitlines()
 
+    def part(self, first: int, last: int) -> Source:
+        """The lines `first` to `last`, with the numbers that they have in the file."""
+        made = Source(self.path)
+        made.text = "\n" * (first - 1) + "".join(line + "\n" for line in self.lines[first - 1 : last])
+        return made
+
+    @cached_property
+    def unlabelled(self) -> list[str]:
+        """The lines without the label of a rank or a time that mpirun --tag-output or srun --label put before each."""
+        label = re.compile(r"^(?:\[\d+,\d+\](?:<std(?:out|err)>)?:|\s*\d+:) ?")
+        labelled = sum(bool(label.match(line)) for line in self.lines)
+        return [label.sub("", line) for line in self.lines] if labelled > 0.9 * len(self.lines) else self.lines
+
     def files(self) -> list[Path]:
         """Itself, or the files of the directory in order."""
         return sorted(p for p in self.path.iterdir() if p.is_file()) if self.is_directory else [self.path]
+
+    def at(self, line: int) -> str:
+        """Where a number stands: "FILE:LINE"."""
+        return f"{self.path}:{line}"
+
+    def line_at(self, position: int) -> int:
+        """The line, from 1, of a position in the text."""
+        return bisect_right(self._line_starts, position)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def refuse(self, line: int, sentence: str) -> InputError:
         """`sentence` without its full stop; lines count from 1."""
@@ -82,15 +114,18 @@ class Source:
     def json_values(self) -> list[tuple[int, Any]]:
         """All JSON values in the file with the lines where they begin; other lines before, between and after them are left out.
 
-        fio writes notes around its one value, elbencho a value for each phase."""
+        fio writes notes around its values, elbencho a value for each phase. A last value that was cut off is left out when there are
+        others, and `cut_value` is its line then."""
         decoder, found, at = json.JSONDecoder(), [], 0
         while (start := self._next_value(at)) is not None:
-            line = self.text.count("\n", 0, start) + 1
+            line = self.line_at(start)
             try:
                 value, at = decoder.raw_decode(self.text, start)
             except json.JSONDecodeError as error:
-                whole = error.lineno
-                raise self.refuse(whole, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+                if found:
+                    self.cut_value = line
+                    break
+                raise self.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
             found.append((line, value))
         return found
 
@@ -115,3 +150,22 @@ class Source:
 
     def fingerprints(self) -> list[dict[str, str]]:
         return [{"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in self.files()]
+
+
+def _unpacked(path: Path) -> bytes:
+    """The file's bytes, decompressed when its first bytes are those of gzip, bzip2, xz or Zstandard."""
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        return gzip.decompress(data)
+    if data[:3] == b"BZh":
+        return bz2.decompress(data)
+    if data[:6] == b"\xfd7zXZ\0":
+        return lzma.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        if shutil.which("zstd") is None:
+            raise InputError(f"'{path}' is compressed with Zstandard, and there is no program zstd; install it, or unpack the file.")
+        done = subprocess.run(["zstd", "-dcq", "--", str(path)], capture_output=True, check=False)
+        if done.returncode:
+            raise InputError(f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have been cut off.")
+        return done.stdout
+    return data

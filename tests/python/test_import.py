@@ -129,7 +129,8 @@ def test_ior(tmp_path: Path) -> None:
         write, read = run["phases"]
         assert (write["name"], read["name"]) == ("write", "read") and write["bytes_per_second"] == pytest.approx(178.86 * 2**20)
         assert write["rate"] == pytest.approx(178.86 / 16) and write["seconds"] == 34.35
-        assert write["latency"]["pwrite"]["mean"] == 0.958324 and write["latency"]["pwrite"]["q50"] is None
+        # IOR's Latency(s) is no mean latency: it leaves out segments and is that of one rank.
+        assert write["ior_latency"] == 0.958324 and all(v is None for k, v in write["latency"]["pwrite"].items() if k != "count")
         assert read["part_seconds"] == {"open": 0.006683, "transfer": 63.23, "close": 0.014209}
     assert {k: text[k] for k in ("phases", "placement")} == {k: document[k] for k in ("phases", "placement")}
 
@@ -235,7 +236,7 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     assert "Did you mean 'fs_mark'" in refused(sample, format_="fsmark")
     assert "says 2 ranks, --ranks says 3" in refused(sample, ranks=3)
     assert "different tools" in refused(sample, SAMPLES / "postmark" / "report.txt")
-    assert "evenly" in refused(SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=7)
+    assert "can't be on 70 nodes" in refused(SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=70)
     (tmp_path / "cut.txt").write_text((SAMPLES / "md-workbench" / "mistral-current.txt").read_text()[:900])
     done = iocast("import", tmp_path / "cut.txt", "--out", tmp_path / "out")
     assert done.returncode == 2 and "cut.txt:" in done.stderr and "Traceback" not in done.stderr and not (tmp_path / "out").exists()

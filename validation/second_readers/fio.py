@@ -87,48 +87,60 @@ def _document(document: dict) -> Printed:
 
 
 def _text(text: str) -> Reading:
-    version = re.findall(r"^fio-(\S+)", text, re.M)
+    version = re.findall(r"^fio-(\d\S*)$", text, re.M)
     reading = Reading("fio", f"{version[0] if version else ''} text".strip())
-    run, last, seen = Printed(), -1, 0
-    blocks = list(re.finditer(r"^(?:<\S+> )?(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+).*$", text, re.M))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        body = text[block.end() : after.start() if after else len(text)]
-        name, group = re.sub(r"[^\w+-]", "-", block[1]), int(block[2])
-        if group < last or (name, 0) in run.phases:
+    for part in re.split(r"^(?=fio-\d\S*$)", text, flags=re.M):
+        run = _text_run(part)
+        if run.phases:
             reading.runs.append(run)
-            run, seen = Printed(), 0
-        last = group
-        seen = max(seen, int(block[3]))
-        run.ranks = seen
-        body = re.split(r"^Run status", body, maxsplit=1, flags=re.M)[0]
-        issued = re.search(r"issued\s+(?:rwts?)?\s*:?\s*total=(?:r=)?(\d+)(?:/w=|,)(\d+)", body)
-        longest = 0.0
-        for way, number in (("read", issued[1] if issued else None), ("write", issued[2] if issued else None)):
-            found = re.search(rf"^\s+{way}\s*:.*$", body, re.M | re.I)
-            if not found:
-                continue
-            part = body[found.start() :]
-            part = re.split(r"^\s+(?:read|write|trim)\s*:", part[len(found[0]) :], maxsplit=1, flags=re.M)[0]
-            msec = re.search(r"(\d+)\s*msec", found[0])
-            longest = max(longest, int(msec[1]) / 1000 if msec else 0)
-            op = OPS[way]
-            if number:
-                run.put(name, 0, **{f"latency__{op}__count": float(number)})
-            clat = re.search(r"^\s+clat \((\w+)\):\s*min=\s*([\d.]+)([kMG]?),\s*max=\s*([\d.]+)([kMG]?),\s*avg=\s*([\d.]+)([kMG]?)", part, re.M)
-            quantiles = re.search(r"clat percentiles \((\w+)\):\s*\n((?:\s+\|.*\n)+)", part)
-            if clat and quantiles:
-                unit = SECONDS[clat[1]]
-                run.put(name, 0, **{f"latency__{op}__mean": Quantity(float(clat[6]) * SUFFIX[clat[7]] * unit, 1e-6),
-                                    f"latency__{op}__max": Quantity(float(clat[4]) * SUFFIX[clat[5]] * unit, 1e-6)})  # fmt: skip
-                values = dict(re.findall(r"([\d.]+)th=\[\s*(\d+)\]", quantiles[2]))
-                for ours, theirs in (("q50", "50.00"), ("q95", "95.00"), ("q99", "99.00"), ("q999", "99.90")):
-                    if theirs in values:
-                        run.put(name, 0, **{f"latency__{op}__{ours}": Quantity(int(values[theirs]) * SECONDS[quantiles[1]], 1e-6)})
-        if issued and longest:
-            total = int(issued[1]) + int(issued[2])
-            run.put(name, 0, operations=float(total), seconds=longest, rate=Quantity(total / longest, 1e-6))
-    if run.phases:
-        reading.runs.append(run)
     if not reading.runs:
         reading.refusal = "truncated"
     return reading
+
+
+def _text_run(text: str) -> Printed:
+    """Jobs of a group are one phase: counts add up, the longest runtime counts; latencies only of a group of one job."""
+    run, groups = Printed(), {}
+    blocks = list(re.finditer(r"^(?:<\S+> )?(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+).*$", text, re.M))
+    for block, after in zip(blocks, [*blocks[1:], None], strict=False):
+        body = text[block.end() : after.start() if after else len(text)]
+        groups.setdefault(int(block[2]), []).append((block[1], int(block[3]), re.split(r"^Run status", body, maxsplit=1, flags=re.M)[0]))
+    for jobs in groups.values():
+        name = "+".join(dict.fromkeys(re.sub(r"[^\w+-]", "-", job[0]) for job in jobs))
+        run.ranks = max(run.ranks or 0, sum(job[1] for job in jobs))
+        total, longest, ways = 0, 0.0, dict.fromkeys(OPS, 0)
+        for _, _, body in jobs:
+            issued = re.search(r"^\s+issued.*?total=(\S+?),? short", body, re.M)
+            if not issued:
+                continue
+            numbers = [int(n) for n in re.findall(r"\d+", issued[1])]
+            total += sum(numbers)
+            for way, number in zip(OPS, numbers, strict=False):
+                ways[way] += number
+            longest = max([longest, *(int(n) / 1000 for n in re.findall(r"(?:/|runtime=)\s*(\d+)\s*msec", body))])
+        if not total or not longest:
+            continue
+        run.put(name, 0, operations=float(total), seconds=longest, rate=Quantity(total / longest, 1e-6))
+        for way, number in ways.items():
+            if number:
+                run.put(name, 0, **{f"latency__{OPS[way]}__count": float(number)})
+        if len(jobs) == 1:
+            _text_latencies(run, name, jobs[0][2])
+    return run
+
+
+def _text_latencies(run: Printed, name: str, body: str) -> None:
+    parts = re.split(r"^\s+(read|write|trim)\s*: ", body, flags=re.M | re.I)
+    for way, part in zip(parts[1::2], parts[2::2], strict=True):
+        op = OPS[way.lower()]
+        quantiles = re.search(r"clat percentiles \((\w+)\):\s*\n((?:\s+\|.*\n)+)", part)
+        clat = re.search(r"^\s+clat \((\w+)\): min=\s*[\d.]+[kMG]?, max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)", part, re.M)
+        if not (clat and quantiles):
+            continue
+        unit = SECONDS[clat[1]]
+        run.put(name, 0, **{f"latency__{op}__mean": Quantity(float(clat[4]) * SUFFIX[clat[5]] * unit, 1e-6),
+                            f"latency__{op}__max": Quantity(float(clat[2]) * SUFFIX[clat[3]] * unit, 1e-6)})  # fmt: skip
+        values = {float(k): int(v) for k, v in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", quantiles[2])}
+        for ours, theirs in (("q50", 50.0), ("q90", 90.0), ("q95", 95.0), ("q99", 99.0), ("q999", 99.9)):
+            if theirs in values:
+                run.put(name, 0, **{f"latency__{op}__{ours}": Quantity(values[theirs] * SECONDS[quantiles[1]], 1e-6)})

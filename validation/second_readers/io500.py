@@ -10,7 +10,7 @@ from pathlib import Path
 from . import Printed, Reading
 
 OLD = r"^\[RESULT\](-invalid)? (?:BW|IOPS)\s+phase \d+\s+(\S+)\s+([\d.]+) (\S+)\s*: time\s+([\d.]+) seconds"
-NEW = r"^\[RESULT\]\s+([a-z]\S*)\s+([\d.]+) (\S+)\s*: time\s+([\d.]+) seconds"
+NEW = r"^\[(?:RESULT|      )\]\s+([a-z]\S*)\s+([\d.]+) (\S+)\s*: time\s+([\d.]+) seconds"
 
 
 def read(path: Path, text: str) -> Reading | None:
@@ -48,7 +48,7 @@ def _quantity(run: Printed, name: str, value: str, unit: str, seconds: str) -> N
 
 
 def _summary(text: str) -> Reading:
-    lines = [line for line in text.splitlines() if line.startswith("[RESULT")]
+    lines = [line for line in text.splitlines() if re.match(r"\[(RESULT|      )", line) and " timestamp " not in line]
     run = Printed()
     old = bool(re.search(OLD, text, re.M))
     for line in lines:

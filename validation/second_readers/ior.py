@@ -21,7 +21,7 @@ def read(path: Path, text: str) -> Reading | None:
     if not begins:
         return None
     reading = Reading("ior", begins[0][1])
-    for begin, after in zip(begins, [*begins[1:], None], strict=True):
+    for begin, after in zip(begins, [*begins[1:], None], strict=False):
         run = _run(text[begin.end() : after.start() if after else len(text)])
         if isinstance(run, str):
             reading.refusal = run

@@ -36,7 +36,7 @@ def _block(reading: Reading, text: str, stamp: str) -> None:
         return
     command = re.search(r"^Command line used: (.*)$", text, re.M)
     parts = list(re.finditer(r"^(?:V-\d: )?(\d+) tasks, (\d+) (\w+)", text, re.M))
-    for part, after in zip(parts, [*parts[1:], None], strict=True):
+    for part, after in zip(parts, [*parts[1:], None], strict=False):
         body = text[part.end() : after.start() if after else len(text)]
         run = Printed(int(part[1]), nodes if int(part[1]) == total else None, command[1].strip() if command else None)
         if stamp:
@@ -68,7 +68,7 @@ def _summary(run: Printed, body: str, tasks: int, files: int, shared: bool, comm
         if (what, op) in times:
             seconds = float(times[what, op][-2])
             operations = rate * seconds
-            slack = 0.0006 / seconds + 1e-9 if seconds else 1
+            slack = 0.0005 / seconds if seconds else 1
         created = (what, op) == ("File", "creation")
         if longest and created:
             operations, slack = int(longest[1]) * tasks, 1e-9

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fio's normal text output, of 2 and 3: rates, extremes and percentiles of latencies. For the importer fio.
+
+Jobs of one group run at the same time and are one phase, as in JSON. A log may hold several runs, each of which names the version
+("fio-3.41") before its results. Numbers are rounded by fio to three or four digits; counts are exact.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
+from iocast.importers.source import Source
+
+JOB = re.compile(r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$")
+ASKED = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)")
+VERSION = re.compile(r"^fio-(\d\S*)$")
+WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
+BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
+RUNTIME = re.compile(r"(?:/|runtime=)\s*(\d+)\s*msec")
+TIMES = re.compile(r"^\s+(slat|clat|lat) \((nsec|usec|msec)\): min=\s*([\d.]+)([kMG]?), max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)")
+PERCENTILES = re.compile(r"^\s+(clat|lat) percentiles \((nsec|usec|msec)\)")
+ISSUED = re.compile(r"^\s+issued\s*(?:rwts?)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
+SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
+UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
+LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim"}
+QUANTILES = {25.0: "q25", 50.0: "q50", 75.0: "q75", 90.0: "q90", 95.0: "q95", 99.0: "q99", 99.9: "q999"}
+
+
+def recognises(source: Source) -> bool:
+    return "(groupid=" in source.head and any(JOB.match(line) for line in source.lines)
+
+
+def tag(title: str) -> str:
+    """A name of which tags and file names can be made."""
+    return "".join(c if c.isalnum() or c in "-_+" else "-" for c in title)
+
+
+def read(source: Source) -> list[Record]:
+    begins = [number for number, line in enumerate(source.lines, start=1) if VERSION.match(line.strip())]
+    parts = [(1 if i == 0 else begin, end - 1) for i, (begin, end) in enumerate(zip(begins, [*begins[1:], len(source.lines) + 1], strict=False))]
+    records = [record for first, last in parts or [(1, len(source.lines))] if (record := _read_run(source, first, last)) is not None]
+    if not records:
+        raise source.refuse_cut("the first job's result with its 'issued' line")
+    return records
+
+
+def _read_run(source: Source, first: int, last: int) -> Record | None:
+    jobs: list[dict[str, Any]] = []
+    asked: dict[str, dict[str, str]] = {}
+    version = None
+    for number in range(first, last + 1):
+        line = source.lines[number - 1]
+        if found := VERSION.match(line.strip()):
+            version = found[1]
+        elif found := ASKED.match(line):
+            asked.setdefault(found["name"], {k: v for k, v in found.groupdict().items() if k != "name"})
+        elif found := JOB.match(line):
+            jobs.append({**found.groupdict(), "line": number, "ways": {}, "issued": None})
+        elif line.startswith("Run status"):
+            continue
+        elif jobs:
+            _add_line(source, number, line, jobs[-1])
+    whole = [job for job in jobs if job["issued"] is not None and job["ways"]]
+    if not whole:
+        return None
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for job in whole:
+        groups.setdefault(int(job["group"]), []).append(job)
+    phases = [_phase(source, group, asked) for _, group in sorted(groups.items())]
+    record = Record("fio", "fio", phases, version=version)
+    record.ranks = max(sum(int(job["jobs"]) for job in group) for group in groups.values())
+    hosts = {job["host"] for job in whole if job["host"]}
+    record.nodes = len(hosts) or 1
+    record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(whole[0]["line"]))
+    options = asked.get(whole[0]["name"]) or next(iter(asked.values()), {})
+    record.parameters = dict(options)
+    _add_words(record, options, len(whole) < len(jobs))
+    place_one_after_the_other(phases)
+    return record
+
+
+def _add_words(record: Record, options: dict[str, str], cut: bool) -> None:
+    if int(options.get("iodepth", 1)) > 1:
+        depth = options["iodepth"]
+        record.warnings.append(f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks.")
+    if any(phase.more["latency_of"] == "completion" for phase in record.phases):
+        record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
+    if cut:
+        record.warnings.append("A job whose 'issued' line is missing is left out; the output was cut off, or the job failed.")
+    record.missing |= {
+        "latency.hlog": "fio's text has percentiles; it writes its latency bins with --output-format=json+ only.",
+        "started": "fio prints the time of its end only.",
+        "command": "fio prints its options, not its command line.",
+        "seed": "fio's output does not name it.",
+        "phases[].timeline": "fio's text has no time line.",
+        "phases[].slowest": "fio's text has no single operations.",
+        "phases[].rank_seconds": "fio's text has the longest runtime of a group.",
+        "phases[].start_seconds": "fio prints no start of a group; groups are placed one after the other.",
+    }
+
+
+def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> None:
+    """One line of a job's result."""
+    if found := ISSUED.match(line):
+        job["issued"], job["issued line"] = [int(text or 0) for text in found.groups()], number
+    elif SYNC.match(line):
+        job["way"] = {}
+    elif found := WAY.match(line):
+        runtime, bandwidth = RUNTIME.search(found[2]), BANDWIDTH.search(found[2])
+        if runtime is None:
+            return  # a line of the closing summary
+        job["way"] = job["ways"].setdefault(found[1].lower(), {"line": number, "times": {}, "percentiles": {}, "of": ""})
+        job["way"]["seconds"] = int(runtime[1]) / 1000
+        if bandwidth:
+            job["way"]["bytes/s"] = float(bandwidth[1]) * SIZES[bandwidth[2].upper().rstrip("I")]
+    elif not job.get("way"):
+        return
+    elif found := TIMES.match(line):
+        scale = UNITS[found[2]]
+        job["way"]["times"][found[1]] = tuple(float(found[i]) * LETTERS[found[i + 1]] * scale for i in (3, 5, 7))
+    elif found := PERCENTILES.match(line):
+        job["way"]["of"], job["way"]["unit"] = found[1], UNITS[found[2]]
+    elif line.lstrip().startswith("|"):
+        for share, value in re.findall(r"([\d.]+)th=\[\s*([\d.]+)\]", line):
+            if name := QUANTILES.get(float(share)):
+                job["way"]["percentiles"][name] = source.number(value, number, "a percentile") * job["way"].get("unit", 1e-6)
+
+
+def _phase(source: Source, group: list[dict[str, Any]], asked: dict[str, dict[str, str]]) -> Phase:
+    phase = Phase(tag("+".join(dict.fromkeys(job["name"] for job in group))), errors=0, origin={"": source.at(group[0]["line"])})
+    issued = [sum(job["issued"][i] for job in group) for i in range(4)]
+    phase.counts = {op: n for op, n in zip(("pread", "pwrite", "trim", "fsync"), issued, strict=True) if n}
+    phase.operations = sum(phase.counts.values()) or None
+    where = source.at(group[0]["issued line"])
+    phase.origin |= {"operations": where, "latency": where}
+    ways = [way for job in group for way in job["ways"].values()]
+    phase.seconds = max(way["seconds"] for way in ways) or None
+    phase.origin["seconds"] = source.at(max(ways, key=lambda way: way["seconds"])["line"])
+    phase.bytes_per_second = sum(way.get("bytes/s", 0.0) for way in ways) or None
+    phase.origin["bytes_per_second"] = source.at(ways[0]["line"])
+    if phase.operations and phase.seconds:
+        phase.rate = phase.operations / phase.seconds
+        phase.origin["rate"] = f"{where} / {phase.origin['seconds']} (operations / runtime)"
+    phase.errors = sum(1 for job in group if int(job["error"]))
+    phase.more["latency_of"] = None
+    for name, op in OPERATIONS.items():
+        parts = [job["ways"][name] for job in group if name in job["ways"]]
+        if parts and op in phase.counts:
+            _add_latency(phase, op, parts, [job["issued"][list(OPERATIONS).index(name)] for job in group if name in job["ways"]])
+            phase.origin[f"latency.{op}"] = source.at(parts[0]["line"])
+            phase.origin[f"latency.{op}.count"] = where
+    size = _block_size(asked.get(group[0]["name"], {}).get("bs", ""))
+    if size and phase.operations:
+        phase.bytes = size * (issued[0] + issued[1])
+        phase.origin["bytes"] = f"{where} (operations x block size)"
+    return phase
+
+
+def _add_latency(phase: Phase, op: str, parts: list[dict[str, Any]], counts: list[int]) -> None:
+    """Completion latencies when the percentiles are theirs, else total ones; of several jobs mean and extremes."""
+    kind = parts[0]["of"] if len(parts) == 1 and parts[0]["of"] else "lat" if all("lat" in part["times"] for part in parts) else "clat"
+    if not all(kind in part["times"] for part in parts):
+        return
+    times = [part["times"][kind] for part in parts]
+    known = {
+        "min": min(t[0] for t in times), "max": max(t[1] for t in times),
+        "mean": sum(n * t[2] for n, t in zip(counts, times, strict=True)) / max(sum(counts), 1),
+    }  # fmt: skip
+    if len(parts) == 1:
+        known |= parts[0]["percentiles"]
+    phase.latency[op] = Latency(sum(counts), known)
+    phase.more["latency_of"] = "total" if kind == "lat" else "completion"
+
+
+def _block_size(text: str) -> int | None:
+    """Bytes of "(R) 4096B-4096B, (W) 4096B-4096B, (T) ..." or "4K-4K/4K-4K/4K-4K" when all are the same."""
+    found = {(n, unit.upper()) for n, unit in re.findall(r"(\d+)([KMG]?)i?B?", text, re.IGNORECASE)}
+    return int(next(iter(found))[0]) * SIZES[next(iter(found))[1]] if len(found) == 1 else None
