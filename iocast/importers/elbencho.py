@@ -59,11 +59,13 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 def _reader(source: Source) -> Callable[[Source], list[Record]]:
     start = source.head.lstrip()[:1]
+    if TABLE.search(source.head):
+        return _read_text
     if start in ("{", "["):
         return _read_json if start == "{" else _read_rows
     if tuple(source.head.split("\n", 1)[0].split(",")[:4]) == LIVE:
         return _read_live
-    return _read_text if TABLE.search(source.head) else _read_csv
+    return _read_csv
 
 
 def _read_csv(source: Source) -> list[Record]:
@@ -160,6 +162,7 @@ def _read_text(source: Source) -> list[Record]:
 def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) -> None:
     if row := re.match(r"^\s+(\S.*?)\s*:\s+(\d+)\s+(\d+)\s*$", text):
         value = source.number(row[3], number, row[1])
+        block.setdefault("lines", {})[_quantity(row[1])] = number
         if row[1].endswith("/s") and "MiB" not in row[1]:
             block["entries/s"] = value
         elif row[1] == "Throughput MiB/s":
@@ -173,6 +176,14 @@ def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) ->
     elif row := re.match(r"^\s+(IO|Ent|Entries|Files|Objects|Dirs) lat(?:ency)?\s*:\s+\[ min=(\S+) avg=(\S+) max=(\S+) \]", text):
         times = {key: 1e6 * _duration(source, number, row[i]) for i, key in enumerate(("min", "mean", "max"), start=2)}
         block["block times" if row[1] == "IO" else "entry times"] = times
+        block.setdefault("lines", {})["latency"] = number
+
+
+def _quantity(title: str) -> str:
+    """The key of a phase that a row of the text tells."""
+    if title.startswith("Throughput"):
+        return "bytes_per_second"
+    return "rate" if title.endswith("/s") or title == "IOPS" else "bytes" if title == "Total MiB" else "operations"
 
 
 def _milliseconds(source: Source, number: int, text: str, kind: str) -> float:
@@ -201,7 +212,7 @@ def _text_row(source: Source, line: int, operation: str, block: dict[str, Any], 
         "first": block["first"], "last": block["last"], "entries/s": block.get("entries/s"), "iops": block.get("iops"), "entries": block.get("entries"),
         "blocks": block.get("blocks") or (round(total * 2**20 / size) if total and size else None), "mebibytes": total,
         "bytes/s": block["mebibytes/s"] * 2**20 if "mebibytes/s" in block else None, "entry times": block.get("entry times", {}),
-        "block times": block.get("block times", {}), "start": start,
+        "block times": block.get("block times", {}), "start": start, "lines": block.get("lines", {}),
     }  # fmt: skip
     return line, operation, config, facts, None, command, label
 
@@ -356,7 +367,9 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
             records[-1].label = str(label or "")
         phase = _phase(operation, facts)
         if phase is not None:
-            phase.origin[""] = source.at(line)
+            phase.origin |= {"": source.at(line)} | {key: source.at(number) for key, number in facts.get("lines", {}).items()}
+            if "operations" not in phase.origin and "bytes" in phase.origin and "rate" in phase.origin:
+                phase.origin["operations"] = f"{phase.origin['bytes']} (bytes / block size)"
         if phase is None:
             raise source.refuse(line, f"the phase {operation} has no rate and no time")
         if phase.latency and any(latency.counts for latency in phase.latency.values()):

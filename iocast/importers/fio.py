@@ -177,7 +177,7 @@ def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None
         return known
     if not isinstance(known := part.get(name), dict):
         return None
-    inside = {float(k): v for k, v in (known.get("percentile") or {}).items()}
+    inside = {float(k): v for k, v in (known.get("percentile") or {}).items() if float(k) > 0}
     scaled = {k: 1000 * float(v) for k, v in known.items() if isinstance(v, int | float)}
     return scaled | ({"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {})
 

@@ -19,8 +19,8 @@ VERSION = re.compile(r"^fio-(\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
 RUNTIME = re.compile(r"(?:/|runtime=)\s*(\d+)\s*msec")
-TIMES = re.compile(r"^\s+(slat|clat|lat) \((nsec|usec|msec)\): min=\s*([\d.]+)([kMG]?), max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)")
-PERCENTILES = re.compile(r"^\s+(clat|lat) percentiles \((nsec|usec|msec)\)")
+TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kMG]?), max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)")
+PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
 SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
 UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
@@ -40,12 +40,23 @@ def tag(title: str) -> str:
 
 
 def read(source: Source) -> list[Record]:
-    begins = [number for number, line in enumerate(source.lines, start=1) if VERSION.match(line.strip())]
-    parts = [(1 if i == 0 else begin, end - 1) for i, (begin, end) in enumerate(zip(begins, [*begins[1:], len(source.lines) + 1], strict=False))]
-    records = [record for first, last in parts or [(1, len(source.lines))] if (record := _read_run(source, first, last)) is not None]
+    records = [record for first, last in _runs(source) if (record := _read_run(source, first, last)) is not None]
     if not records:
         raise source.refuse_cut("the first job's result with its 'issued' line")
     return records
+
+
+def _runs(source: Source) -> list[tuple[int, int]]:
+    """First and last line of each run: what was asked is printed before the version, the results after it."""
+    begins, before = [], 0
+    for number, line in enumerate(source.lines, start=1):
+        if ASKED.match(line) and not before:
+            before = number
+        elif VERSION.match(line.strip()):
+            begins.append(before or number)
+            before = 0
+    begins = [1, *begins[1:]]
+    return list(zip(begins, [*(begin - 1 for begin in begins[1:]), len(source.lines)], strict=True))
 
 
 def _read_run(source: Source, first: int, last: int) -> Record | None:
@@ -108,7 +119,7 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
     if found := ISSUED.match(line):
         job["issued"], job["issued line"] = [int(text or 0) for text in found.groups()], number
     elif SYNC.match(line):
-        job["way"] = {}
+        job["way"] = job["sync"] = {"line": number, "times": {}, "percentiles": {}, "of": "sync"}
     elif found := WAY.match(line):
         runtime, bandwidth = RUNTIME.search(found[2]), BANDWIDTH.search(found[2])
         if runtime is None:
@@ -121,12 +132,14 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
         return
     elif found := TIMES.match(line):
         scale = UNITS[found[2]]
+        job["way"].setdefault("times line", {})[found[1]] = number
         job["way"]["times"][found[1]] = tuple(float(found[i]) * LETTERS[found[i + 1]] * scale for i in (3, 5, 7))
     elif found := PERCENTILES.match(line):
         job["way"]["of"], job["way"]["unit"] = found[1], UNITS[found[2]]
     elif line.lstrip().startswith("|"):
         for share, value in re.findall(r"([\d.]+)th=\[\s*([\d.]+)\]", line):
             if name := QUANTILES.get(float(share)):
+                job["way"].setdefault("quantile line", {})[name] = number
                 job["way"]["percentiles"][name] = source.number(value, number, "a percentile") * job["way"].get("unit", 1e-6)
 
 
@@ -136,12 +149,13 @@ def _phase(source: Source, group: list[dict[str, Any]], asked: dict[str, dict[st
     phase.counts = {op: n for op, n in zip(("pread", "pwrite", "trim", "fsync"), issued, strict=True) if n}
     phase.operations = sum(phase.counts.values()) or None
     where = source.at(group[0]["issued line"])
-    phase.origin |= {"operations": where, "latency": where}
+    several = " (all jobs and kinds of operations together)" if len(phase.counts) + len(group) > 2 else ""
+    phase.origin |= {"operations": where + several, "latency": where}
     ways = [way for job in group for way in job["ways"].values()]
     phase.seconds = max(way["seconds"] for way in ways) or None
     phase.origin["seconds"] = source.at(max(ways, key=lambda way: way["seconds"])["line"])
     phase.bytes_per_second = sum(way.get("bytes/s", 0.0) for way in ways) or None
-    phase.origin["bytes_per_second"] = source.at(ways[0]["line"])
+    phase.origin["bytes_per_second"] = source.at(ways[0]["line"]) + several
     if phase.operations and phase.seconds:
         phase.rate = phase.operations / phase.seconds
         phase.origin["rate"] = f"{where} / {phase.origin['seconds']} (operations / runtime)"
@@ -151,13 +165,25 @@ def _phase(source: Source, group: list[dict[str, Any]], asked: dict[str, dict[st
         parts = [job["ways"][name] for job in group if name in job["ways"]]
         if parts and op in phase.counts:
             _add_latency(phase, op, parts, [job["issued"][list(OPERATIONS).index(name)] for job in group if name in job["ways"]])
-            phase.origin[f"latency.{op}"] = source.at(parts[0]["line"])
+            _add_origins(source, phase, op, parts[0])
             phase.origin[f"latency.{op}.count"] = where
+    synced = [job["sync"] for job in group if "sync" in job]
+    if synced and "fsync" in phase.counts and len(synced) == 1 and "sync" in synced[0]["times"]:
+        least, most, mean = synced[0]["times"]["sync"]
+        phase.latency["fsync"] = Latency(phase.counts["fsync"], {"min": least, "max": most, "mean": mean} | synced[0]["percentiles"])
+        _add_origins(source, phase, "fsync", synced[0])
     size = _block_size(asked.get(group[0]["name"], {}).get("bs", ""))
     if size and phase.operations:
         phase.bytes = size * (issued[0] + issued[1])
         phase.origin["bytes"] = f"{where} (operations x block size)"
     return phase
+
+
+def _add_origins(source: Source, phase: Phase, op: str, part: dict[str, Any]) -> None:
+    """The lines of an operation's latencies."""
+    kind = "sync" if op == "fsync" else "lat" if phase.more["latency_of"] == "total" else "clat"
+    phase.origin[f"latency.{op}"] = source.at(part.get("times line", {}).get(kind, part["line"]))
+    phase.origin |= {f"latency.{op}.{name}": source.at(line) for name, line in part.get("quantile line", {}).items()}
 
 
 def _add_latency(phase: Phase, op: str, parts: list[dict[str, Any]], counts: list[int]) -> None:
@@ -178,5 +204,5 @@ def _add_latency(phase: Phase, op: str, parts: list[dict[str, Any]], counts: lis
 
 def _block_size(text: str) -> int | None:
     """Bytes of "(R) 4096B-4096B, (W) 4096B-4096B, (T) ..." or "4K-4K/4K-4K/4K-4K" when all are the same."""
-    found = {(n, unit.upper()) for n, unit in re.findall(r"(\d+)([KMG]?)i?B?", text, re.IGNORECASE)}
-    return int(next(iter(found))[0]) * SIZES[next(iter(found))[1]] if len(found) == 1 else None
+    found = {(n, unit.upper()) for n, unit in re.findall(r"(\d[\d.]*)([KMG]?)i?B?", text, re.IGNORECASE)}
+    return round(float(next(iter(found))[0])) * SIZES[next(iter(found))[1]] if len(found) == 1 else None

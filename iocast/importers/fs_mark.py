@@ -43,6 +43,8 @@ def _read_one(source: Source) -> Record:
             files, rate = int(values[1]) - before, values[3]
             before = int(values[1])
             phase = Phase("create", len(phases) + 1, operations=files, rate=rate, seconds=files / rate if rate else None, counts={"create": files})
+            phase.origin[""] = source.at(number)
+            phase.origin |= dict.fromkeys(("seconds", "operations", "latency"), f"{source.at(number)} (files less those before, / rate)")
             for i, tag in enumerate(CALLS if columns > 5 else ()):
                 least, mean, most = (value * 1e-6 for value in values[5 + 3 * i : 8 + 3 * i])
                 if most > 0:
@@ -54,6 +56,7 @@ def _read_one(source: Source) -> Record:
     if len(phases) == 1:
         phases[0].repeat = 0
     record = Record("fs_mark", "fs_mark", phases, version=version[1], ranks=int(version[2]), nodes=1)
+    record.origin["ranks"] = record.origin["nodes"] = source.at(source.line_at(version.start()))
     record.command = Source.words(command[1]) if command else None
     record.missing["started"] = "fs_mark prints its start as words without a zone."
     for pattern, name in ((r"Files info: size (\d+) bytes", "object_size"), (r"IO size of (\d+) bytes", "transfer_size")):

@@ -183,7 +183,7 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
         bytes_, said = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
     phase = _phase(access, int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
     if said:
-        phase.origin |= dict.fromkeys(("bytes", "operations", "latency"), said)
+        phase.origin |= {"bytes": said} | dict.fromkeys(("operations", "latency"), f"{said} (bytes / transfer size)")
     for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
         if row.get(theirs) not in (None, "-", "NA"):
             phase.more[ours] = source.number(row[theirs], number, theirs)
@@ -270,7 +270,7 @@ def _phase(access: str, repeat: int, mebibytes: float, seconds: float, size: flo
         phase.more["transfer_size"] = round(size)
         phase.operations = round(phase.bytes / size) or None if phase.bytes else None
         phase.counts = {op: phase.operations} if phase.operations else {}
-        phase.origin["operations"] = phase.origin.get("bytes", where)
+        phase.origin |= dict.fromkeys(("operations", "latency"), f"{phase.origin.get('bytes', where)} (bytes / transfer size)")
     phase.more["part_seconds"] = parts
     return phase
 

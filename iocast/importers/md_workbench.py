@@ -69,9 +69,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
         raise texts[1].refuse(1, f"one import takes one output of md-workbench, and '{texts[0].path}' is one already; import each by itself")
     if texts and BLOCK.search(texts[0].head):
         return _read_blocks(texts[0])
-    begins = [number for number, line in enumerate(texts[0].lines, start=1) if HEADER.match(line)] if texts and not traces else []
-    if len(begins) > 1:
-        parts = [texts[0].part(1 if i == 0 else begins[i], end - 1) for i, end in enumerate([*begins[1:], len(texts[0].lines) + 1])]
+    if texts and not traces and len(parts := _runs(texts[0])) > 1:
         return [record for part in parts for record in read([part])]
     record = _read_text(texts[0]) if texts else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
     record.missing |= NOT_TOLD
@@ -84,6 +82,18 @@ def read(sources: Sequence[Source]) -> list[Record]:
         record.missing["phases[].slowest"] = record.missing["phases[].timeline"]
     place_one_after_the_other(record.phases)
     return _by_waiting_factor(record)
+
+
+def _runs(source: Source) -> list[Source]:
+    """The runs of a log: each begins with its arguments or its header, after the last phase of the one before."""
+    begins, done = [1], False
+    for number, line in enumerate(source.lines, start=1):
+        if done and (line.startswith("Args: ") or HEADER.match(line)):
+            begins.append(number)
+            done = False
+        done = done or bool(PHASE_LINE.match(line))
+    ends = [*(begin - 1 for begin in begins[1:]), len(source.lines)]
+    return [source.part(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
 def _by_waiting_factor(record: Record) -> list[Record]:

@@ -189,6 +189,7 @@ def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[P
         for repeat, (seconds, rate, number) in enumerate(singles, start=1):
             count = items if items is not None else counted(rate, seconds, HALF_DIGIT)
             phase = Phase(title, repeat if table.iterations > 1 else 0, seconds=seconds or None, operations=count, rate=rate, origin={"": source.at(number)})
+            phase.origin["operations"] = source.at(table.line) if items is not None else f"{source.at(number)} (rate x time)"
             if count and rate and items is not None:
                 phase.seconds = count / rate  # as printed, with more digits
             made.append(_with_count(phase, name))

@@ -28,10 +28,13 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
+    lines: dict[str, int] = {}
+
     def count(pattern: str, what: str) -> tuple[int, float]:
         """The number and the rate in a line, which must be there."""
         for number, line in enumerate(source.lines, start=1):
             if found := re.search(pattern + r"\s*\(([\d.]+) per second\)", line):
+                lines[what] = number
                 return int(source.number(found[1], number, what)), source.number(found[2], number, f"the rate of {what}")
         raise source.refuse_cut(f"the number of {what}")
 
@@ -53,8 +56,15 @@ def _read_one(source: Source) -> Record:
     operations = sum(counts.values())
     phases.append(Phase("benchmark", counts=counts, operations=operations, rate=operations / seconds if seconds else None, seconds=seconds or None))
     phases.append(Phase("cleanup", counts={"unlink": gone}, operations=gone, rate=removing, seconds=gone / removing if removing else None))
+    at = source.at(source.line_at(transactions.start()))
+    phases[0].origin[""] = source.at(lines["files created before the transactions"])
+    phases[1].origin |= {"": at, "operations": f"{source.at(lines['files read'])} (files created, read, appended to and deleted)"}
+    phases[1].origin["rate"] = f"{at} (operations / seconds)"
+    phases[2].origin[""] = source.at(lines["files deleted after the transactions"])
+    phases[0].origin["seconds"], phases[2].origin["seconds"] = (f"{phases[i].origin['']} (files / rate)" for i in (0, 2))
     version = FIRST.search(source.text)
     record = Record("postmark", "PostMark", phases, pattern="postmark", version=version[1] if version else None, ranks=1, nodes=1)
+    record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), f"{source.at(1)} (PostMark is one process)")
     for pattern, names in PARAMETERS.items():
         if found := re.search(pattern, source.text):
             record.parameters |= {name: int(value) for name, value in zip(names, found.groups(), strict=True)}

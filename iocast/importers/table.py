@@ -70,9 +70,11 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     operation = row.get("operation", "operation")
     count = round(numbers["operations"]) if "operations" in numbers else None
     phase = Phase(row.get("phase", "benchmark"), start_seconds=0.0, operations=count, rate=numbers["rate"], seconds=count / numbers["rate"] if count else None)
+    phase.origin[""] = source.at(number)
     phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
     name = f"{nodes}x{ranks // nodes}" + (f"-{phase.name}" if "phase" in row else "")
     record = Record(name, "table", [phase], pattern=row.get("workload", "table"), ranks=ranks, nodes=nodes, label=row.get("label", ""))
+    record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
     if "waiting_factor" in numbers:
         record.parameters["waiting_factor"] = numbers["waiting_factor"]

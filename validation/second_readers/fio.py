@@ -62,7 +62,10 @@ def _document(document: dict) -> Printed:
             number = sum(part["total_ios"] for part in parts)
             count += number
             longest = max(longest, *(part["runtime"] / 1000 for part in parts))
-            size += sum(part["io_bytes"] for part in parts) if "iops_mean" in parts[0] or "bw_bytes" in parts[0] else 0
+            # Before version 3 io_bytes is in KiB: bandwidth (KiB/s) times time tells.
+            for part in parts:
+                told = part["bw"] * 1024 * part["runtime"] / 1000
+                size += part["io_bytes"] * (1024 if told and abs(1024 * part["io_bytes"] / told - 1) < 0.1 else 1)
             key = "lat_ns" if "lat_ns" in parts[0] else "lat"
             scale = 1e-9 if key == "lat_ns" else 1e-6
             if engine in ("filecreate", "filestat", "filedelete") or key not in parts[0]:

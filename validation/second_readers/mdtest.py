@@ -58,12 +58,21 @@ def _summary(run: Printed, body: str, tasks: int, files: int, shared: bool, comm
     rates = _rows(body, r" rate") or _rows(body, r"(?=:)")
     times = _rows(body, " time")
     longest = re.search(r"Continue stonewall hit min: \d+ max: (\d+)", body)
+    singles: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for m in re.finditer(r"^(?:V-1: )?main:\s+(Directory|File|Tree) (\w+)\s*:\s+([\d.]+) sec,\s+([\d.]+) ops/sec", body, re.M):
+        singles.setdefault((m[1], m[2]), []).append((float(m[3]), float(m[4])))
     walled = bool(re.search(r"['\"\s]-[WxY]*[Wx]\b|stonewall", command))
     for (what, op), values in rates.items():
         rate = float(values[-2])
         if not rate > 0:
             continue
         name = f"{what.lower()}-{NAMES[op]}"
+        if len(singles.get((what, op), [])) == iterations:
+            for number, (seconds, single) in enumerate(singles[what, op], start=1):
+                run.put(name, number if iterations > 1 else 0, rate=single, seconds=Quantity(seconds, 0.0006 / seconds if seconds else 1))
+                if not walled and what != "Tree" and not shared:
+                    run.put(name, number if iterations > 1 else 0, operations=float(files))
+            continue
         seconds, operations, slack = None, None, 1e-3
         if (what, op) in times:
             seconds = float(times[what, op][-2])
@@ -73,7 +82,7 @@ def _summary(run: Printed, body: str, tasks: int, files: int, shared: bool, comm
         if longest and created:
             operations, slack = int(longest[1]) * tasks, 1e-9
             seconds = seconds or operations / rate
-        elif seconds is None and not walled and what != "Tree" and not shared:
+        elif seconds is None and iterations == 1 and not walled and what != "Tree" and not shared:
             operations, slack = files, 1e-9
             seconds = files / rate
         if iterations > 1:

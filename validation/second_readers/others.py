@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""COSBench, MLPerf Storage (DLIO), YCSB, rados bench, filebench, warp and dd."""
+"""COSBench, MLPerf Storage (DLIO), YCSB, rados bench, filebench, warp, dd, fs_mark, PostMark, tables, and md-workbench's latency files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd):
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -153,3 +153,57 @@ def _dd(path: Path, text: str) -> Reading | None:
     count = int(records[0]) + int(records[1])
     run.put("copy", 0, bytes=size, seconds=seconds, operations=float(count), bytes_per_second=Quantity(size / seconds, 1e-6))
     return Reading("dd", "text", [run])
+
+
+def _fs_mark(path: Path, text: str) -> Reading | None:
+    del path
+    if "FSUse%" not in text or "fs_mark" not in text:
+        return None
+    run, before = Printed(int(re.search(r"(\d+) thread\(s\) starting", text)[1]), 1), 0
+    rows = re.findall(r"^\s*\d+%?\s+(\d+)\s+\d+\s+([\d.]+)\s", text, re.M)
+    for number, (count, rate) in enumerate(rows, start=1):
+        files, before = int(count) - before, int(count)
+        run.put("create", number if len(rows) > 1 else 0, operations=float(files), rate=float(rate), seconds=Quantity(files / float(rate), 1e-6))
+    return Reading("fs_mark", "", [run])
+
+
+def _postmark(path: Path, text: str) -> Reading | None:
+    del path
+    if "seconds of transactions" not in text:
+        return None
+    run = Printed(1, 1)
+    value = lambda pattern: float(re.findall(pattern, text)[-1])  # noqa: E731
+    run.put("precreate", 0, operations=value(r"Creation alone: (\d+)"), rate=value(r"Creation alone: \d+ files \((\d+)"))
+    run.put("cleanup", 0, operations=value(r"Deletion alone: (\d+)"), rate=value(r"Deletion alone: \d+ files \((\d+)"))
+    mixed = sum(float(n) for n in re.findall(r"Mixed with transactions: (\d+)", text))
+    done = mixed + value(r"(\d+) read \(") + value(r"(\d+) appended \(")
+    run.put("benchmark", 0, seconds=value(r"(\d+) seconds of transactions"), operations=done)
+    return Reading("postmark", "", [run])
+
+
+def _latencies(path: Path, text: str) -> Reading | None:
+    if not text.startswith("time,runtime\n"):
+        return None
+    values = [float(line.split(",")[1]) for line in text.splitlines()[1:]]
+    word = re.search(r"-(precreate|cleanup|create|read|stat|delete)(?:-all)?(?:-\d+)?\.csv$", path.name)[1]
+    name, repeat = (word, 0) if word in ("precreate", "cleanup") else ("benchmark", 1)
+    op = {"precreate": "create", "cleanup": "unlink", "delete": "unlink"}.get(word, word)
+    run = Printed()
+    run.put(name, repeat, operations=float(len(values)), **{
+        f"latency__{op}__mean": Quantity(sum(values) / len(values), 1e-5), f"latency__{op}__max": Quantity(max(values), 1e-5)})  # fmt: skip
+    return Reading("md-workbench", "latency files", [run])
+
+
+def _table(path: Path, text: str) -> Reading | None:
+    del path
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    names = lines[0].split(",") if lines else []
+    if "rate" not in names or len({"nodes", "ppn", "ranks"} & set(names)) < 2:
+        return None
+    reading = Reading("table")
+    for row in csv.DictReader(lines):
+        ranks = int(row["ranks"]) if row.get("ranks") else int(row["nodes"]) * int(row["ppn"])
+        run = Printed(ranks, int(row["nodes"]) if row.get("nodes") else None)
+        run.put(row.get("phase") or "benchmark", 0, rate=float(row["rate"]))
+        reading.runs.append(run)
+    return reading

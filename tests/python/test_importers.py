@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for every importer and every sample: second readers agree, numbers say where they come from, logs may be glued and noisy."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+from iocast.errors import InputError
+from iocast.importers import all_importers, darshan_log, import_files
+from iocast.importers.record import numbers_of
+
+SAMPLES = REPOSITORY / "tests" / "samples"
+NOISE = "[c01:4711] mca: base: component_find: unable to open a library (ignored)\n" * 400
+WHOLE = sorted(
+    path for path in SAMPLES.glob("*/*") if path.is_file() and path.suffix != ".md" and not path.name.startswith("lat-")
+)  # fmt: skip
+TEXTS = [path for path in WHOLE if path.parent.name in ("mdtest", "ior", "fio", "md-workbench", "elbencho") and path.suffix in (".txt", ".log")]
+
+
+def imported(files: list[Path], out: Path) -> list[dict[str, Any]]:
+    try:
+        made = import_files(files, out)
+    except InputError as error:
+        if "--ranks" not in str(error):
+            raise
+        made = import_files(files, out, None, {"ranks": 4, "nodes": 2})
+    return [json.loads((path / "run.json").read_text()) for path in made]
+
+
+def content(run: dict[str, Any]) -> dict[str, Any]:
+    """A run without what says in which file it stood."""
+    return {key: value for key, value in run.items() if key not in ("imported", "label", "warnings")}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(SAMPLES))
+
+
+def test_second_readers_agree_on_all_samples() -> None:
+    done = subprocess.run([sys.executable, REPOSITORY / "validation" / "importers", SAMPLES, "--list"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-1].split()
+    assert last[0] == "all" and int(last[1]) > 30 and float(last[-2]) >= 95, done.stdout
+
+
+def _module(path: Path) -> Any:
+    spec = spec_from_loader("judge_of_importers", SourceFileLoader("judge_of_importers", str(path)))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_second_readers_see_a_wrong_number(tmp_path: Path) -> None:
+    """A judge that can't fail is none: what an importer says of one file is held against another."""
+    judge = _module(REPOSITORY / "validation" / "importers")
+    path = SAMPLES / "mdtest" / "stonewall.log"
+    reading = judge.read(path)
+    assert judge.judge(path, reading, tmp_path).outcome == "right"
+    reading.runs[0].put("file-create", 0, operations=41_000_000.0)
+    assert judge.judge(path, reading, tmp_path).outcome == "wrong"
+
+
+@pytest.mark.parametrize("sample", WHOLE, ids=name_of)
+def test_every_number_says_where_it_comes_from(sample: Path, tmp_path: Path) -> None:
+    if sample.name == "mdtest-easy-write.txt":
+        pytest.skip("a part of a package")
+    for run in imported([sample], tmp_path / "run"):
+        origin = run["imported"]["origin"]
+        for number, phase in enumerate(run["phases"]):
+            for key in numbers_of(phase):
+                where = origin[f"phases[{number}].{key}"]
+                assert re.match(rf"{re.escape(str(sample))}:\d+", where), (key, where)
+                _stands_there(phase, key, where, sample)
+        assert f"{sample}" in origin["placement.ranks"] or origin["placement.ranks"] == "--ranks"
+
+
+def _stands_there(phase: dict[str, Any], key: str, where: str, sample: Path) -> None:
+    """A number of text output that is not derived stands in its line, but for its unit."""
+    value: Any = phase
+    for part in key.split(".") if not key.startswith("latency.") else []:
+        value = value[part]
+    exact = re.fullmatch(r".*:(\d+)", where)
+    if exact is None or sample.suffix not in (".txt", ".log") or key not in ("rate", "seconds", "operations", "bytes_per_second"):
+        return
+    line = sample.read_text().splitlines()[int(exact[1]) - 1]
+    tokens = [float(text) for text in re.findall(r"\d+(?:\.\d+)?", line)]
+    scales = (1, 1e-3, 1e3, 2**10, 2**20, 2**30, 4, 2)
+    assert any(abs(value - token * scale) <= 2e-3 * abs(value) for token in tokens for scale in scales) or sample.parent.name in (
+        "md-workbench", "fs_mark", "postmark",
+    ), (key, value, line)  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", TEXTS, ids=name_of)
+def test_noise_before_the_output_changes_nothing(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / sample.name).write_text(NOISE + sample.read_text())
+    assert [content(r) for r in imported([tmp_path / sample.name], tmp_path / "noisy")] == [content(r) for r in imported([sample], tmp_path / "own")]
+
+
+@pytest.mark.parametrize("tool", sorted({path.parent.name for path in TEXTS}))
+def test_a_log_of_several_runs_is_those_runs(tool: str, tmp_path: Path) -> None:
+    """Each with its own command, start, parameters and nodes."""
+    texts = [path for path in TEXTS if path.parent.name == tool and "2016" not in path.name]
+    (tmp_path / "log.txt").write_text("".join(path.read_text() for path in [*texts, texts[0]]))
+    together = imported([tmp_path / "log.txt"], tmp_path / "together")
+    alone = [run for i, path in enumerate([*texts, texts[0]]) for run in imported([path], tmp_path / f"alone-{i}")]
+    assert [content(run) for run in together] == [content(run) for run in alone]
+
+
+@pytest.mark.parametrize("sample", [SAMPLES / "mdtest" / "stonewall.log", SAMPLES / "ior" / "no-summary.txt"], ids=name_of)
+def test_a_run_that_was_cut_off_costs_no_other(sample: Path, tmp_path: Path) -> None:
+    whole, half = sample.read_text(), "\n".join(sample.read_text().splitlines()[:14])
+    (tmp_path / "log.txt").write_text(whole + half + "\n")
+    (run,) = imported([tmp_path / "log.txt"], tmp_path / "run")
+    assert content(run) == content(imported([sample], tmp_path / "own")[0])
+    (tmp_path / "half.txt").write_text(half + "\n")
+    with pytest.raises(InputError, match="half.txt:"):
+        imported([tmp_path / "half.txt"], tmp_path / "none")
+
+
+def test_two_json_documents_of_fio_are_two_runs(tmp_path: Path) -> None:
+    one = (SAMPLES / "fio" / "two-groups.json").read_text()
+    (tmp_path / "both.json").write_text(one + (SAMPLES / "fio" / "version-2.json").read_text())
+    first, second = imported([tmp_path / "both.json"], tmp_path / "runs")
+    assert (first["tool"]["version"], second["tool"]["version"]) == ("3.33", "2.2.10")
+    (tmp_path / "cut.json").write_text(one + one[:3000])
+    (run,) = imported([tmp_path / "cut.json"], tmp_path / "cut")
+    assert "cut off" in " ".join(run["warnings"])
+
+
+def test_each_run_lists_its_own_files(tmp_path: Path) -> None:
+    files = [SAMPLES / "mdtest" / "archer-own-directories.log", SAMPLES / "mdtest" / "stonewall.log"]
+    runs = imported(files, tmp_path / "runs")
+    assert [[f["name"] for f in run["imported"]["files"]] for run in runs] == [[f.name] for f in files]
+
+
+def test_after_a_stonewall_operations_are_those_that_were_done(tmp_path: Path) -> None:
+    """41 tasks on 3 nodes: the longest rank made 22050 files, not the million requested."""
+    (run,) = imported([SAMPLES / "mdtest" / "stonewall.log"], tmp_path / "run")
+    create = run["phases"][0]
+    assert create["operations"] == 22050 * 41 and create["seconds"] == 306.458
+    assert create["operations"] == pytest.approx(create["rate"] * create["seconds"], rel=1e-3)
+    assert run["placement"]["ranks"] == 41 and run["placement"]["nodes"] == 3
+    assert run["placement"]["ranks_per_node"] * 3 == pytest.approx(41)  # uneven
+    # Without the line and without times nothing tells the number; it is not the one requested.
+    text = (SAMPLES / "mdtest" / "stonewall.log").read_text()
+    (tmp_path / "old.txt").write_text(re.sub(r"(?s)Continue stonewall.*?\n|SUMMARY time.*(?=-- finished)", "", text))
+    (run,) = imported([tmp_path / "old.txt"], tmp_path / "old")
+    assert run["phases"][0]["operations"] is None and run["phases"][0]["seconds"] is None and "phases[].operations" in run["imported"]["missing"]
+
+
+def test_a_stonewall_that_contradicts_rate_and_time_is_said(tmp_path: Path) -> None:
+    text = (SAMPLES / "mdtest" / "stonewall.log").read_text().replace("max: 22050", "max: 22950")
+    (tmp_path / "log.txt").write_text(text)
+    (run,) = imported([tmp_path / "log.txt"], tmp_path / "run")
+    assert run["phases"][0]["operations"] == pytest.approx(2950 * 306.458, rel=1e-3) and "log.txt:10" in run["warnings"][0]
+
+
+def test_milliseconds_of_a_summary_are_told_by_the_clock(tmp_path: Path) -> None:
+    text = (SAMPLES / "mdtest" / "stonewall.log").read_text()
+    (tmp_path / "ms.txt").write_text(text.replace(" 306.458", " 306458.000").replace(" 0.050", " 50.000"))
+    (run,) = imported([tmp_path / "ms.txt"], tmp_path / "run")
+    assert run["phases"][0]["seconds"] == pytest.approx(306.458) and run["phases"][0]["operations"] == 904050
+
+
+def test_transfer_sizes(tmp_path: Path) -> None:
+    from iocast.importers.ior import transfer_size
+
+    assert [transfer_size(f"ior -w {t} -b 1g") for t in ("-t=4096", "-t 1M", "-t 512kb", "-t 47008", "-t1m", "-t 256k")] == [
+        4096, 2**20, 2**19, 47008, 2**20, 2**18,
+    ]  # fmt: skip
+    (run,) = imported([SAMPLES / "ior" / "no-summary.txt"], tmp_path / "run")
+    write = run["phases"][0]
+    assert write["transfer_size"] == run["workload"]["parameters"]["transfer_size"] == 47008
+    assert write["bytes"] == 41000 * 41 * 47008 and write["operations"] == 41000 * 41
+
+
+def test_what_is_printed_beside_the_measurement_is_no_parameter(tmp_path: Path) -> None:
+    """Repeats that differ in a score, a file size that follows from others, or the placement are repeats."""
+    for sample in (SAMPLES / "io500" / "tianhe", SAMPLES / "ior" / "beegfs.txt", SAMPLES / "elbencho" / "cori-gpu.csv"):
+        (run,) = imported([sample], tmp_path / sample.stem)
+        assert not {"score", "aggregate_filesize", "threads", "hosts"} & set(run["workload"]["parameters"])
+    assert run["workload"]["parameters"]["block_size"]
+
+
+def test_first_generation_of_io500(tmp_path: Path) -> None:
+    (run,) = imported([SAMPLES / "io500" / "first-generation"], tmp_path / "run")
+    phases = {p["name"]: p for p in run["phases"]}
+    assert list(phases) == ["ior-easy-write", "mdtest-easy-write", "ior-hard-write", "find"]
+    assert phases["ior-easy-write"]["bytes_per_second"] == pytest.approx(4.2 * 2**30) and phases["mdtest-easy-write"]["rate"] == 12_500
+    assert run["placement"] == {"ranks": 20, "nodes": 10, "ranks_per_node": 2}
+    assert phases["mdtest-easy-write"]["counted"] == {"operations": 20 * 190_000, "seconds": pytest.approx(304.0)}
+
+
+def test_a_package_with_an_empty_summary_or_in_an_outer_folder(tmp_path: Path) -> None:
+    package = tmp_path / "outer" / "results" / "2024.01.01-00.00.00"
+    package.mkdir(parents=True)
+    (package / "result.txt").write_text("procs           = 40\n" + (SAMPLES / "io500" / "tianhe" / "result.txt").read_text())
+    (run,) = imported([package], tmp_path / "alone")
+    assert run["placement"]["ranks"] == 40
+    (package / "result_summary.txt").write_text("")
+    assert content(imported([package], tmp_path / "empty")[0]) == content(run)
+
+
+def test_a_partial_trace_of_darshan_is_no_whole_one() -> None:
+    traced = [{"id": 1, "read_segments": [0] * 5, "write_segments": []}, {"id": 2, "read_segments": [0] * 4, "write_segments": [0]}]
+    counted = [{"id": i, "counters": {"POSIX_READS": reads, "POSIX_WRITES": -1 if i == 1 else 1}} for i, reads in ((1, 5), (2, 9), (3, 2))]
+    assert darshan_log._incomplete(traced, counted) == {2, 3}
+
+
+def test_every_importer_has_a_sample_and_a_row_in_the_manual() -> None:
+    manual = (REPOSITORY / "docs" / "import.md").read_text()
+    for name in all_importers():
+        assert (SAMPLES / name).is_dir(), f"tests/samples/{name}/ is missing"
+        assert f"| `{name}` |" in manual, f"docs/import.md has no row for {name}"
