@@ -7,6 +7,8 @@ import contextlib
 import fcntl
 import os
 import random
+import re
+import secrets
 import shutil
 import signal
 import struct
@@ -15,14 +17,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from glob import escape as glob_escape
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from iocast import binaries
+from iocast import binaries, claim
+from iocast.claim import Claim
 from iocast.errors import InputError, RunError
-from iocast.files import data_directory, SCHEMA_VERSION, read_json, sha256, write_json
+from iocast.files import data_directory, SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
+from iocast.names import ALLOWED, as_file_name, is_file_name
+from iocast.processes import start
+from iocast.progress import stderr
 from iocast.strict_yaml import Section
 
 MOST_RANKS_PER_CORE = 128
@@ -38,6 +45,12 @@ DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 CAMPAIGNS = data_directory("campaigns")
 
+MARK = "IOCAST_CAMPAIGN"
+"""Environment variable of everything that a campaign starts: the campaign's identity."""
+
+SEEDS_OF_REPEATS = 1000
+"""Seeds of one campaign's repeats: its own seed times this, and those after it."""
+
 
 @dataclass
 class PlannedRun:
@@ -50,6 +63,7 @@ class PlannedRun:
     threads_per_rank: int = 1  # of those, so many in a process
     group: str = ""  # runs of one group are steps on one data set, one after the other
     step: str = ""
+    seed: int | None = None  # of the run; None: the campaign's
 
     @property
     def ranks(self) -> int:
@@ -68,7 +82,7 @@ class PlannedPoint:
     @property
     def name(self) -> str:
         """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first letters, ranks of a process."""
-        own = "".join(f"-{key[0]}{value}" for key, value in self.settings) + (f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else "")
+        own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings) + (f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else "")
         return f"n{self.nodes * self.ranks_per_node}" + (f"x{self.nodes}" if self.nodes > 1 else "") + f"-t{self.waiting_factor:g}{own}"
 
 
@@ -112,7 +126,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     plan = Plan(
         file,
         workload=str(yaml.value("workload")),
-        settings={**yaml.value("settings", {}), **(settings or {})},
+        settings={**yaml.map("settings"), **(settings or {})},
         seconds=yaml.number("seconds", 2, low=0.01, high=86400),
         benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
         repeats=int(yaml.number("repeats", 2, low=1, high=1000)),
@@ -125,7 +139,10 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     if "steps" in yaml:
         for step in yaml.sections("steps"):
             role = step.choice("role", ("fit", "check", "beside"), "") if "role" in step else ""
-            plan.steps.append(Step(str(step.value("name")), step.value("settings", {}), role))
+            name = str(step.value("name"))
+            if not is_file_name(name):
+                step.fail("name", f"the step {name[:80]!r} names a directory, which has {ALLOWED}")
+            plan.steps.append(Step(name, step.map("settings"), role))
             step.finish()
     yaml.finish()
     if not plan.points:
@@ -201,6 +218,17 @@ def bench_environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+def check_backend(backend: Backend, workload: str, settings: dict[str, Any]) -> None:
+    """Has the benchmark look at the backend's options, before any of them is written to a file. Nothing is measured and nothing is opened.
+
+    @raises InputError with the benchmark's own sentence"""
+    if backend.options:
+        command = [binaries.find("iocast-bench"), "--backend", backend.name, *backend.options, "--workload", workload, *settings_arguments(settings), "--dry-run"]
+        if backend.has_root:
+            command += [f"--{backend.name}.root", "/"]
+        call_bench(command)
+
+
 @dataclass(frozen=True)
 class Backend:
     """What iocast-bench measures, as its command line says it. options: "--s3.endpoint=http://..." and the like, of this backend."""
@@ -211,7 +239,7 @@ class Backend:
     def __post_init__(self) -> None:
         for option in self.options:
             if not option.startswith(f"--{self.name}.") or "=" not in option:
-                raise InputError(f"'{option}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name}).")
+                raise InputError(f"'{option.partition('=')[0]}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name}).")
 
     @property
     def has_root(self) -> bool:
@@ -303,34 +331,50 @@ def observed(out: Path, file: Path) -> Iterator[None]:
 
 
 def run_bench(
-    run: PlannedRun, workload: str, backend: Backend, root: Path | None, out: Path | None, seed: int, *, goes_on: bool = False, again: bool = False, drop_caches: bool = False,
-    ending: Ending | None = None,
+    run: PlannedRun, workload: str, backend: Backend, place: Path | None, out: Path, seed: int, *, goes_on: bool = False, drop_caches: bool = False, ending: Ending | None = None, mark: str = "",
 ) -> None:  # fmt: skip
-    """One benchmark run in the directory `root`, which is made, and removed again if it is empty then; None for a backend that has no directory.
-    `goes_on`: on the data set that an earlier run left there. `again`: this run was begun before, and may have left something. `drop_caches`: first, unless it goes on.
+    """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a backend that has no directory.
+    `goes_on`: on the data set that an earlier run left there. `drop_caches`: first, unless it goes on. `mark`: see MARK.
 
     @raises RunError or InputError with the benchmark's own sentence"""
-    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(root), "--seed", str(seed)]
-    if root is not None and root.exists() and not goes_on:  # a killed run left it behind
-        call_bench([*command, *settings_arguments({**run.settings, "phases": "cleanup"})], ending)
-    elif root is None and again and not goes_on:
-        with contextlib.suppress(InputError):  # nothing was left; or something that is refused again, by the run itself
-            call_bench([*command, *settings_arguments(run.settings), "--sweep"], ending)
-    if root is not None:
-        root.mkdir(exist_ok=True)
+    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
+    if place is not None:
+        place.mkdir(exist_ok=True)
     command += settings_arguments(run.settings)
     if drop_caches and not goes_on:
         command.append("--drop-caches=run")
-    if out is not None:
-        command += ["--out", str(out), "--label", run.name]
+    command += ["--out", str(out), "--label", run.name]
     try:
-        call_bench(command, ending)
-        if out is not None and (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
+        call_bench(command, ending, mark)
+        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
             # srun without a fitting MPI plugin starts so many programs of one rank each.
             raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
     finally:
-        if root is not None and root.is_dir() and not any(root.iterdir()):
-            root.rmdir()
+        remove_if_empty(place)
+
+
+def sweep(run: PlannedRun, workload: str, backend: Backend, place: Path | None, seed: int, *, ending: Ending | None = None, mark: str = "") -> None:
+    """Removes what an attempt at this run left in its place, and the place itself when nothing else is in it. An empty place is clean.
+
+    @raises RunError or InputError with the benchmark's own sentence"""
+    if remove_if_empty(place):
+        return
+    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
+    call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep"], ending, mark)
+    remove_if_empty(place)
+
+
+def remove_if_empty(place: Path | None) -> bool:
+    """Whether there is no such directory afterwards. None is no directory, and may hold anything."""
+    if place is None:
+        return False
+    try:
+        place.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def settings_arguments(settings: dict[str, Any]) -> list[str]:
@@ -338,10 +382,15 @@ def settings_arguments(settings: dict[str, Any]) -> list[str]:
     return [a for name, value in settings.items() for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
 
 
-def call_bench(command: list[str], ending: Ending | None = None) -> None:
+def call_bench(command: list[str], ending: Ending | None = None, mark: str = "") -> None:
+    """Runs a benchmark, which ends with this process. `mark`: see MARK."""
     if ending is not None and ending.why:
         raise Ended(ending.why)
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench_environment())
+    environment = bench_environment() | ({MARK: mark} if mark else {})
+    try:
+        child = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
+    except OSError as error:
+        raise RunError(f"'{command[0]}' can't be started: {error.strerror}.") from error
     if ending is not None:
         ending.child = child
         if ending.why:  # it came between the question above and here
@@ -356,9 +405,52 @@ def call_bench(command: list[str], ending: Ending | None = None) -> None:
         raise Ended(ending.why)
     if child.returncode == 0:
         return
+    raise (InputError if child.returncode == 2 else RunError)(failure(command, child.returncode, errors))
+
+
+def failure(command: list[str], code: int, errors: str) -> str:
+    """Why a benchmark failed: its own sentence, or who was killed by which signal, or its last words."""
     own = [line for line in errors.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
-    message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed with exit code {child.returncode}: {errors.strip()[-500:]}"
-    raise (InputError if child.returncode == 2 else RunError)(message)
+    if own:
+        return own[0].removeprefix("iocast-bench: ")
+    killed = re.search(r"process rank (?P<rank>\d+) .*on node (?P<node>\S+) exited on\s+signal (?P<number>\d+)", errors) or re.search(
+        r"srun: error: (?P<node>\S+): task (?P<rank>\d+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory)", errors
+    )
+    after = "what was measured before is kept, and the same command goes on. Memory is the usual reason ('Out of memory' in dmesg), or somebody ended it"
+    launcher_name = Path(command[0]).name
+    if killed is not None:
+        how = _signal(int(killed["number"])) if "number" in killed.groupdict() else killed["word"]
+        return f"Rank {killed['rank']} of the benchmark on {killed['node']} was killed ({how}); {after}."
+    if code < 0 or code > 128:
+        return f"The program {launcher_name}, which {'starts the ranks' if launcher_name != 'iocast-bench' else 'measures'}, was killed ({_signal(-code if code < 0 else code - 128)}); {after}."
+    words = " ".join(errors.split())[-500:]
+    return f"The benchmark failed with exit code {code}" + (f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} said nothing.")
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"signal {number}, {signal.Signals(number).name}"
+    except ValueError:
+        return f"signal {number}"
+
+
+def end_orphans(mark: str) -> None:
+    """Ends what an earlier process of this campaign started on this machine and left running.
+
+    @raises RunError for one that does not end, as in a call to storage that hangs"""
+    orphans = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
+                orphans.append(process)
+    for deadly in (False, True):
+        for process in orphans:
+            with contextlib.suppress(psutil.Error):
+                (process.kill if deadly else process.terminate)()
+        _, orphans = psutil.wait_procs(orphans, timeout=5)
+    if orphans:
+        which = ", ".join(str(process.pid) for process in orphans)
+        raise RunError(f"Of an earlier process of this campaign still run here, and can't be ended: {which}. They wait for the storage, most likely; the campaign goes on when they are gone.")
 
 
 def make_own_directory(path: Path) -> None:
@@ -367,9 +459,13 @@ def make_own_directory(path: Path) -> None:
     ext4 without a journal looks at every inode of a group that was deleted within the last minutes before it makes a new one there
     (Linux, fs/ext4/ialloc.c, recently_deleted), so runs that share a group slow down those after them, up to forty-fold for creates.
     Other file systems don't know the flag."""
-    path.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir()
     get_flags, set_flags, top_directory = 0x80086601, 0x40086602, 0x00020000  # linux/fs.h
-    handle = os.open(path, os.O_RDONLY)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise InputError(f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; move it away, or measure another directory.") from error
     try:
         with contextlib.suppress(OSError):
             (flags,) = struct.unpack("l", fcntl.ioctl(handle, get_flags, struct.pack("l", 0)))
@@ -379,18 +475,66 @@ def make_own_directory(path: Path) -> None:
 
 
 def _not_begun(out: Path) -> bool:
-    """Whether there is no more than what comes before campaign.json: job scripts, and a pilot that was ended."""
+    """Whether there is no more than what comes before campaign.json: a claim, job scripts, and a pilot that was ended."""
     names = {p.name for p in out.iterdir()} if out.is_dir() else set()
-    pilots = {p.name for p in (out / "runs").iterdir()} if "runs" in names else set()
-    return bool(names) and names <= {"slurm", "runs"} and pilots <= {"pilot"}
+    pilots = {p.name.partition(".")[0] for p in (out / "runs").iterdir()} if "runs" in names else set()
+    return bool(names) and all(name in ("slurm", "runs") or claim.NAME in name for name in names) and pilots <= {"pilot"}
+
+
+class Owned:
+    """What this process alone works in: a campaign's directory, and DIR/iocast-campaign. Both are made. Release it."""
+
+    def __init__(self, out: Path, scratch: Path | None, take_over: bool) -> None:
+        """@raises InputError, RunError when another process owns one of them"""
+        self._claims: list[Claim] = []
+        self._made = [] if out.exists() else [out]
+        self._scratch = scratch
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            self._claims.append(Claim(out, str(out.resolve()), "iocast measure into this directory", take_over=take_over))
+            if scratch is not None:
+                make_own_directory(scratch)
+                self._claims.append(Claim(scratch, str(out.resolve()), f"the campaign in '{out.resolve()}'", take_over=take_over))
+        except OSError as error:
+            self.release()
+            raise RunError(f"The directory '{error.filename or out}' can't be made: {error.strerror}.") from error
+        except BaseException:
+            self.release()
+            raise
+
+    def require_held(self) -> None:
+        """@raises RunError when somebody took one of them over, as after minutes without a sign of life"""
+        if not all(one.is_held() for one in self._claims):
+            raise RunError("Another process has taken this campaign over; this one ends here, and what it measured is kept.")
+
+    def release(self) -> None:
+        for one in reversed(self._claims):
+            one.release()
+        self._claims = []
+        for directory in [*self._made, *([self._scratch] if self._scratch else [])]:  # unless something was made in it
+            remove_if_empty(directory)
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, those that are there already with a number behind."""
+    found: list[str] = []
+    for name in names:
+        number, fresh = 1, name
+        while fresh in found:
+            number += 1
+            fresh = f"{name}-{number}"
+        found.append(fresh)
+    return found
 
 
 class Campaign:
-    """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing."""
+    """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a context manager: until it is
+    closed this process owns the directory, and DIR/iocast-campaign."""
 
     def __init__(
-        self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None
-    ) -> None:
+        self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None,
+        take_over: bool = False,
+    ) -> None:  # fmt: skip
         backend.check_place(root)
         if root is None:
             pass
@@ -403,34 +547,58 @@ class Campaign:
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
+        check_backend(backend, plan.workload, plan.settings)
+        if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
+            raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
         self.backend = backend
         self.scratch = self.root and self.root / "iocast-campaign"
         self.drops_caches = plan.drop_caches and os.access(DROP_CACHES, os.W_OK)
-        place = str(self.root or "")
+        self._owned = Owned(out, self.scratch, take_over)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets others have the directories."""
+        self._owned.release()
+
+    def _open(self) -> None:
+        """Reads what there is of the campaign, and ends what an earlier process of it left running."""
+        plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
         asked = {} if backend == POSIX else {"backend": {"name": backend.name, "options": list(backend.options)}}
-        if (out / "campaign.json").is_file():
-            self.json = read_json(out / "campaign.json", "campaign")
-            if self.json["plan_sha256"] != sha256(plan.file):
-                raise InputError(f"The campaign in '{out}' was made from another plan than '{plan.file}'; choose another --out.")
-            if self.json.get("overrides", {}) != plan.overrides:
-                raise InputError(f"The campaign in '{out}' was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out.")
-            if self.json["root"] != place:
-                raise InputError(f"The campaign in '{out}' measures '{self.json['root']}', not '{place}'; choose another --out.")
-            if self.json.get("backend") != asked.get("backend"):
-                raise InputError(f"The campaign in '{out}' was begun with another --backend or --backend-option; repeat them, or choose another --out.")
-            self.runs = [PlannedRun(**point) for point in self.json["points"]]
-        elif out.exists() and not _not_begun(out):
-            raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
-        else:
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": plan.workload, "root": place} | asked
-            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": seed}
-            self.runs = []
+        if not (out / "campaign.json").is_file():
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": plan.workload, "root": place} | asked
+            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": self.seed}
+            self.runs: list[PlannedRun] = []
+            return
+        self.json = read_campaign(out)
+        for key, now, what in (
+            ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
+            ("overrides", plan.overrides, f"was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out"),
+            ("root", place, f"measures '{self.json.get('root')}', not '{place}'; choose another --out"),
+            ("backend", asked.get("backend"), "was begun with another --backend or --backend-option; repeat them, or choose another --out"),
+            ("seed", self.seed, f"was begun with --seed {self.json.get('seed')}, not {self.seed}; repeat it, or choose another --out"),
+        ):
+            if self.json.get(key, {} if key == "overrides" else None) != now:
+                raise InputError(f"The campaign in '{out}' {what}.")
+        self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
+        self.runs = [PlannedRun(**point) for point in self.json["points"]]
+        end_orphans(self.json["id"])
 
     def _save(self) -> None:
+        self._owned.require_held()
         self.json["points"] = [asdict(run) for run in self.runs]
-        write_json(self.out / "campaign.json", self.json)
+        write_json(self.out / "campaign.json", self.json, secret=bool(self.backend.options))
 
     def prepare(self) -> None:
         """Sizes the runs by a pilot of one rank, and orders them: every repeat visits all points, in a shuffled order, so that
@@ -439,10 +607,12 @@ class Campaign:
             return
         alone = self._sized() if any("iterations" not in {**self.plan.settings, **dict(point.settings)} for point in self.plan.points) else 0
         shuffled = random.Random(self.seed)
+        names = _unique([point.name for point in self.plan.points])
         for repeat in range(1, self.plan.repeats + 1):
-            points = list(self.plan.points)
+            points = list(zip(self.plan.points, names, strict=True))
             shuffled.shuffle(points)
-            for point in points:
+            seed = self.seed * SEEDS_OF_REPEATS + repeat - 1
+            for point, name in points:
                 factor, repeats = point.waiting_factor, self.plan.benchmark_repeats
                 given = {**self.plan.settings, **dict(point.settings)}
                 sizes = {"objects": alone} if alone else {}
@@ -454,16 +624,17 @@ class Campaign:
                         share *= 2 * (1 + factor)
                     sizes = dict.fromkeys(("iterations", "objects"), max(5, round(alone / share)))
                 own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
-                self.runs += self._steps(point, own, f"{point.name}-r{repeat}")
+                self.runs += self._steps(point, own, f"{name}-r{repeat}", seed)
         self._save()
 
-    def _steps(self, point: PlannedPoint, settings: dict[str, Any], name: str) -> list[PlannedRun]:
+    def _steps(self, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:
+        """The runs of one repeat of a point. Steps work on one data set and so have one seed."""
         if not self.plan.steps:
-            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank)]
+            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank, seed=seed)]
         return [
             PlannedRun(
                 f"{name}-{step.name}", point.nodes, point.ranks_per_node, {**settings, **step.settings}, step.role or point.role, threads_per_rank=point.threads_per_rank,
-                group=name, step=step.name,
+                group=name, step=step.name, seed=seed,
             )
             for step in self.plan.steps
         ]
@@ -476,32 +647,62 @@ class Campaign:
         while True:
             number += 1
             run = PlannedRun("pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit")
-            out = self.out / "runs" / "pilot"
-            if out.exists():
-                shutil.rmtree(out)
+            attempt, place = self._begin(run, f"pilot-{number}")
+            out = self.out / "runs" / f"pilot.attempt-{attempt}"
+            for old in (self.out / "runs").glob("pilot*"):
+                shutil.rmtree(old)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self.backend, self._own(f"pilot-{number}"), out, self.seed, drop_caches=self.drops_caches, ending=self.ending)
-            phase = next(p for p in read_json(out / "run.json", "run")["phases"] if p["name"] == "benchmark")
+            run_bench(run, self.plan.workload, self.backend, place, out, self.seed, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"])
+            phases = read_json(out / "run.json", "run")["phases"]
+            phase = next((p for p in phases if p["name"] == "benchmark"), None)
+            if phase is None:
+                raise InputError(f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set its size with 'iterations' under settings in {self.plan.file}.")
             shutil.rmtree(out)
             seconds = phase["seconds"]
             if seconds > 0.05 or iterations >= 3200:
                 break
             iterations *= 4
-        self._leave()
         wanted = self.plan.seconds / self.plan.benchmark_repeats
         iterations = max(5, min(100_000, round(iterations * wanted / max(seconds, 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations
 
-    def _own(self, name: str) -> Path | None:
-        if self.scratch is None:
-            return None
-        make_own_directory(self.scratch)
-        return self.scratch / name
+    def _place(self, key: str, attempt: int) -> Path | None:
+        """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs nobody."""
+        return None if self.scratch is None else self.scratch / (key if attempt == 1 else f"{key}.attempt-{attempt}")
 
-    def _leave(self) -> None:
-        if self.scratch is not None and self.scratch.is_dir() and not any(self.scratch.iterdir()):
-            self.scratch.rmdir()
+    def _begin(self, run: PlannedRun, key: str) -> tuple[int, Path | None]:
+        """Number and place of a new attempt at a run, or at a group of steps; what earlier ones left is removed.
+
+        @raises RunError when that fails. What can't be recognised is reported, and stays."""
+        attempts = self.json.setdefault("attempts", {})
+        before = attempts.get(key, 0)
+        seed = self.seed if run.seed is None else run.seed
+        places: list[Path | None] = [self._place(key, n) for n in range(1, max(before, 1) + 1)] if self.scratch is not None else [None] * (before > 0)
+        for place in places:
+            if place is not None and not place.is_dir():
+                continue
+            try:
+                sweep(run, self.plan.workload, self.backend, place, seed, ending=self.ending, mark=self.json["id"])
+            except InputError as error:
+                if place is not None:  # a service says so when nothing is there; what else is wrong there stops the run itself
+                    stderr.print(f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
+        attempt = before + 1
+        while (fresh := self._place(key, attempt)) is not None and fresh.exists():
+            attempt += 1
+        attempts[key] = attempt
+        self._save()
+        return attempt, fresh
+
+    def _set_aside(self, name: str) -> None:
+        """What earlier attempts at this run wrote is kept, but out of the way."""
+        runs = self.out / "runs"
+        for old in [runs / name, *sorted(runs.glob(f"{glob_escape(name)}.attempt-*"))]:
+            if old.exists():
+                number = 1 + len(list(runs.glob(f"{glob_escape(name)}.interrupted-*")))
+                while (aside := runs / f"{name}.interrupted-{number}").exists():
+                    number += 1
+                old.rename(aside)
 
     def missing(self, role: str | None) -> list[PlannedRun]:
         """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data set."""
@@ -519,21 +720,15 @@ class Campaign:
         todo = self.missing(role)
         for run in todo:
             run.status = "planned"
-        group = ""
+        group, attempt, place = "", 0, None
         for number, run in enumerate(todo, start=1):
             report(run, number, len(todo))
-            out = self.out / "runs" / run.name
-            again = out.exists()
-            if again:  # from a killed run: kept, but out of the way
-                attempts = len(list(out.parent.glob(f"{run.name}.interrupted-*")))
-                out.rename(out.with_name(f"{run.name}.interrupted-{attempts + 1}"))
             goes_on, group = bool(run.group) and run.group == group, run.group
             try:
-                with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
-                    run_bench(
-                        run, self.json["workload"], self.backend, self._own(run.group or run.name), out, self.seed, goes_on=goes_on, again=again,
-                        drop_caches=self.drops_caches, ending=self.ending,
-                    )  # fmt: skip
+                if not goes_on:
+                    attempt, place = self._begin(run, run.group or run.name)
+                self._set_aside(run.name)
+                self._make(run, attempt, place, goes_on)
                 run.status = "complete"
             except Ended as error:
                 run.status = "planned"
@@ -545,7 +740,22 @@ class Campaign:
                 self._save()
                 raise
             if "filesystem" not in self.json:
-                environment = read_json(out / "run.json", "run")["environment"]
+                environment = read_json(self.out / "runs" / run.name / "run.json", "run")["environment"]
                 self.json["filesystem"] = environment.get("filesystem") or environment.get("service") or {}
             self._save()
-        self._leave()
+
+    def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
+        """One run. Its results take its name when they are whole, and only while this process owns the campaign."""
+        final = self.out / "runs" / run.name
+        out = final.with_name(f"{run.name}.attempt-{attempt}")
+        seed = self.seed if run.seed is None else run.seed
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
+                run_bench(
+                    run, self.json["workload"], self.backend, place, out, seed, goes_on=goes_on, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"],
+                )  # fmt: skip
+            self._owned.require_held()
+            out.rename(final)
+        except OSError as error:
+            raise RunError(f"The results of '{run.name}' can't be kept in '{final}': {error.strerror}.") from error

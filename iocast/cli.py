@@ -105,6 +105,7 @@ def measure(
     slurm_only_write: Annotated[bool, typer.Option("--slurm-only-write", help="Write the job scripts, submit nothing.")] = False,
     slurm_time: Annotated[str, typer.Option(help="Time limit of a job, in Slurm's notation.")] = "01:00:00",
     slurm_option: Annotated[Optional[list[str]], typer.Option(help="A further option of sbatch, --slurm-option=--partition=NAME; may be repeated.")] = None,
+    take_over: Annotated[bool, typer.Option("--take-over", help="Continue a campaign whose owner on another host has given no sign of life for five minutes.")] = False,
     only_nodes: Annotated[Optional[int], typer.Option(hidden=True, help="Only the points of so many nodes.")] = None,
     seed: Seed = 0,
     json_: Json = False,
@@ -124,7 +125,7 @@ def measure(
             raise InputError("A knee search plans its own runs; leave --campaign, --role, --observe and --slurm out. Inside a Slurm job it starts its runs with srun.")
         _find_knee(
             directory, out, slo or [], seed, json_, over=over, workload=workload, sets=sets, nodes=nodes or 1, ppn=ppn, threads_per_rank=threads_per_rank, phase=phase, length=length,
-            budget=budget, confidence=confidence, precision=precision, backend=backend, backend_option=backend_option or [],
+            budget=budget, confidence=confidence, precision=precision, backend=backend, backend_option=backend_option or [], take_over=take_over,
         )  # fmt: skip
         return
     storage = Backend(backend, tuple(backend_option or ()))
@@ -142,7 +143,7 @@ def measure(
         arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
         for name, value in (("--role", role), ("--nodes", nodes)):
             arguments += [name, str(value)] if value is not None else []
-        arguments += [a for one in sets or [] for a in ("--set", one)] + ["--observe"] * observe
+        arguments += [a for one in sets or [] for a in ("--set", one)] + ["--observe"] * observe + ["--take-over"] * take_over
         arguments += [] if storage == POSIX else ["--backend", backend, *(f"--backend-option={option}" for option in storage.options)]
         _measure_by_slurm(runs, arguments, out, slurm_time, slurm_option or [], submit=not slurm_only_write, json_=json_)
         return
@@ -150,10 +151,11 @@ def measure(
 
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
-        work = Campaign(directory, runs, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending)
-        work.prepare()
-        missing = work.missing(role)
-        work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
+        work = Campaign(directory, runs, out, seed, backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, take_over=take_over)
+        with work:
+            work.prepare()
+            missing = work.missing(role)
+            work.measure(role, lambda run, number, total: steps(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total))
     complete = sum(run.status == "complete" for run in work.runs)
     if missing and runs.drop_caches and not work.drops_caches:
         stderr.print(f"Caches were not dropped between these runs, as the campaign asks, since {DROP_CACHES} can't be written to: a run may have felt what the one before it left.", markup=False, soft_wrap=True)
@@ -197,7 +199,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets:
 
 def _find_knee(
     directory: Path | None, out: Path, slo: list[str], seed: int, json_: bool, *, over: str, workload: str, sets: list[str] | None, nodes: int, ppn: int, threads_per_rank: int, phase: str,
-    length: str, budget: str, confidence: float, precision: float, backend: str, backend_option: list[str],
+    length: str, budget: str, confidence: float, precision: float, backend: str, backend_option: list[str], take_over: bool,
 ) -> None:  # fmt: skip
     from iocast.campaign import Ending
     from iocast.files import duration
@@ -221,9 +223,9 @@ def _find_knee(
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
-        probes = Probes(asked, {"levels": [level.text for level in levels]}, ending)
-        check_levels(levels, probes.operations)
-        answer = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision).run(steps)
+        with Probes(asked, {"levels": [level.text for level in levels]}, ending, take_over=take_over) as probes:
+            check_levels(levels, probes.operations)
+            answer = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision).run(steps)
     print(json.dumps(answer) if json_ else f"{knee_text(answer)}\nWritten to {out}/knee.json; iocast report {out} makes a page of it.")
     if answer["reason"] == "never met":
         raise typer.Exit(FELL_SHORT)

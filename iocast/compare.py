@@ -24,7 +24,7 @@ from scipy.special import stdtr, stdtrit
 
 from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_json
+from iocast.files import read_campaign, read_json, SCHEMA_VERSION
 from iocast.run_directory import Run
 from iocast.strict_yaml import allowed_sentence
 
@@ -208,7 +208,7 @@ def _runs_in(path: Path) -> list[Path]:
 
 def _read(path: Path, phase: str | None) -> list[Run]:
     if (path / "campaign.json").is_file():
-        points = read_json(path / "campaign.json", "campaign")["points"]
+        points = read_campaign(path)["points"]
         paths = [path / "runs" / p["name"] for p in points if p["status"] == "complete"]
     else:
         paths = [path] if (path / "run.json").is_file() else _runs_in(path) or [path]

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import yaml
 
 from iocast.errors import InputError, RunError
+from iocast.names import ALLOWED, is_file_name
 
 SCHEMA_VERSION = 1
 
@@ -110,6 +111,47 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     if kind is not None and content.get("kind") != kind:
         raise InputError(f"The file '{path}' is a {content.get('kind', 'nameless thing')}, not a {kind}.")
     return content
+
+
+POINT = {"name": str, "nodes": int, "ranks_per_node": int, "settings": dict, "role": str, "status": str, "threads_per_rank": int, "group": str, "step": str, "seed": int | None}
+"""Keys of a point in campaign.json, the first six of them in each, and their types."""
+
+
+def read_campaign(directory: Path) -> dict[str, Any]:
+    """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the directory.
+
+    @raises InputError with the file and the point"""
+    path = directory / "campaign.json"
+    content = read_json(path, "campaign")
+    points = content.get("points")
+    if not isinstance(points, list):
+        raise InputError(f"The file '{path}' has no list 'points'; it is damaged, or not a campaign of iocast's.")
+    names = set()
+    for number, point in enumerate(points):
+        where = f"The file '{path}', points[{number}]"
+        if not isinstance(point, dict):
+            raise InputError(f"{where} is no map of keys and values.")
+        for key, kind in POINT.items():
+            if key not in point:
+                if key in ("name", "nodes", "ranks_per_node", "settings", "role", "status"):
+                    raise InputError(f"{where} has no '{key}'.")
+            elif not isinstance(point[key], kind) or isinstance(point[key], bool) or (isinstance(point[key], int) and not 0 <= point[key] < 2**63):
+                raise InputError(f"{where}: '{key}' is {_shown(point[key])}, which it can't be.")
+        if unknown := set(point) - set(POINT):
+            raise InputError(f"{where} has the unknown key {_shown(min(unknown))}; a newer iocast wrote it, or it is damaged.")
+        for key in ("name", "group"):
+            if point.get(key) and not is_file_name(point[key]):
+                raise InputError(f"{where}: '{key}' is {_shown(point[key])}; a name has {ALLOWED}.")
+        if point["name"] in names or not point["name"]:
+            raise InputError(f"{where} has no name of its own: {_shown(point['name'])}.")
+        names.add(point["name"])
+    return content
+
+
+def _shown(value: Any) -> str:
+    """A value of a file for a message: short, without what a terminal would act on."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

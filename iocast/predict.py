@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from iocast import analytic, arrivals, baselines, binaries
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, read_json, utc_now, write_json
+from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
@@ -132,7 +132,7 @@ def predict_planned(
     @raises InputError when there is none"""
     planned = {
         (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
-        for run in read_json(campaign / "campaign.json", "campaign")["points"]
+        for run in read_campaign(campaign)["points"]
         if run["status"] == "planned"
     }
     if not planned:

@@ -17,7 +17,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
-from iocast.files import read_json
+from iocast.files import read_campaign, read_json
 from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
 
@@ -349,7 +349,7 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
     roles: dict[str, str] = {}
     for path in paths:
         if (path / "campaign.json").is_file():
-            campaign = read_json(path / "campaign.json", "campaign")
+            campaign = read_campaign(path)
             for point in campaign["points"]:
                 if point["status"] == "complete" and point["role"] != "beside":
                     runs.append(Run(path / "runs" / point["name"], phase, point["role"]))

@@ -28,6 +28,7 @@ from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
 from iocast.fitted import Fitted
 from iocast.platform import dump
 from iocast.predict import predict_planned
+from iocast.processes import start
 from iocast.run_directory import Point, find_runs, group
 from iocast.validate import errors, validate
 
@@ -49,8 +50,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     plan = read_plan(campaign)
     out.mkdir(parents=True)
     log = out / "truth.csv"
-    with mounted(truth, log, seed) as place:
-        work = Campaign(place, plan, out / "campaign", seed)
+    with mounted(truth, log, seed) as place, Campaign(place, plan, out / "campaign", seed) as work:
         work.prepare()
         work.measure("fit", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
         fitted = out / "fitted.yaml"
@@ -81,7 +81,7 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
     @raises RunError where FUSE is not to be had"""
     with tempfile.TemporaryDirectory(prefix="iocast-selftest-") as place:
         command = [binaries.find("iocast-queuefs"), "--platform", truth, "--log", str(log.resolve()), "--seed", str(seed), place]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        process = start(command, stderr=subprocess.PIPE, text=True)
         try:
             ends = time.monotonic() + 10
             while not os.path.ismount(place):

@@ -108,6 +108,13 @@ class Section:
             self.fail(key, f"'{key}' must be true or false, not '{value}'")
         return value
 
+    def map(self, key: str) -> dict[str, Any]:
+        """A map of names and plain values; empty where the key is absent."""
+        value = self.value(key, {})
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            self.fail(key, f"'{key}' must be a map of names and values")
+        return value
+
     def section(self, key: str) -> Section:
         if key not in self:
             self.fail(None, f"the key '{key}' is missing")

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import subprocess
 import threading
 import time
 from dataclasses import asdict, dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast import binaries, claim
 from iocast.arrivals import number
-from iocast.campaign import Backend, Ended, Ending, PlannedRun, ask_to_end, bench_command, bench_environment, call_bench, launcher, make_own_directory, settings_arguments
+from iocast.campaign import Backend, Ended, Ending, Owned, PlannedRun, ask_to_end, bench_command, bench_environment, call_bench, check_backend, end_orphans, failure, launcher, remove_if_empty, settings_arguments
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, read_json, write_json
+from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
+from iocast.progress import stderr
 
 SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
@@ -68,9 +71,10 @@ class Asked:
 
 
 class Probes:
-    """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/."""
+    """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use as a context manager: until
+    `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
-    def __init__(self, asked: Asked, question: dict[str, Any], ending: Ending) -> None:
+    def __init__(self, asked: Asked, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
         asked.check()
         self.asked, self.ending = asked, ending
         self.backend = Backend(asked.backend, asked.backend_options)
@@ -78,24 +82,43 @@ class Probes:
         if asked.directory is not None and not asked.directory.is_dir():
             raise InputError(f"'{asked.directory}' is not a directory; name the directory whose storage is to be measured.")
         launcher(asked.nodes, asked.ranks_per_node // asked.threads_per_rank)
+        check_backend(self.backend, asked.workload, asked.settings)
         self._inspect()
-        identity = asked.identity | question
-        if (asked.out / "campaign.json").is_file():
-            self.json = read_json(asked.out / "campaign.json", "campaign")
-            if self.json.get("search") != identity:
-                was = self.json.get("search") or {}
-                differs = [key for key in identity if was.get(key) != identity[key]]
-                raise InputError(f"The campaign in '{asked.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
-            self.runs = [PlannedRun(**point) for point in self.json["points"]]
-        elif asked.out.exists() and any(asked.out.iterdir()):
+        if asked.out.exists() and not (asked.out / "campaign.json").is_file() and not all(claim.NAME in p.name for p in asked.out.iterdir()):
             raise InputError(f"The output directory '{asked.out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
-        else:
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "workload": asked.workload, "root": str(asked.directory or "")}
-            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": asked.seed, "search": identity, "data_set": False}
-            self.runs = []
+        self.scratch = None if asked.directory is None else asked.directory.resolve() / "iocast-campaign"
+        self._owned = Owned(asked.out, self.scratch, take_over)
+        try:
+            self._open(asked.identity | question)
+        except BaseException:
+            self._owned.release()
+            raise
         self.fresh = False  # whether the data set that lies there was made by this process
         self.seconds = sum(self._length_of(run) for run in self.runs)
         self.slowest = 0.0  # wall clock seconds of one run, of those made by this process
+
+    def __enter__(self) -> Probes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._owned.release()
+
+    def _open(self, identity: dict[str, Any]) -> None:
+        """Reads what there is of the search, and ends what an earlier process of it left running."""
+        asked = self.asked
+        if not (asked.out / "campaign.json").is_file():
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": asked.workload, "root": str(asked.directory or "")}
+            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": asked.seed, "search": identity, "data_set": False, "attempt": 0}
+            self.runs: list[PlannedRun] = []
+            return
+        self.json = read_campaign(asked.out)
+        if self.json.get("search") != identity:
+            was = self.json.get("search") or {}
+            differs = [key for key in identity if was.get(key) != identity[key]]
+            raise InputError(f"The campaign in '{asked.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
+        self.json = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False} | self.json  # of before searches had them
+        self.runs = [PlannedRun(**point) for point in self.json["points"]]
+        end_orphans(self.json["id"])
 
     # ---- what the workload is ------------------------------------------------------------------------------------------
 
@@ -136,9 +159,7 @@ class Probes:
         command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
-            own = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
-            message = own[0].removeprefix("iocast-bench: ") if own else f"iocast-bench failed: {done.stderr.strip()[-500:]}"
-            raise (InputError if done.returncode == 2 else RunError)(message)
+            raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
@@ -187,14 +208,17 @@ class Probes:
         return run
 
     def _bench(self, run: PlannedRun, settings: dict[str, Any], seconds: float | None) -> None:
-        out = self.path(run)
-        if out.exists():  # from a killed search: kept, but out of the way
-            out.rename(out.with_name(f"{run.name}.interrupted-{len(list(out.parent.glob(f'{run.name}.interrupted-*'))) + 1}"))
-        out.parent.mkdir(parents=True, exist_ok=True)
+        """The run's results take its name when it has ended, well or by its guard: what an earlier process left running writes elsewhere."""
+        final = self.path(run)
+        runs = final.parent
+        runs.mkdir(parents=True, exist_ok=True)
+        for old in [final, *sorted(runs.glob(f"{escape(run.name)}.attempt-*"))]:  # from a killed search: kept, but out of the way
+            if old.exists():
+                old.rename(final.with_name(f"{run.name}.interrupted-{len(list(runs.glob(f'{escape(run.name)}.interrupted-*'))) + 1}"))
         if not self.reuses:
             self._sweep()
-            self.json["data_set"] = True
-            self._save()
+            self._new_place()
+        out = final.with_name(f"{run.name}.attempt-{secrets.token_hex(4)}")
         begun = time.monotonic()
         guard = _Guard(self.ending, None if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
@@ -203,63 +227,74 @@ class Probes:
         except RunError as error:
             if guard.struck and not isinstance(error, Ended):
                 self.fresh = False
+                if out.exists():
+                    out.rename(final)
                 raise _TooLong from error
             raise
         self.slowest = max(self.slowest, time.monotonic() - begun)
         if not self.reuses:
             self.json["data_set"] = False
+            remove_if_empty(self._place())
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.asked.ranks:
             raise RunError(f"The launcher started {found} ranks in place of {self.asked.ranks}; its MPI support does not fit the benchmark's MPI library.")
+        self._owned.require_held()
+        out.rename(final)
 
     def _call(self, arguments: list[str], *, seed: int | None = None) -> None:
         a = self.asked
-        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, *self.backend.arguments(self._place()), *arguments]
-        call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending)
+        place = self._place()
+        if place is not None:
+            place.mkdir(exist_ok=True)
+        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, *self.backend.arguments(place), *arguments]
+        call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending, self.json["id"])
 
     def _place(self) -> Path | None:
-        """The data set's own directory."""
-        if self.asked.directory is None:
+        """The data set's own directory, another one for each data set."""
+        if self.scratch is None:
             return None
-        make_own_directory(self.asked.directory / "iocast-campaign")
-        place = self.asked.directory.resolve() / "iocast-campaign" / "knee"
-        place.mkdir(exist_ok=True)
-        return place
+        return self.scratch / (f"knee-{self.json['attempt']}" if self.json["attempt"] else "knee")
+
+    def _new_place(self) -> None:
+        """Notes that a data set is about to lie there."""
+        self.json["attempt"] += 1
+        while (place := self._place()) is not None and place.exists():
+            self.json["attempt"] += 1
+        self.json["data_set"] = True
+        self._save()
 
     def _make_data_set(self) -> None:
         """Once for all runs of this process; what an earlier one left was left in the middle of something."""
         if self.fresh:
             return
         self._sweep()
-        self.json["data_set"] = True
-        self._save()
+        self._new_place()
         self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.before)} | self.sized(PILOT)))
         self.fresh = True
 
     def _sweep(self) -> None:
+        """Removes the data set of an earlier process. An empty place is clean."""
         if not self.json["data_set"]:
             return
         place = self._place()
-        if place is None or any(place.iterdir()):
+        if not remove_if_empty(place):
             try:
                 self._call([*settings_arguments(self.asked.settings | self.sized(PILOT)), "--sweep"])
-            except InputError:
+            except InputError as error:
                 if place is not None:
-                    raise
+                    stderr.print(f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
                 # a service where nothing was left
+            remove_if_empty(place)
         self.json["data_set"] = False
 
     def leave(self) -> None:
-        """Removes the data set, and this program's directories if nothing else is in them."""
+        """Removes the data set, and this program's directories if nothing else is in them. Others may have them then."""
         if self.fresh and self.reuses:
             self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
             self.json["data_set"] = False
             self.fresh = False
+            remove_if_empty(self._place())
         self._save()
-        if self.asked.directory is not None:
-            scratch = self.asked.directory / "iocast-campaign"
-            for directory in (scratch / "knee", scratch):
-                if directory.is_dir() and not any(directory.iterdir()):
-                    directory.rmdir()
+        self._owned.release()
 
     def _length_of(self, run: PlannedRun) -> float:
         """Seconds that an earlier process spent on it: what its phases took."""
@@ -271,7 +306,8 @@ class Probes:
 
     def _save(self) -> None:
         self.json["points"] = [asdict(run) for run in self.runs]
-        write_json(self.asked.out / "campaign.json", self.json)
+        self._owned.require_held()
+        write_json(self.asked.out / "campaign.json", self.json, secret=bool(self.backend.options))
 
 
 class _TooLong(Exception):

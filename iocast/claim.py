@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One owner of a directory at a time: a claim file in it names the host, the process and the campaign that work there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from iocast.errors import InputError, RunError
+
+NAME = "iocast.owner.json"
+BEAT = 30.0
+"""Seconds between an owner's signs of life: the modification time of its claim."""
+SILENCE = 300.0
+"""Seconds without one after which an owner on another host may be dead."""
+_MAX_BYTES = 65536
+_SETTLE = 1.0
+"""Seconds after which a claim is read again where the file system knows no locks."""
+
+
+def _read_line(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _name_space() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _started(process: int) -> str:
+    """When the process began, in the kernel's ticks; "" when it is gone, or no more than a zombie, "?" when that can't be known."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    try:
+        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return "?" if not Path("/proc/self/stat").exists() else ""
+    except OSError:
+        return "?"
+    return "" if state in "ZX" else rest[18]
+
+
+def _own(campaign: str, what: str) -> dict[str, Any]:
+    return {
+        "kind": "owner", "host": socket.gethostname(), "machine": _read_line("/etc/machine-id"), "boot": _read_line("/proc/sys/kernel/random/boot_id"), "name_space": _name_space(),
+        "process": os.getpid(), "process_started": _started(os.getpid()), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "campaign": campaign, "what": what, "token": secrets.token_hex(8),
+    }  # fmt: skip
+
+
+class Claim:
+    """This process's claim to `directory`, which must exist. Release it; a daemon thread renews its sign of life until then."""
+
+    def __init__(self, directory: Path, campaign: str, what: str, *, take_over: bool = False) -> None:
+        """`campaign`: identity of the campaign. `what`: for a person, what is being done. `take_over`: also from another host that has been silent.
+
+        @raises InputError when another process owns the directory"""
+        self.path = directory / NAME
+        self._lock = directory / f".{NAME}.lock"
+        self.content = _own(campaign, what)
+        self.predecessor: dict[str, Any] | None = None
+        """The claim of a dead owner, when there was one."""
+        self._file = -1
+        try:
+            while not self._make():
+                self._replace(take_over)
+                if self._file >= 0:
+                    break
+        except OSError as error:
+            raise RunError(f"The directory '{directory}' can't be claimed: {error.strerror}.") from error
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._live, daemon=True, name="claim")
+        self._thread.start()
+
+    @property
+    def token(self) -> str:
+        return str(self.content["token"])
+
+    def release(self) -> None:
+        """Removes the claim if it is still this process's."""
+        if self._file < 0:
+            return
+        self._ended.set()
+        self._thread.join(5)
+        if self.is_held():
+            for file in (self._lock, self.path):
+                with contextlib.suppress(OSError):
+                    file.unlink()
+        os.close(self._file)
+        self._file = -1
+
+    def is_held(self) -> bool:
+        """Whether nobody has taken it over."""
+        return self._file >= 0 and (_read(self.path) or {}).get("token") == self.token
+
+    def _make(self) -> bool:
+        """Whether there was no claim. A file of its own content takes the name at once where the file system has links, so that nobody reads half of it."""
+        fresh = self.path.with_name(f".{NAME}.{self.token}")
+        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
+            os.fsync(file)
+            try:
+                os.link(fresh, self.path, follow_symlinks=False)
+            except FileExistsError:
+                return False
+            except OSError:  # no links here
+                os.close(file)
+                file = -1
+                try:
+                    file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                except FileExistsError:
+                    return False
+                os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
+                os.fsync(file)
+            self._file, file = file, -1
+            return True
+        finally:
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+            if file >= 0:
+                os.close(file)
+
+    def _replace(self, take_over: bool) -> None:
+        """Takes the place of a dead owner. Who comes at the same time waits for the lock and finds this process's claim."""
+        with _locked(self._lock) as locked:
+            before = _read(self.path)
+            if before is None:  # released meanwhile
+                return
+            self._require_dead(before, take_over)
+            fresh = self.path.with_name(f".{NAME}.{self.token}")
+            file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
+            os.fsync(file)
+            os.replace(fresh, self.path)
+            self._file = file
+            if not locked:
+                time.sleep(_SETTLE)
+                if not self.is_held():
+                    os.close(file)
+                    self._file = -1
+                    return
+            self.predecessor = before
+
+    def _require_dead(self, owner: dict[str, Any], take_over: bool) -> None:
+        place, own = self.path.parent, self.content
+        who = f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since {owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
+        if owner.get("boot") == own["boot"] and owner.get("name_space") == own["name_space"] and isinstance(owner.get("process"), int):
+            started = _started(owner["process"])
+            if started == "?" or (started and started == owner.get("process_started")):
+                raise InputError(f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill {owner['process']}'. Two at once would measure each other.")
+            return
+        if owner.get("machine") and owner.get("machine") == own["machine"] and owner.get("host") == own["host"] and owner.get("boot") != own["boot"]:
+            return  # this machine was started again since
+        silent = _age(self.path)
+        if silent < SILENCE:
+            raise InputError(f"The directory '{place}' is in use by {who}; its last sign of life was {silent:.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here.")
+        if not take_over:
+            raise InputError(
+                f"The directory '{place}' is claimed by {who}, without a sign of life for {silent:.0f} s. Make sure that it has ended there with all its ranks, then give --take-over."
+            )
+
+    def _live(self) -> None:
+        while not self._ended.wait(BEAT):
+            with contextlib.suppress(OSError):
+                os.utime(self._file)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A claim's content; empty when it can't be understood, None when there is none."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return {}
+    with os.fdopen(file, "rb") as opened:
+        try:
+            content = json.loads(opened.read(_MAX_BYTES))
+        except (ValueError, OSError, RecursionError):
+            return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _age(path: Path) -> float:
+    """Seconds since the last sign of life, by the clock of who keeps the files."""
+    probe = path.with_name(f".{NAME}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        try:
+            return max(0.0, os.lstat(probe).st_mtime - os.lstat(path).st_mtime)
+        finally:
+            probe.unlink()
+    except OSError:
+        return 0.0
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Keeps others out of the block, as far as the file system knows locks; yields whether it does. The file is removed by the owner in the end."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            locked = True
+        except OSError:
+            locked = False
+        yield locked
+    finally:
+        os.close(file)

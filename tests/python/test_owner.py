@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One owner of a campaign and of a measured directory, and what becomes of both when it is killed."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import psutil
+import pytest
+from programs import REPOSITORY
+
+sys.path.append(str(REPOSITORY / "validation" / "kills"))
+from kills import VICTIMS, Rounds  # noqa: E402
+
+from iocast import campaign, claim  # noqa: E402
+from iocast.campaign import Campaign, read_plan  # noqa: E402
+from iocast.claim import Claim  # noqa: E402
+from iocast.errors import InputError, RunError  # noqa: E402
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+PLAN = """schema_version: 1
+workload: md-workbench
+settings: {datasets: 1, objects: OBJECTS, iterations: OBJECTS}
+repeats: 1
+benchmark_repeats: 1
+points: [{ranks: 1, waiting_factor: WAITING}]
+"""
+
+
+def plan_of(directory: Path, objects: int = 20, waiting: int = 0) -> Path:
+    file = directory / f"plan-{objects}-{waiting}.yaml"
+    file.write_text(PLAN.replace("OBJECTS", str(objects)).replace("WAITING", str(waiting)))
+    return file
+
+
+def begun(root: Path, plan: Path, out: Path) -> subprocess.Popen[str]:
+    """A campaign whose data set is being worked on."""
+    command = [sys.executable, "-m", "iocast", "measure", str(root), "--campaign", str(plan), "--out", str(out), "--json"]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    until = time.monotonic() + 60
+    while not list(root.glob("*/*/iocast.manifest.json")):
+        assert time.monotonic() < until and process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+def test_the_second_is_refused_and_harms_nothing(iocast: Iocast, tmp_path: Path) -> None:
+    """Into the same campaign, and into another one in the same directory; the first ends without a failed operation."""
+    (root := tmp_path / "root").mkdir()
+    plan = plan_of(tmp_path, 200, 200)
+    first = begun(root, plan, tmp_path / "out")
+    for out, place in ((tmp_path / "out", tmp_path / "out"), (tmp_path / "other", root / "iocast-campaign")):
+        done = iocast("measure", root, "--campaign", plan, "--out", out)
+        assert done.returncode == 2 and f"'{place}' is in use by process {first.pid} on " in done.stderr and f"kill {first.pid}" in done.stderr, done.stderr
+    done = iocast("measure", root, "--find-knee", "--ppn", "1", "--budget", "1s", "--length", "200ms", "--set", "datasets=1", "--set", "objects=5", "--out", tmp_path / "knee")
+    assert done.returncode == 2 and f"in use by process {first.pid}" in done.stderr
+    assert first.poll() is None, "it was to be going on meanwhile"
+    out, errors = first.communicate(timeout=60)
+    assert first.returncode == 0, errors
+    run = json.loads((tmp_path / "out" / "runs" / json.loads(out)["points"][0]["name"] / "run.json").read_text())
+    assert [phase["errors"] for phase in run["phases"]] == [0] * len(run["phases"])
+    assert not list(root.iterdir()) and not (tmp_path / "other").exists() and not (tmp_path / "knee").exists()
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"campaign.json", "runs"}
+
+
+def another(**changes: object) -> dict[str, object]:
+    return claim._own("c", "another") | {"process": 2**22 + 1, "token": "other"} | changes
+
+
+def test_a_dead_owner_is_succeeded_by_one(tmp_path: Path) -> None:
+    """Of many that come at the same time, whether locks work there or not."""
+    for number in range(6):
+        (place := tmp_path / str(number)).mkdir()
+        (place / claim.NAME).write_text(json.dumps(another()))
+        won: list[Claim] = []
+        refused: list[str] = []
+        together = threading.Barrier(6)
+
+        def come() -> None:
+            together.wait()
+            try:
+                won.append(Claim(place, "c", "this"))
+            except InputError as error:
+                refused.append(str(error))
+
+        threads = [threading.Thread(target=come) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1 and len(refused) == 5 and all("in use by process" in text for text in refused)
+        assert won[0].predecessor is not None and won[0].is_held()
+        won[0].release()
+        assert not list(place.iterdir())
+
+
+def test_who_is_alive_is_known_by_more_than_a_number(tmp_path: Path) -> None:
+    own = claim._own("c", "own")
+    (tmp_path / claim.NAME).write_text(json.dumps(own | {"token": "x", "process_started": "1"}))  # a number that was used again
+    Claim(tmp_path, "c", "this").release()
+    (tmp_path / claim.NAME).write_text(json.dumps(another(boot="another", machine=own["machine"] or "m")))
+    if own["machine"]:
+        Claim(tmp_path, "c", "this").release()  # this machine was started again
+    held = Claim(tmp_path, "c", "this")
+    with pytest.raises(InputError, match="in use by process"):
+        Claim(tmp_path, "c", "this", take_over=True)
+    (tmp_path / claim.NAME).write_text(json.dumps(another()))
+    assert not held.is_held()
+    held.release()
+    assert (tmp_path / claim.NAME).exists(), "it was another's by then"
+
+
+def test_another_host_is_given_five_minutes_and_a_word(tmp_path: Path) -> None:
+    file = tmp_path / claim.NAME
+    for content in (another(host="elsewhere", machine="m", boot="b", name_space="n"), {}):
+        file.write_text(json.dumps(content))
+        with pytest.raises(InputError, match="last sign of life was .* ago.*--take-over"):
+            Claim(tmp_path, "c", "this", take_over=True)
+        os.utime(file, (time.time() - claim.SILENCE - 5,) * 2)
+        with pytest.raises(InputError, match=r"Make sure that it has ended.*--take-over"):
+            Claim(tmp_path, "c", "this")
+        Claim(tmp_path, "c", "this", take_over=True).release()
+    (target := tmp_path / "victim").write_text("mine")
+    file.symlink_to(target)
+    with pytest.raises(InputError):
+        Claim(tmp_path, "c", "this")
+    assert target.read_text() == "mine" and target.stat().st_mtime > time.time() - 60
+
+
+def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claim, "BEAT", 0.02)
+    held = Claim(tmp_path, "c", "this")
+    os.utime(tmp_path / claim.NAME, (1, 1))
+    until = time.monotonic() + 5
+    while (tmp_path / claim.NAME).stat().st_mtime < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    held.release()
+
+
+def test_a_foreign_link_in_the_directory_is_not_followed(iocast: Iocast, tmp_path: Path) -> None:
+    (root := tmp_path / "root").mkdir()
+    (other := tmp_path / "other").mkdir()
+    (root / "iocast-campaign").symlink_to(other)
+    done = iocast("measure", root, "--campaign", plan_of(tmp_path), "--out", tmp_path / "out")
+    assert done.returncode == 2 and "a symbolic link" in done.stderr, done.stderr
+    assert not list(other.iterdir()) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("left", ["an empty place", "foreign files", "a data set"])
+def test_what_a_dead_campaign_left_never_stops_the_next(iocast: Iocast, tmp_path: Path, left: str) -> None:
+    """Killed between its directory and its manifest, or with files of others in it, or in the middle."""
+    (root := tmp_path / "root").mkdir()
+    plan, out = plan_of(tmp_path, 60, 200), tmp_path / "out"
+    process = begun(root, plan, out)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    (place,) = (p for p in (root / "iocast-campaign").iterdir() if p.is_dir())
+    until = time.monotonic() + 20
+    while [p for p in psutil.process_iter() if any(str(place) in word for word in ended(p.cmdline))]:
+        assert time.monotonic() < until, "ranks outlive their campaign"
+        time.sleep(0.05)
+    if left != "a data set":
+        subprocess.run(["find", place, "-mindepth", "1", "-delete"], check=True)
+    if left == "foreign files":
+        (place / "mine").write_text("stays")
+    done = iocast("measure", root, "--campaign", plan, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [p["status"] for p in json.loads(done.stdout)["points"]] == ["complete"]
+    if left == "foreign files":
+        assert (place / "mine").read_text() == "stays" and f"'{place}' stays there" in done.stderr
+    else:
+        assert not list(root.iterdir())
+
+
+def ended(question: Callable[[], list[str]]) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return question()
+    return []
+
+
+def test_an_orphan_replaces_no_results(iocast: Iocast, tmp_path: Path) -> None:
+    """iocast is killed while a rank hangs. What is left of it ends; if it did not, it would write elsewhere."""
+    (root := tmp_path / "root").mkdir()
+    plan, out = plan_of(tmp_path, 60, 200), tmp_path / "out"
+    process = begun(root, plan, out)
+    (rank,) = (p for p in psutil.Process(process.pid).children(recursive=True) if p.name() == "iocast-bench")
+    rank.send_signal(signal.SIGSTOP)
+    process.kill()
+    process.communicate()
+    done = iocast("measure", root, "--campaign", plan, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    assert not rank.is_running() or rank.status() == psutil.STATUS_ZOMBIE
+    (point,) = json.loads(done.stdout)["points"]
+    (run,) = (p for p in (out / "runs").iterdir() if p.name == point["name"])
+    content = json.loads((run / "run.json").read_text())
+    assert content["status"] == "complete" and f"{point['name']}.attempt-2" in json.dumps(content["command"])
+
+
+def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
+    (root := tmp_path / "root").mkdir()
+    for victim, words in (("mpirun", "The program mpirun, which starts the ranks, was killed (signal 9, SIGKILL)"), ("iocast-bench", "Rank 0 of the benchmark on ")):
+        process = begun(root, plan_of(tmp_path, 60, 200), tmp_path / victim)
+        (chosen,) = (p for p in psutil.Process(process.pid).children(recursive=True) if p.name() == victim)
+        chosen.kill()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 1 and words in errors and "the same command goes on" in errors and "SIGKILL" in errors, errors
+        done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victim)
+        assert done.returncode == 0 and not list(root.iterdir()), done.stderr
+    assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith("Rank 5 of the benchmark on n3 was killed (Killed)")
+    assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun said nothing."
+
+
+def test_random_kills(tmp_path: Path) -> None:
+    """Two of those of validation/kills: each resumes to the same results, and leaves nothing behind."""
+    rounds = Rounds(tmp_path / "rounds", seed=int(time.time()), objects=60)
+    outcomes = [rounds.round(number, victim) for number, victim in enumerate(random.sample(VICTIMS, 2))]
+    assert not [fault for one in outcomes for fault in one.faults], outcomes
+
+
+def test_another_seed_is_refused_and_repeats_have_their_own(tmp_path: Path) -> None:
+    (root := tmp_path / "root").mkdir()
+    (tmp_path / "plan.yaml").write_text(PLAN.replace("OBJECTS", "5").replace("WAITING", "0").replace("repeats: 1\nb", "repeats: 2\nb"))
+    plan = read_plan(str(tmp_path / "plan.yaml"))
+    with Campaign(root, plan, tmp_path / "out", 3) as work:
+        work.prepare()
+        assert sorted(run.seed or 0 for run in work.runs) == [3000, 3001]
+        work.measure(None, lambda *_: None)
+        assert {json.loads(f.read_text())["seed"] for f in (tmp_path / "out" / "runs").glob("*/run.json")} == {3000, 3001}
+        with pytest.raises(InputError, match="in use by process"):
+            Campaign(root, plan, tmp_path / "out", 3)
+    with pytest.raises(InputError, match="begun with --seed 3, not 4; repeat it"):
+        Campaign(root, plan, tmp_path / "out", 4)
+    with Campaign(root, plan, tmp_path / "out", 3) as work:
+        assert not work.missing(None)
+
+
+def test_who_lost_a_campaign_ends_there(tmp_path: Path) -> None:
+    """Taken over after minutes in which it hung: it replaces nothing any more."""
+    (root := tmp_path / "root").mkdir()
+    with Campaign(root, read_plan(str(plan_of(tmp_path))), tmp_path / "out", 0) as work:
+        work.prepare()
+        before = (tmp_path / "out" / "campaign.json").read_bytes()
+        (tmp_path / "out" / claim.NAME).write_text(json.dumps(another()))
+        with pytest.raises(RunError, match="taken this campaign over"):
+            work.measure(None, lambda *_: None)
+        assert (tmp_path / "out" / "campaign.json").read_bytes() == before and not (tmp_path / "out" / "runs").exists()
