@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,10 @@ from typing import Any
 
 from iocast.errors import InputError, RunError
 from iocast.processes import start
+
+
+known_as: dict[str, str] = {}
+"""Temporary platform files by their path, with the file or platform that the user named: programs' sentences name the latter."""
 
 
 def find(name: str) -> str:
@@ -55,7 +60,14 @@ def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:
     lines = (done.stderr or "").strip().splitlines()
     message = lines[-1] if lines else f"'{' '.join(arguments)}' failed with exit code {done.returncode}."
     message = message.split(": ", 1)[1] if message.startswith(("iocast-sim: ", "iocast-bench: ")) else message
-    raise (InputError if done.returncode == 2 else RunError)(message)
+    raise (InputError if done.returncode == 2 else RunError)(_with_known_names(message))
+
+
+def _with_known_names(sentence: str) -> str:
+    """The sentence with what the user named in place of temporary files, whose lines nobody else sees."""
+    for path, name in list(known_as.items()):
+        sentence = re.sub(re.escape(path) + r"(:\d+)?", lambda _, name=name: name, sentence)
+    return sentence
 
 
 def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int, *, brief: bool = True) -> Any:

@@ -179,7 +179,7 @@ def _plan(out: Path, platform: str, asked: str, workload: str, phase: str, sets:
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     fitted = Fitted.open(platform)
     target = planning.read_place(asked) if asked else planning.Place(10 * nodes, ppn)
-    with Simulations() as simulations, Steps() as steps:
+    with Simulations(about=fitted.file) as simulations, Steps() as steps:
         steps("what could be true, and what measurements would tell of it", 0, 1)
         if fitted.fitted:
             ensemble = planning.of_fitted(simulations, fitted, seed)

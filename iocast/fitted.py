@@ -11,7 +11,7 @@ from typing import Any
 
 from iocast.content import content_hash, whole
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, merge, reference, set_path
+from iocast.platform import Document, chain, find_platform, has_part, merge, reference, set_path
 from iocast.residuals import kind_of
 
 
@@ -88,8 +88,11 @@ class Fitted:
         for overlay in self.documents[1:]:
             own = {key: value for key, value in overlay.items() if key not in ("extends", "calibration", "description", "source")}
             document = merge(document, own)
-        for path, value in self.edits:
-            set_path(document, path, value)
+        if self.edits:
+            document = whole(document)  # paths lead into what it extends, too, also to take it away
+            for path, value in self.edits:
+                if has_part(document, path):  # draws of another structure may lack it
+                    set_path(document, path, copy.deepcopy(value))
         return document
 
 

@@ -333,7 +333,7 @@ def next_runs(platform: Fitted, asked: Place | None = None, *, seed: int = 0, wo
     asked = asked or _four_times(platform)
     if asked.ranks > MOST_RANKS:
         return asked, []
-    with Simulations(workers) as simulations:
+    with Simulations(workers, platform.file) as simulations:
         planner = Planner(of_fitted(simulations, platform, seed), asked, platform.fitted)
         return asked, planner.proposals(beyond(platform, asked))
 

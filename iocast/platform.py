@@ -111,6 +111,12 @@ def holds(document: Document, path: str) -> bool:
     return get_path(document, path, _NOTHING) is not _NOTHING
 
 
+def has_part(document: Document, path: str) -> bool:
+    """Whether the part whose key a path names is there, such as the station of "stations.mds.servers". A path to a whole part, or to a key of
+    a section without parts ("network.latency"), always has its place."""
+    return path.count(".") < 2 or holds(document, path.rpartition(".")[0])
+
+
 def _entry(entries: list[Any], number: str) -> Any:
     """None when there is no such entry."""
     return entries[int(number)] if number.isdigit() and int(number) < len(entries) else None

@@ -24,6 +24,7 @@ from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
+from iocast.platform_names import check_edits
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
@@ -73,11 +74,12 @@ def predict(
         raise InputError(f"The level {level:g} is no probability between 0 and 1.")
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
+    check_edits(platform)
     as_measured = platform.rates_alone and workload in (None, platform.fitted["campaign"]["workload"]["pattern"])
     pattern, full, phase = _measured(platform, settings, solver) if as_measured else workload_of(platform, workload, settings)
     if solver == "analytic":
         arrivals.refuse_in_analytic(full)
-    with Simulations(workers) as simulations:
+    with Simulations(workers, platform.file) as simulations:
         if as_measured:
             samples, shown = _solved_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
         elif solver == "simulate":
@@ -185,20 +187,20 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[
 
 
 @lru_cache(maxsize=64)
-def _resolved(text: str) -> Any:
-    with Simulations() as simulations:
+def _resolved(text: str, about: str) -> Any:
+    with Simulations(about=about) as simulations:
         return binaries.resolve_platform(simulations.write(yaml.safe_load(text)))
 
 
-def resolved(document: Document) -> Any:
-    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again."""
-    return _resolved(dump(document))
+def resolved(document: Document, about: str | Path = "") -> Any:
+    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again. `about`: its name in errors."""
+    return _resolved(dump(document), str(about))
 
 
 def _solved_rates(platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rate by the analytic solver, for a platform on which all operations are alike: the median of what the draws say."""
     solutions = [
-        analytic.solve(resolved(document), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
+        analytic.solve(resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
         for document in (platform.best(), *platform.draws())
     ]
     rates = [solution.rate for solution in solutions[1:]]

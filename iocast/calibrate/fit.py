@@ -77,7 +77,7 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report, wor
         return calibrate_rates(fitting, platform, seed, report)
     reading.check_enough(fitting)
     search = _Search(recipe, fitting, seed, report, Trace(trace))
-    with Simulations(workers) as simulations:
+    with Simulations(workers, platform) as simulations:
         fits = search.explore(simulations)
         best = fits[0]
         holdout = search.hold_out(simulations, best)

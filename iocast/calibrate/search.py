@@ -81,7 +81,7 @@ def only(phase: str, pattern: str, remembering: bool = False) -> dict[str, str]:
 
 def remembers(document: Document) -> bool:
     """Whether it has memory that what was done before a phase leaves full or empty."""
-    return any(document.get(kind) for kind in MEMORY) or _family_remembers(str(document["extends"]))
+    return any(document.get(kind) for kind in MEMORY) or ("extends" in document and _family_remembers(str(document["extends"])))
 
 
 @lru_cache(maxsize=None)
@@ -201,10 +201,13 @@ def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
 
 
 class Simulations:
-    """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager."""
+    """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager. `about`: the platform that the user named,
+    by which errors call all of them."""
 
-    def __init__(self, workers: Workers | None = None) -> None:
+    def __init__(self, workers: Workers | None = None, about: str | Path = "") -> None:
         self._workers = workers
+        self._about = str(about)
+        self._named: list[str] = []
 
     def __enter__(self) -> Simulations:
         self._directory = tempfile.TemporaryDirectory(prefix="iocast-")
@@ -217,11 +220,16 @@ class Simulations:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
         self._directory.cleanup()
+        for path in self._named:
+            del binaries.known_as[path]
 
     def write(self, document: Document) -> Path:
         self._written += 1
         path = Path(self._directory.name) / f"candidate-{self._written}.yaml"
         path.write_text(dump(document))
+        if self._about:
+            self._named.append(str(path))
+            binaries.known_as[str(path)] = self._about
         if hardly_anything_left(document):
             self._hopeless.add(path)
         return path

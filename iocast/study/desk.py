@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iocast.calibrate.search import MEMORY, only
+from iocast.content import content_hash
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import find_platform, get_path
+from iocast.platform_names import known_paths, missing
 from iocast.strict_yaml import allowed_sentence
 from iocast.study.designs import Design, Designs, Platform, Variants
-from iocast.study.documents import Edit, known_paths, nearest, number, plus
+from iocast.study.documents import Edit, number, plus
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
@@ -81,6 +83,9 @@ class Desk:
 
     def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
         """Refuses edits of what the platform does not have. Returns the defaults of what is edited but not written in its files."""
+        def resolve(one: Any) -> Any:
+            return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
+
         known = known_paths(document, resolved)
         for axis in self.study.axes:
             for value in axis.values:
@@ -88,8 +93,8 @@ class Desk:
         defaults: dict[str, Edit] = {}
 
         def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
-            if path not in known:
-                raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {nearest(path, known)}")
+            if why := missing(path, known, document, resolve, value):
+                raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}")
             now = get_path(document, path)
             if now is None and (default := get_path(resolved, path)) is not None:
                 defaults[path] = Edit(path, "set", default)

@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from iocast.content import PROSE
 from iocast.errors import InputError
-from iocast.platform import Document, get_path, merge, set_path
+from iocast.platform import Document, get_path, has_part, merge, set_path
 
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
-_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
 
 
 class Down(Exception):
@@ -42,7 +39,8 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
         if edit.how == "lay":
             result = merge(result, edit.value)
         elif edit.how == "set":
-            set_path(result, edit.path, copy.deepcopy(edit.value))
+            if has_part(result, edit.path):  # another platform, or a draw of another structure, may lack the part
+                set_path(result, edit.path, copy.deepcopy(edit.value))
         elif (now := get_path(result, edit.path)) is not None:  # a draw of another structure may lack the path
             changed = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
             set_path(result, edit.path, round(changed) if is_count(edit.path) and not isinstance(changed, str) else changed)
@@ -54,32 +52,6 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
 def is_count(path: str) -> bool:
     """Whether the value there is a whole number of things, which nobody is uncertain about."""
     return path.rpartition(".")[2] in COUNTS
-
-
-def paths(node: Any, prefix: str = "") -> Iterator[str]:
-    """Every dotted path of a document, down to single values; laws and lists are single values too."""
-    for key, value in node.items():
-        path = f"{prefix}.{key}" if prefix else str(key)
-        yield path
-        if isinstance(value, dict):
-            yield from paths(value, path)
-
-
-def known_paths(document: Document, resolved: Document) -> set[str]:
-    """What an edit may name: all that the platform's files say, and all that the resolved platform has by default."""
-    known = set(paths(document))
-    for part in _RESOLVED:
-        known |= set(paths({part: resolved.get(part) or {}}))
-    known |= {f"demands.{n}.{key}" for n, law in document.get("demands", {}).items() if isinstance(law, dict) for key in ("scale", "shift")}
-    return {path for path in known if path.partition(".")[0] not in PROSE}
-
-
-def nearest(path: str, known: set[str]) -> str:
-    """What is there with a similar name, or at all, as a sentence."""
-    near = difflib.get_close_matches(path, sorted(known), n=3, cutoff=0.6)
-    if near:
-        return f"Nearest to it come{'s' if len(near) == 1 else ''} " + ", ".join(f"'{n}'" for n in near) + "."
-    return f"It has, among others, {', '.join(sorted(p for p in known if p.count('.') <= 1)[:12])}."
 
 
 def number(value: Any) -> tuple[float, str] | None:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names in a platform: whether an edit names a part and a key that are there, and the nearest one where it doesn't.
+
+One checker for `predict --edit` and for studies; iocast-sim checks platform files by the same rule (docs/platforms.md).
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from iocast import binaries
+from iocast.content import PROSE, whole
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.platform import Document, get_path, set_path
+
+SYNONYMS = {
+    **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
+    **dict.fromkeys(("nodes", "node", "machines", "hosts", "instances", "number"), "count"),
+}
+"""Words for capacity that storage people use, with the key of a station that means it."""
+UNKNOWN_KEY = "is unknown here"
+"""In iocast-sim's sentence about a key that a part can't have."""
+_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
+
+
+def paths(node: Any, prefix: str = "") -> Iterator[str]:
+    """Every dotted path of a document, down to single values and laws. The entries of a list that are maps have their numbers, from 0."""
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(node, dict) or isinstance(value, dict):
+            yield path
+        if isinstance(value, dict | list):
+            yield from paths(value, path)
+
+
+def known_paths(document: Document, resolved: Document) -> set[str]:
+    """Paths that an edit may name: those that the platform's files write, and the defaults of the resolved platform."""
+    known = set(paths(document))
+    for part in _RESOLVED:
+        known |= set(paths({part: resolved.get(part) or {}}))
+    known |= {f"demands.{n}.{key}" for n, law in document.get("demands", {}).items() if isinstance(law, dict) for key in ("scale", "shift")}
+    return {path for path in known if path.partition(".")[0] not in PROSE}
+
+
+def missing(path: str, known: set[str], document: Document, resolve: Callable[[Document], Document], value: Any = None) -> str | None:
+    """Why the platform has nothing at the path, with the nearest name; None when it has. `value`: what an edit sets there.
+
+    A key that no file writes and that has no default, such as a lock's `hand_over`, is one that the simulator accepts; it is asked through
+    `resolve`, which raises InputError for others."""
+    if path in known:
+        return None
+    parent, _, leaf = path.rpartition(".")
+    section = path.partition(".")[0]
+    if isinstance(value, dict) and "law" not in value and section in _RESOLVED and parent == section:
+        return None  # a whole part, which the simulator judges
+    if parent != section and parent in known and isinstance(get_path(document, parent, {}), dict) and (leaf not in SYNONYMS):
+        tried = copy.deepcopy(document)
+        set_path(tried, path, value)
+        try:
+            resolve(tried)
+        except InputError as error:
+            return _nearest(path, known) if UNKNOWN_KEY in str(error) else None
+        return None
+    return _nearest(path, known)
+
+
+def check_edits(platform: Fitted) -> None:
+    """@raises InputError for an edit that names what the platform doesn't have"""
+    if not platform.edits:
+        return
+    from iocast.calibrate.search import Simulations
+
+    unedited = Fitted(platform.file, platform.fitted, platform.documents, [])
+    document = whole(unedited.best())
+    with Simulations(about=platform.file) as simulations:
+
+        def resolve(one: Document) -> Document:
+            return dict(binaries.resolve_platform(simulations.write(one)))
+
+        for path, value in platform.edits:
+            known = known_paths(document, resolve(document))
+            why = missing(path, known, document, resolve, value)
+            if why:
+                raise InputError(f"--edit {path}={value}: the platform '{platform.file.stem}' has nothing at '{path}'. {why}")
+            set_path(document, path, value)  # a part that one edit adds is one that the next may change
+
+
+def _nearest(path: str, known: set[str]) -> str:
+    """The path with its first unknown name replaced by the nearest one there, or what there is, as a sentence."""
+    near = next((one for one in _mended(path, known) if one in known), None)
+    if near is None:
+        near = next(iter(difflib.get_close_matches(path, sorted(known), n=1, cutoff=0.6)), None)
+    parts = path.split(".")
+    depth = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in known), 0)
+    there = ".".join(parts[:depth])
+    siblings = sorted({p[len(there) :].lstrip(".").partition(".")[0] for p in known if p.startswith(f"{there}." if there else "")} - {""})
+    meant = f"Did you mean '{near}'? " if near else ""
+    return f"{meant}Allowed{f' in {there}' if there else ''}: {', '.join(siblings[:30])}."
+
+
+def _mended(path: str, known: set[str]) -> Iterable[str]:
+    """Paths with each name that is not there replaced by a synonym, one in other letters' case, or the most similar one."""
+    found: list[str] = []
+    for part in path.split("."):
+        there = ".".join(found)
+        prefix = f"{there}." if there else ""
+        if prefix + part in known:
+            found.append(part)
+            continue
+        siblings = sorted({p[len(prefix) :].partition(".")[0] for p in known if p.startswith(prefix)})
+        same = [s for s in siblings if s.casefold() == part.casefold()]
+        close = difflib.get_close_matches(part.casefold(), siblings, n=1, cutoff=0.5)
+        chosen = [SYNONYMS[part]] if SYNONYMS.get(part) in siblings else same or close
+        if not chosen:
+            return
+        found.append(chosen[0])
+    yield ".".join(found)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edits name what a platform has: every misspelt name is refused with the nearest one, by `predict --edit` and by studies alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from study_inputs import changed, write
+
+from iocast import binaries
+from iocast.content import whole
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.platform_names import UNKNOWN_KEY, check_edits, known_paths, missing
+from iocast.platform import PLATFORMS, Document, get_path
+
+PLATFORM_NAMES = ("lustre", "local", "ime")
+
+
+def refused(document: Document) -> Document:
+    raise InputError(f"the key {UNKNOWN_KEY}")
+
+
+@pytest.mark.parametrize("name", PLATFORM_NAMES)
+def test_every_misspelt_name_is_refused_with_the_right_one(name: str, simulator: Path) -> None:
+    """Each name on the way to each value gets a letter too many, or capitals."""
+    document = whole({"extends": name})
+    known = known_paths(document, binaries.resolve_platform(PLATFORMS / f"{name}.yaml"))
+    assert len(known) > 20
+    for path in sorted(known):
+        assert missing(path, known, document, refused, 1) is None
+        parts = path.split(".")
+        for number, part in enumerate(parts):
+            if part.isdigit():
+                continue
+            for wrong in (f"{part}x", part.upper()):
+                misspelt = ".".join([*parts[:number], wrong, *parts[number + 1 :]])
+                if misspelt in known:
+                    continue
+                why = missing(misspelt, known, document, refused, 1)
+                assert why is not None, misspelt
+                near = why.partition("'")[2].partition("'")[0]
+                assert near in known, (misspelt, why)
+
+
+@pytest.mark.parametrize(
+    ("edit", "value", "near"),
+    [
+        ("stations.MDS.servers", 32, "stations.mds.servers"),
+        ("limits.rpc.slots", 64, "limits.rpcs.slots"),
+        ("stations.mds.threads", 32, "stations.mds.servers"),
+        ("stations.mds.cores", 32, "stations.mds.servers"),
+        ("stations.mds.nodes", 2, "stations.mds.count"),
+        ("stations.mds.discpline", "ps", "stations.mds.discipline"),
+        ("demands.getatr", "5us", "demands.getattr"),
+        ("network.latencies", "5us", "network.latency"),
+        ("station.mds.servers", 3, "stations.mds.servers"),
+        ("operations.stat.7.station", "mds", "operations.stat"),
+    ],
+)
+def test_an_edit_of_what_is_not_there_is_refused(edit: str, value: object, near: str) -> None:
+    with pytest.raises(InputError, match=f"--edit {edit}={value}: the platform 'lustre' has nothing at .* '{near}"):
+        check_edits(Fitted.open("lustre", [(edit, value)]))
+
+
+def test_edits_of_what_is_there_reach_the_platform() -> None:
+    """Also where only a family that is extended writes it, where it is a default, an entry of a route, or a whole new part."""
+    edits = [
+        ("stations.mds.servers", 3), ("stations.oss.speed", 2.0), ("demands.getattr.scale", 2), ("locks.directory.hand_over", "1us"),
+        ("network.latency", "9us"), ("operations.stat.0.station", "mds"), ("stalls.second", {"station": "mds", "every": "1s", "length": "1ms", "operations": ["stat"]}),
+        ("stalls.second.length", "2ms"),
+    ]  # fmt: skip
+    platform = Fitted.open("lustre", edits)
+    check_edits(platform)
+    document = platform.best()
+    for path, value in edits[:-2] + edits[-1:]:
+        assert get_path(document, path) == value, path
+    assert "commit" not in Fitted.open("lustre", [("stalls.commit", None)]).best()["stalls"]
+
+
+def test_the_users_file_is_named_and_no_temporary_one(iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text("{schema_version: 1, extends: lustre}")
+    done = iocast("predict", tmp_path / "site.yaml", "--solver", "analytic", "--edit", "stations.mds.servers=many")
+    assert done.returncode == 2
+    assert str(tmp_path / "site.yaml") in done.stderr and "candidate" not in done.stderr and "iocast-" not in done.stderr.replace("iocast-sim", "")
+
+
+def test_a_study_refuses_the_same_names_with_its_line(iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+    file = write(tmp_path, changed(axes={"servers": {"one": {"edit": {"stations.mds.threads": 1}}}}))
+    done = iocast("study", file, "--out", tmp_path / "out", "--workers", "1")
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "one:" in text)
+    assert done.returncode == 2
+    assert f"{file}:{line}:" in done.stderr and "Did you mean 'stations.mds.servers'?" in done.stderr
