@@ -255,7 +255,7 @@ def _nearest_miss(search: Search, by_id: dict[str, Json]) -> Json:
 
 def _needed(search: Search, c: Candidate) -> list[Json]:
     """New limits with which a design would keep every level with the confidence asked for: each level alone gives its share."""
-    samples = risk.predictive(search.margin_table(c), search.model_error(c))
+    samples = risk.predictive(search.judged_table(c), search.model_error(c))
     kept = (samples >= 0).mean(axis=0)
     failing = [i for i in range(samples.shape[1]) if kept[i] < search.study.confidence] or [int(np.argmin(kept))]
     level_confidence = 1 - (1 - search.study.confidence) / len(failing)

@@ -65,6 +65,7 @@ class Search:
         self.stability = 0.0
         self.explored = "full factorial"
         self._errors: dict[str, ModelError] = {}
+        self._judged: dict[int, Array] = {}
         self._ratios: dict[tuple[Point, str], Any] = {}
         self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of what was not simulated
 
@@ -341,13 +342,32 @@ class Search:
             for r in range(len(c.replications) + 1, count + 1):
                 c.replications.append({p: found[Ask("simulate", c.design.number, p, r)] for p in self.points})
 
+    def judged_table(self, candidate: Candidate) -> Array:
+        """The same, corrected for choosing among the simulated designs."""
+        if candidate.design.number not in self._judged:
+            tables = [self.margin_table(c) for c in self.tried]
+            screened = [self._screened_margins(c) for c in self.tried]
+            for c, table in zip(self.tried, risk.pooled(tables, screened), strict=True):
+                self._judged[c.design.number] = table
+        return self._judged[candidate.design.number]
+
+    def _screened_margins(self, candidate: Candidate) -> Array:
+        """By condition, from the analytic solver alone; not a number where it says nothing."""
+        found = []
+        for level, point in self.conditions:
+            result = candidate.screened.get(point, {})
+            value = quantities.value(result, level.quantity, self.study.tasks) if "bounds" in result else None
+            found.append(math.nan if value is None else level.margin(value))
+        return np.array(found)
+
     def margin_table(self, candidate: Candidate) -> Array:
         """[replications, conditions]"""
         return np.array([self.margins(one) for one in candidate.replications])
 
     def judge(self) -> None:
+        self._judged.clear()
         for c in self.tried:
-            samples = risk.predictive(self.margin_table(c), self.model_error(c))
+            samples = risk.predictive(self.judged_table(c), self.model_error(c))
             c.probability, c.level_probabilities = risk.probabilities(samples)
         for c in self.allowed:
             if not c.simulated:
@@ -379,7 +399,7 @@ class Search:
         if not contenders:
             return 1.0
         ordered = sorted(contenders, key=_order)
-        table = np.array([risk.resampled(self.margin_table(c), self.model_error(c)) for c in ordered])
+        table = np.array([risk.resampled(self.judged_table(c), self.model_error(c)) for c in ordered])
         holds = table >= self.study.confidence
         first = np.where(holds.any(axis=0), holds.argmax(axis=0), -1)
         best = self.decision()

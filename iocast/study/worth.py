@@ -138,8 +138,9 @@ class Value:
         self.falling_short = price if price is not None else max((best or chosen[0]).design.cost, 1.0)
         self.costs = np.array([c.design.cost for c in chosen])
         self.centres, self.slopes, self.rest, self.errors = [], [], [], []
+        self.deviations = [search.desk.variants.uncertain(c.design) for c in chosen]
         for c in chosen:
-            table = search.margin_table(c)
+            table = search.judged_table(c)
             slope = np.zeros((len(self.names), table.shape[1]))
             for name, row in zip(known[c.design.number].names, known[c.design.number].table, strict=True):
                 slope[self.names.index(name)] = row
@@ -160,7 +161,7 @@ class Value:
         return float(self._losses({}).mean(axis=0).min())
 
     def of_knowing(self, told: dict[str, float]) -> float:
-        """What a choice costs less on average once these are known; `told`: the share of the standard deviation that stays unknown."""
+        """What a choice costs less on average once these are known; `told`: the standard deviation of each one's logarithm that stays unknown."""
         if len(self.chosen) < 2:
             return 0.0
         losses = self._losses(told)
@@ -169,28 +170,33 @@ class Value:
 
     def _losses(self, told: dict[str, float]) -> Array:
         """[outer, designs]: expected cost given what is told in each outer sample."""
-        stays = np.array([told.get(name, 1.0) for name in self.names])
         result = np.empty((OUTER, len(self.chosen)))
-        model = told.get(MODEL, 1.0)
         for d in range(len(self.chosen)):
             error = self.errors[d]
+            stays = np.array([_stays(told.get(name), self.deviations[d].get(name, 0.0)) for name in self.names])
+            model = np.array([_stays(told.get(MODEL), float(scale)) for scale in error.scale])
             inner_error = error.samples(INNER, seed=3)
             outer_error = error.samples(OUTER, seed=4)
             unknown = self.centres[d] + self.rest[d] + (self._inner * stays) @ self.slopes[d] + model * inner_error
-            known = (self._outer * np.sqrt(1 - stays**2)) @ self.slopes[d] + math.sqrt(1 - model**2) * outer_error
+            known = (self._outer * np.sqrt(1 - stays**2)) @ self.slopes[d] + np.sqrt(1 - model**2) * outer_error
             kept = (unknown[None, :, :] + known[:, None, :] >= 0).all(axis=2).mean(axis=1)
             result[:, d] = self.costs[d] + self.falling_short * (1 - kept)
         return result
 
 
+def _stays(left: float | None, deviation: float) -> float:
+    """Share of a standard deviation that stays unknown: all of it where nothing is told, never more than it was."""
+    if left is None:
+        return 1.0
+    return min(1.0, left / deviation) if deviation > 0 else 0.0
+
+
 def measurements(search: Search, value: Value) -> list[dict[str, Any]]:
     """The study's measurements with what they are worth and cost, and what it would be worth to know each uncertain thing exactly."""
-    sds = search.desk.variants.uncertain(value.chosen[0].design)
     result = []
     for one in search.study.measurements:
         left = math.log(one.leaves) / NormalDist().inv_cdf(0.95)
-        told = {name: min(1.0, left / sds[name]) if name in sds else 0.0 for name in one.tells}
-        worth = value.of_knowing(told)
+        worth = value.of_knowing(dict.fromkeys(one.tells, left))
         result.append({"name": one.name, "tells": list(one.tells), "price": one.price, "value": worth, "net": worth - one.price, "exact": one.leaves == 1})
     for name in (*value.names, MODEL):
         if name == MODEL and not any(e.scale.any() for e in value.errors):
