@@ -55,19 +55,23 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
             running = f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years" if shown["cost"] > shown["price"] else ""
             cards.append(Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running))
         asked = f"{100 * study['confidence_asked']:g}{units.SPACE}% was asked for"
-        cards.append(Card("chance that all levels are kept", units.chance(probability), asked))
-        if shown["rate"]:
-            largest = units.ranks(study["scales"][-1]["ranks"]).replace("rank", "client")
-            cards.append(Card(f"rate at {largest}", units.rate(shown["rate"]), f"one operation in a hundred takes longer than {units.seconds(shown['tail'])}"))
-        ends = next(d for d in study["designs"] if d["id"] in (shown.get("id"), None))["breaks_at"]
+        cards.append(Card("chance that all levels are kept", units.chance(probability).replace("more than", ">").replace("less than", "<"), asked))
+        cards += [_level_card(row, study) for row in words.tightest(words.reference(study)["levels"])]
+        ends = words.reference(study)["breaks_at"]
         if ends:
-            value = units.count(words.round_count(ends["ranks"])) if ends["ranks"] is not None else f"> {units.count(ends['beyond'])}"
-            cards.append(Card("clients at which it breaks", value, f"first: {ends['level']}" if ends["level"] else "no level missed as far as was looked"))
+            value = units.count(words.break_count(study, ends["ranks"])) if ends["ranks"] is not None else f"> {units.count(ends['beyond'])}"
+            cards.append(Card("clients at which it breaks", value, f"best estimate; first: {ends['level']}" if ends["level"] else "no level missed as far as was looked"))
     paragraphs = [(c["about"], c["text"]) for c in study["conclusions"]]
     record = dict(measured.paragraphs)
     paragraphs += [(about, record[about]) for about in ("Measured", "Forecast", "How wrong it was", "Simple rules") if about in record]
     told = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
     return Story(study["headline"], paragraphs, cards, told, measured.summary | {"study": _study_summary(study)})
+
+
+def _level_card(row: dict[str, Any], study: dict[str, Any]) -> Card:
+    """A level where it is tightest: value, limit and margin."""
+    value = words.amount(row["quantity"], row["value"]).replace(" ", units.SPACE)
+    return Card(f"{words.level_name(row)} {words.place(row, study)}", value, f"needed: {words.limit_of(row)}; {words.margin(row)}")
 
 
 def _study_summary(study: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def _designs(study: dict[str, Any]) -> Table:
     ]  # fmt: skip
     columns = [c for c in columns if c.key not in ("price", "watts", "rack_units", "cost") or any(r[c.key] for r in rows)]
     note = (
-        "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate and q99 (of the worst operation) are at the largest scale. A design that was only screened has "
+        "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate (of all operations) and q99 (of the slowest operation) are at the largest scale"
+        f"{', means over the workloads' if len(study['workloads']) > 1 else ''}; the levels themselves are in their own table. A design that was only screened has "
         "an upper estimate of its chance. Breaks at: best estimate of the clients from which on a level is missed."
     )
     return Table("designs", "The designs", note, columns, rows, leads=True)

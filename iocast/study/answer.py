@@ -39,7 +39,7 @@ def answer(search: Search, command: list[str]) -> Json:
     designs = [_design(search, c, breaks, c in front) for c in sorted(search.candidates.values(), key=lambda c: (c.design.cost, c.design.number))]
     by_id = {d["id"]: d for d in designs}
     result: Json = {"schema_version": SCHEMA_VERSION, "kind": "study", "title": study.title, "question": study.question}
-    result["platform"] = {"name": study.platform.rpartition("/")[2].removesuffix(".yaml"), **_platform(search)}
+    result["platform"] = {"name": _platform_name(study.platform), **_platform(search)}
     result["confidence_asked"] = study.confidence
     result["decision"] = None if best is None else {k: by_id[best.design.id][k] for k in ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")}
     result["confidence"] = None if best is None else best.probability
@@ -47,6 +47,10 @@ def answer(search: Search, command: list[str]) -> Json:
     result["currency"] = study.currency
     result["years"] = study.years
     result["designs"] = designs
+    result["axes"] = [
+        {"name": axis.name, "values": [{"name": v.name, "platform": _platform_name(v.platform) or None, "note": v.note or None} for v in axis.values]} for axis in study.axes
+    ]
+    result["model_error"] = _stated_error(search)
     result["levels"] = _levels(search)
     result["front"] = [c.design.id for c in front]
     result["nearest_miss"] = None if best is not None or not search.tried else _nearest_miss(search, by_id)
@@ -82,6 +86,19 @@ def answer(search: Search, command: list[str]) -> Json:
     result["conclusions"] = conclusions(result)
     result["warnings"] = warnings(search, result)
     return result
+
+
+def _platform_name(reference: str) -> str:
+    return reference.rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
+
+
+def _stated_error(search: Search) -> Json | None:
+    """The model's error as the study states it, where some platform has none of its own: 90 % factors by kind of quantity, and their source."""
+    study = search.study
+    if not study.model_error or all(platform.fitted for platform in search.desk.platforms.values()):
+        return None
+    widest = NormalDist().inv_cdf(0.95)
+    return {"factors": {kind: math.exp(sd * widest) for kind, sd in study.model_error.items()}, "source": study.model_error_source}
 
 
 def _platform(search: Search) -> Json:

@@ -55,7 +55,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                 if ranks >= least and "unsolved" not in one:
                     margin = -7.0 if value is None else level.margin(value * math.exp(_correction(search, c, level, w, ranks)))
                     curve.append((ranks, margin))
-            breaks.append((_crossing(curve), level, w))
+            breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         known = [b for b in breaks if b[0] is not None]
         told: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
         if known:
@@ -63,6 +63,20 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
             told |= {"ranks": ranks, "level": level.name, "workload": w}
         result[c.design.number] = told
     return result
+
+
+def _with_simulated(search: Search, c: Candidate, level: Level, workload: str, curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The curve of margins with the simulated ones at the study's scales, from the largest scale on at which the level is kept: a design doesn't
+    break before a scale at which it keeps the level."""
+    known = {}
+    for name, scale in search.study.scales.items():
+        result = c.best.get(Point(level.under, workload, name))
+        value = None if result is None else search.read(result, Point(level.under, workload, name), level.quantity)
+        if value is not None and name in level.at:
+            known[scale.ranks] = level.margin(value)
+    kept = max((ranks for ranks, margin in known.items() if margin >= 0), default=0)
+    merged = dict(curve) | known
+    return [(ranks, merged[ranks]) for ranks in sorted(merged) if ranks >= kept]
 
 
 def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:

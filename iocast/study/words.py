@@ -52,6 +52,56 @@ def quoted(name: str) -> str:
     return f"\u201c{name}\u201d"
 
 
+def tightest(rows: list[Json]) -> list[Json]:
+    """Of a design's rows, one for each place where a level must hold, the one with the least margin for each level, in their order."""
+    found: dict[str, Json] = {}
+    for row in rows:
+        known = found.get(row["level"])
+        if known is None or (row["margin"] or 0.0) < (known["margin"] or 0.0):
+            found[row["level"]] = row
+    return list(found.values())
+
+
+def margin(row: Json) -> str:
+    """How far a value is on the good side of its limit, or on the other: "14 % above", "2 % short"."""
+    value, limit, upper = row["value"], row["limit"], row["upper"]
+    if value is None:
+        return "does not serve"
+    kept = value <= limit if upper else value >= limit
+    times = row["margin"] if kept else 1 / row["margin"] if row["margin"] else math.inf
+    if times >= 2:
+        size = f"{times:.2g} times"
+        return f"{size} {'better than needed' if kept else 'worse than needed'}"
+    off = abs(value / limit - 1)
+    size = f"{100 * off:.0f} %" if off >= 0.0095 else f"{100 * off:.1f} %"
+    return f"{size} to spare" if kept else f"missed by {size}"
+
+
+def limit_of(row: Json) -> str:
+    """The limit as a condition: "at least 60 k/s"."""
+    return f"{'at most' if row['upper'] else 'at least'} {amount(row['quantity'], row['limit'])}"
+
+
+def place(row: Json, told: Json) -> str:
+    """Where a level must hold: "at 1,024 clients", and of which workload where there are several."""
+    ranks = next(s["ranks"] for s in told["scales"] if s["name"] == row["scale"])
+    where = f"at {ranks:,} client{'s' if ranks != 1 else ''}"
+    if len(told["workloads"]) > 1 and f"({row['workload']})" not in row["level"]:
+        where += f", {row['workload']}"
+    return where + (f", with {row['under']}" if row["under"] else "")
+
+
+def reference(told: Json) -> Json | None:
+    """The design that the answer is about: the decision, or else the nearest miss."""
+    chosen = (told["decision"] or {}).get("id") or (told["nearest_miss"] or {}).get("design")
+    return next((d for d in told["designs"] if d["id"] == chosen), None)
+
+
+def is_priced(told: Json) -> bool:
+    """Whether any design costs anything."""
+    return any(d["cost"] for d in told["designs"])
+
+
 def sentence(told: Json) -> str:
     """The decision, its cost and its confidence."""
     asked = f"{100 * told['confidence_asked']:g} %"
@@ -85,22 +135,28 @@ def _what(told: Json) -> str:
     if not told["decision"]:
         return ""
     d = told["decision"]
-    values = ", ".join(f"{axis}: {value}" for axis, value in d["values"].items())
+    swapped = _swapped(told)
+    values = ", ".join(
+        f"{axis}: {value}" + (f" (another system: the platform {swapped[axis][value]})" if swapped.get(axis, {}).get(value) else "") for axis, value in d["values"].items()
+    )
     words = f"{values[0].upper()}{values[1:]}."
     if d["cost"]:
         running = d["cost"] - d["price"]
         words += f" It costs {money(d['price'], told['currency'])} to buy"
         words += f" and {money(running, told['currency'])} of electricity in {told['years']:g} years." if running else "."
-    if d["rate"]:
-        words += f" At the largest scale it serves {text.quantity('rate', d['rate'])}, and one operation in a hundred of the slowest kind takes longer than {text.quantity('', d['tail'])}."
     return words
+
+
+def _swapped(told: Json) -> dict[str, dict[str, str]]:
+    """By axis and value the platform, where a value is a whole other system."""
+    return {axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]} for axis in told.get("axes", [])}
 
 
 def _cheaper(told: Json) -> str:
     if told["nearest_miss"]:
         words = [_needs(n) for n in told["nearest_miss"]["needed"] if not n["down"]]
         return f"{quoted(told['nearest_miss']['name'])} would do with {' and '.join(words)}." if words else "No change of the limits alone would do."
-    if not told["decision"]:
+    if not told["decision"] or not is_priced(told):
         return ""
     designs = {d["id"]: d for d in told["designs"]}
     found = []
@@ -130,10 +186,11 @@ def _misses(design: Json) -> str:
 
 
 def _needs(needed: Json) -> str:
-    return f"{_limit_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of {amount(needed['quantity'], needed['limit'])}"
+    return f"{level_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of {amount(needed['quantity'], needed['limit'])}"
 
 
-def _limit_name(needed: Json) -> str:
+def level_name(needed: Json) -> str:
+    """The level without its limit: "p99(create)"."""
     name = needed["level"]
     for sign in ("<=", ">=", "<", ">"):
         name = name.partition(f" {sign}")[0]
@@ -164,25 +221,26 @@ def _levels(told: Json) -> str:
 
 
 def _ends(told: Json) -> str:
-    reference = told["decision"] or (told["nearest_miss"] and {"id": told["nearest_miss"]["design"]})
-    if not reference:
-        return ""
-    d = next(d for d in told["designs"] if d["id"] == reference["id"])
-    end = d["breaks_at"]
+    design = reference(told)
+    end = design and design["breaks_at"]
     if not end:
         return ""
     if end["ranks"] is None:
         return f"No level is missed up to {end['beyond']:,} clients, as far as was looked; beyond the study's scales this is the analytic solver's word alone."
     largest = told["scales"][-1]["ranks"]
     times = end["ranks"] / largest
-    where = f"{times:.1f} times the largest scale of the study" if times > 1.05 else "within the scales of the study" if times < 0.95 else "the largest scale of the study itself"
-    return f"The best estimate is that it breaks at about {round_count(end['ranks']):,} clients, {where}, where {end['level']} is missed first."
+    where = f"{times:.1f} times the largest scale of the study" if times > 1.5 else f"{100 * (times - 1):.0f} % beyond the largest scale of the study" if times > 1 else "within the scales of the study"
+    return f"The best estimate is that it breaks at about {break_count(told, end['ranks']):,} clients, {where}, where {end['level']} is missed first."
 
 
-def round_count(count: int) -> int:
-    """Two digits are as many as the scale at which something breaks deserves."""
-    digits = max(0, len(str(count)) - 2)
-    return int(round(count, -digits))
+def break_count(told: Json, ranks: int) -> int:
+    """The clients at which a design breaks, with as few digits as leave it on its side of every scale of the study, at least two."""
+    scales = [scale["ranks"] for scale in told["scales"]]
+    for digits in range(2, len(str(ranks)) + 1):
+        rounded = int(round(ranks, digits - len(str(ranks))))
+        if all((rounded > scale) == (ranks > scale) for scale in scales):
+            return rounded
+    return ranks
 
 
 def _changes(told: Json) -> str:
@@ -191,15 +249,19 @@ def _changes(told: Json) -> str:
         dearer = [d for d in told["designs"] if d["meets"] and d["id"] != told["decision"]["id"] and d["cost"] >= told["decision"]["cost"]]
         if dearer:
             gap = dearer[0]["cost"] - told["decision"]["cost"]
-            costs = f"costs {money(gap, told['currency'])} more: if prices move by that much, it is the cheaper choice" if gap else "costs the same"
-            words.append(f"{quoted(dearer[0]['name'])} also keeps all levels and {costs}.")
+            costs = ""
+            if is_priced(told):
+                costs = f" and costs {money(gap, told['currency'])} more" if gap else " and costs the same"
+                if gap and told["decision"]["cost"]:  # nothing gets cheaper than free
+                    costs += ": if prices move by that much, it is the cheaper choice"
+            words.append(f"{quoted(dearer[0]['name'])} also keeps all levels{costs}.")
         at = {o["confidence"]: o for o in told["other_confidences"]}
         lower = next((at[c] for c in (0.5, 0.8) if c < told["confidence_asked"] and at[c]["design"] not in (None, told["decision"]["id"])), None)
         if lower:
-            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])} for {money(lower['cost'], told['currency'])}.")
+            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(told, lower)}.")
         higher = next((at[c] for c in (0.95, 0.99) if c > told["confidence_asked"] and at[c]["design"] != told["decision"]["id"]), None)
         if higher:
-            instead = f"{quoted(higher['name'])} for {money(higher['cost'], told['currency'])}" if higher["design"] else "none of the designs"
+            instead = f"{quoted(higher['name'])}{_for(told, higher)}" if higher["design"] else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
     turning = [u for u in told["sensitivity"]["uncertain"] if u["turns_at"]]
     if turning:
@@ -209,16 +271,26 @@ def _changes(told: Json) -> str:
     return " ".join(words)
 
 
+def _for(told: Json, design: Json) -> str:
+    """" for 5,000 EUR", where anything has a price."""
+    return f" for {money(design['cost'], told['currency'])}" if is_priced(told) else ""
+
+
 def _matters(told: Json) -> str:
     words = []
-    ranked = sorted(told["sensitivity"]["axes"], key=lambda a: -a["shares"]["worst margin"])
-    if ranked and ranked[0]["shares"]["worst margin"] > 0.05:
-        shares = ", then ".join(f"{quoted(a['axis'])} ({100 * a['shares']['worst margin']:.0f} %)" for a in ranked[:2] if a["shares"]["worst margin"] > 0.05)
-        words.append(f"Of the differences between designs in how well they keep their worst level, most come from {shares}.")
+    choices = [a for a in told["sensitivity"]["axes"] if len(a["values"]) > 1]
+    ranked = sorted(choices, key=lambda a: -a["shares"]["worst margin"])
+    if len(choices) > 1 and ranked[0]["shares"]["worst margin"] > 0.05:  # of a single axis all differences come
+        shares = ", ".join(f"{quoted(a['axis'])} {100 * a['shares']['worst margin']:.0f} %" for a in ranked[:2] if a["shares"]["worst margin"] > 0.05)
+        words.append(f"Share of the differences between designs, in the margin of their worst level, that an axis explains by itself: {shares}.")
+    for axis, values in _swapped(told).items():
+        if values:
+            others = ", ".join(f"{quoted(value)} the platform {platform}" for value, platform in values.items())
+            words.append(f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in everything, and each system's model has an error of its own.")
     uncertain = told["sensitivity"]["uncertain"]
     if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
         u = uncertain[0]
-        words.append(f"Of what is uncertain, {u['name']} weighs most: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {_limit_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
+        words.append(f"Of what is uncertain, {u['name']} weighs most: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
     return " ".join(words)
 
 
@@ -229,10 +301,12 @@ def _measure(told: Json) -> str:
         if best["net"] > 0:
             return f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], told['currency'])} and saves {money(best['value'], told['currency'])} on average, by choosing better with its result."
         return f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs {money(best['price'], told['currency'])} and would save {money(best['value'], told['currency'])} on average."
-    known = [m for m in told["measurements"] if m["value"] > 0]
+    if not told["measurements"] or not (is_priced(told) or told["study"].get("falling_short")):
+        return ""
+    known = [m for m in told["measurements"] if round(m["value"]) > 0]
     if known:
         return f"Most would be gained by {known[0]['name']}: a measurement that tells it would be worth up to {money(known[0]['value'], told['currency'])}."
-    return "Nothing uncertain here could change the choice enough to be worth measuring." if told["measurements"] else ""
+    return "Nothing uncertain here could change the choice enough to be worth measuring."
 
 
 def _found(told: Json) -> str:
@@ -241,6 +315,10 @@ def _found(told: Json) -> str:
     if s["explored"] != "full factorial":
         words = f"Of {s['designs']:,} designs {s['explored']} looked at {s['looked_at']:,}"
     words += f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in {100 * told['stability']:.0f} % of resampled replications the decision is the same."
+    stated = told.get("model_error")
+    if stated:
+        factors = ", ".join(f"{factor:.3g} for {kind}" for kind, factor in stated["factors"].items())
+        words += f" The model's own error is the study's: within a factor of {factors} in 90 of 100 cases ({stated['source'].rstrip('.')})."
     holdout = told["platform"].get("holdout") or {}
     rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
     if rate:
@@ -318,7 +396,16 @@ def as_text(told: Json, most: int = 12) -> str:
             ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}", money(d["cost"], told["currency"]), chance(d["probability"]),
             amount("rate", d["rate"]) if d["rate"] else "-", amount("", d["tail"]) if d["tail"] else "-", "*" if d["front"] else "", fails,
         ])  # fmt: skip
-    lines = [told["headline"], "", text.table(["  design", "cost", "keeps all", "rate", "tail", "front", "fails first"], rows)]
+    lines = [told["headline"], ""]
+    chosen = reference(told)
+    if chosen:
+        kept = [
+            [f"  {r['level']}", place(r, told), limit_of(r), amount(r["quantity"], r["value"]), margin(r), chance(r["probability"])] for r in tightest(chosen["levels"])
+        ]
+        lines += [text.table([f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"], kept), ""]
+    lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
+    if len(told["workloads"]) > 1:
+        lines.append("  rate: of all operations, mean over the workloads; q99: of the slowest operation, mean over the workloads; both at the largest scale")
     if len(looked) > len(rows):
         lines.append(f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv")
     lines.append("")

@@ -18,6 +18,10 @@ from distributed.security import Security
 from programs import REPOSITORY
 from study_inputs import SMALL, changed, write
 
+from iocast.report.sources import read_sources
+from iocast.report.story import tell
+from iocast.study import words
+
 Iocast = Callable[..., CompletedProcess[str]]
 
 
@@ -311,3 +315,16 @@ def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Ioca
         # Farther from what was measured is known worse.
         assert far["high"] / far["low"] > near["high"] / near["low"] > 1.02
     assert {m["name"] for m in told["measurements"]} >= {"a longer campaign", "a model without error"}
+
+
+def test_the_reports_cards_are_the_levels_of_the_decision(small: tuple[Path, dict[str, Any]]) -> None:
+    """Each level with limit, value and margin, where it is tightest; no number on a card that nobody asked for."""
+    directory, told = small
+    cards = {card.label: card for card in tell(read_sources([directory / "answer"])).cards}
+    design = next(d for d in told["designs"] if d["id"] == told["decision"]["id"])
+    for level in told["levels"]:
+        row = min((r for r in design["levels"] if r["level"] == level["level"]), key=lambda r: r["margin"])
+        (card,) = [card for label, card in cards.items() if label.startswith(words.level_name(row))]
+        assert card.value.replace("\N{NO-BREAK SPACE}", " ") == words.amount(row["quantity"], row["value"])
+        assert words.limit_of(row) in card.note and words.margin(row) in card.note
+    assert len(cards) == len(told["levels"]) + 3  # cost, chance, and where it breaks
