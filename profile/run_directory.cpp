@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <set>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -148,13 +149,36 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
   return json;
 }
 
-/// The rates of phases that were run several times, to their end.
+/// Whether two phases of one name did the same: the same operations and, unless something cut one of them short, as many of each.
+bool did_the_same(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b)
+{
+  auto cut = [](const nlohmann::ordered_json& phase) {
+    return phase["errors"] > 0 || phase.value("cut_ranks", uint64_t{0}) > 0 || phase.contains("until");
+  };
+  if (a["latency"].size() != b["latency"].size())
+    return false;
+  for (const auto& [operation, latency] : a["latency"].items()) {
+    const auto same = b["latency"].find(operation);
+    if (same == b["latency"].end() || (!cut(a) && !cut(b) && (*same)["count"] != latency["count"]))
+      return false;
+  }
+  return true;
+}
+
+/// The rates of phases that were run several times, to their end; turns of an application that do something else each time are no repeats.
 nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
 {
   std::map<std::string, std::vector<double>> rates;
+  std::map<std::string, const nlohmann::ordered_json*> first;
+  std::set<std::string> turns;
   for (const auto& phase : phases)
-    if (phase["repeat"] > 0 && !phase.value("interrupted", false))
-      rates[phase["name"]].push_back(phase["rate"]);
+    if (phase["repeat"] > 0 && !phase.value("interrupted", false)) {
+      const auto name = phase["name"].get<std::string>();
+      if (!did_the_same(*first.try_emplace(name, &phase).first->second, phase))
+        turns.insert(name);
+      rates[name].push_back(phase["rate"]);
+    }
+  std::erase_if(rates, [&](const auto& entry) { return turns.contains(entry.first); });
   auto json = nlohmann::ordered_json::object();
   for (const auto& [name, values] : rates)
     if (values.size() > 1) {

@@ -160,6 +160,27 @@ def test_turns_of_an_application_are_no_repeats(tmp_path: Path) -> None:
     assert compare(a, a)["points"][0]["method"] == "none"
 
 
+TURNS = """schema_version: 1
+description: two kinds of files, removed in phases of one name
+pattern: application
+application:
+  files: {small: {per: process, count: 40}, large: {per: process, count: 2}}
+  phases:
+    - {name: write-small, file: small, operation: write, size: 1KiB, requests: 1}
+    - {name: write-large, file: large, operation: write, size: 1KiB, requests: 1}
+    - {name: remove-old, file: small, operation: remove}
+    - {name: remove-old, file: large, operation: remove}
+    - {name: again, repeat: 3, file: small, operation: write, size: 1KiB, requests: 1}
+"""
+
+
+def test_a_run_pools_no_different_operations_as_repeats(simulate: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "turns.yaml").write_text(TURNS)
+    run = simulate("lustre", "--workload", tmp_path / "turns.yaml", "--nodes", "2", "--ppn", "2")
+    assert [phase["name"] for phase in run["phases"]].count("remove-old") == 2
+    assert set(run["repeats"]) == {"again"} and run["repeats"]["again"]["count"] == 3
+
+
 def test_operations_outside_of_the_steady_part_are_left_out(simulate: Callable[..., Any], tmp_path: Path) -> None:
     """Each rank synchronizes and closes its file once, at the end: none of these is in the intervals compared."""
     small = ("--workload", "ior-easy", "--nodes", "4", "--ppn", "4", "--set", "per_process=256MiB")
