@@ -19,50 +19,50 @@ def read(path: Path, text: str) -> Reading | None:
     return None
 
 
+OBJECTS = {"write": "create", "read": "read", "delete": "unlink"}
+
+
 def _cosbench(path: Path, text: str) -> Reading | None:
-    del path
     if text.startswith("Op-Type,Sample-Type,Op-Count"):
-        reading = Reading("cosbench", "stages")
-        run = Printed()
-        joined = re.sub(r"%\n(?=(\d|N/A)[^,\n]*$)", "%,", text, flags=re.M)
-        sums: dict[str, list[tuple[float, float, float, float | None]]] = {}
-        for stage, row in enumerate(csv.reader(io.StringIO(joined.split("\n", 1)[1]))):
-            if len(row) < 9:
-                continue
-            kinds = len(row) // 9
-            for k in range(kinds):
-                kind, _, count, size, mean, _, rate, bandwidth, _ = (row[i * kinds + k] for i in range(9))
-                op = row[kinds + k]
-                if int(count):
-                    key = f"stage-{stage}" if kinds > 1 else kind
-                    sums.setdefault(f"{key} {op}", []).append((int(count), int(size), float(rate), None if mean == "N/A" else float(mean) / 1000))
-        del run
-        run = Printed()
-        for key, parts in sums.items():
-            op = {"write": "put", "read": "get", "delete": "delete"}.get(key.split()[1], key.split()[1])
-            number = sum(p[0] for p in parts)
-            run.put("main", 0, **{f"latency__{op}__count": Quantity(float(number))})
-        reading.runs.append(run)
-        reading.version = "stages"
-        if not sums:
-            return Reading("cosbench", "stages", refusal="no rate in it")
-        return reading
+        rows = [line.split(",") for line in text.splitlines()[1:] if line.count(",") > 1]
+        stages = {row[0] if row[0] in ("init", "prepare", "cleanup", "dispose") else "main" for row in rows}
+        if len(stages) > 1 or any(len(row) > 9 for row in rows):
+            return Reading("cosbench", "drivers", refusal="ambiguous placement that no option settles: stages of other numbers of workers")
+        run, parts = Printed(), {}
+        for row in rows:
+            parts.setdefault(OBJECTS[row[1]], []).append(row)
+        if path.name.endswith("worker.csv"):
+            run.ranks = max(len(own) for own in parts.values())
+        run.put(next(iter(stages)), 0, rate=Quantity(sum(float(row[6]) for row in rows), 1e-6), bytes=float(sum(int(row[3]) for row in rows)) or None)
+        for op, own in parts.items():
+            _responses(run, next(iter(stages)), op, [(int(r[2]), r[4]) for r in own])
+        run.put(next(iter(stages)), 0, operations=float(sum(int(row[2]) for row in rows)))
+        return Reading("cosbench", "workers", [run])
     if text.startswith("Timestamp,Op-Count"):
         lines = list(csv.reader(io.StringIO(text)))
         ops = [cell for cell in lines[1][1:] if cell and "Version" not in cell]
-        kinds = len(ops) // 7
-        counts = dict.fromkeys(ops[:kinds], 0)
-        for row in lines[2:]:
-            if len(row) < 1 + 7 * kinds:
-                return Reading("cosbench", "time line", refusal="truncated")
-            for i, op in enumerate(ops[:kinds]):
-                counts[op] += int(row[1 + i])
-        run = Printed()
-        for op, number in counts.items():
-            word = op.rpartition("-")[2]
-            run.put("main", 0, **{f"latency__{ {'write': 'put', 'read': 'get'}.get(word, word) }__count".replace(" ", ""): float(number)})
+        kinds, run = ops[: len(ops) // 7], Printed()
+        # An interval in which nothing was done has the columns of one operation alone.
+        idle = [row for row in lines[2:] if len(row) == 11 and row[1] == "0"] if len(kinds) > 1 else []
+        lines = lines[:2] + [row for row in lines[2:] if row not in idle]
+        if any(len(row) < len(lines[0]) for row in lines[2:]):
+            return Reading("cosbench", "time line", refusal="truncated")
+        stage = kinds[0].rpartition("-")[0] or "main"
+        for i, op in enumerate(kinds):
+            own = [(int(row[1 + i]), row[1 + 2 * len(kinds) + i]) for row in lines[2:]]
+            _responses(run, stage, OBJECTS[op.rpartition("-")[2]], own)
+        total = sum(int(row[1 + i]) for row in lines[2:] for i in range(len(kinds)))
+        size = sum(int(row[1 + len(kinds) + i]) for row in lines[2:] for i in range(len(kinds)))
+        run.put(stage, 0, operations=float(total), bytes=float(size) if size else None)
         return Reading("cosbench", "time line", [run])
     return None
+
+
+def _responses(run: Printed, stage: str, op: str, parts: list[tuple[int, str]]) -> None:
+    count = sum(n for n, _ in parts)
+    if count:
+        mean = sum(n * float(ms) for n, ms in parts if n) / count / 1000
+        run.put(stage, 0, **{f"latency__{op}__count": float(count), f"latency__{op}__mean": Quantity(mean, 1e-6)})
 
 
 def _dlio(path: Path, text: str) -> Reading | None:
@@ -92,6 +92,10 @@ def _ycsb(path: Path, text: str) -> Reading | None:
         run.ranks = int(found[1])
     name = "load" if re.search(r"\s-load\b", text) else "run"
     run.put(name, 0, seconds=values["OVERALL", "RunTime(ms)"] / 1000, rate=values["OVERALL", "Throughput(ops/sec)"])
+    for kind, op in (("READ", "read"), ("UPDATE", "update"), ("INSERT", "create"), ("SCAN", "scan")):
+        if ("" + kind, "Operations") in values:
+            run.put(name, 0, **{f"latency__{op}__count": values[kind, "Operations"], f"latency__{op}__mean": Quantity(
+                values[kind, "AverageLatency(us)"] * 1e-6, 1e-9), f"latency__{op}__max": Quantity(values[kind, "MaxLatency(us)"] * 1e-6)})  # fmt: skip
     return Reading("ycsb", "text", [run])
 
 
@@ -104,7 +108,7 @@ def _rados(path: Path, text: str) -> Reading | None:
     run = Printed(int(re.search(r"^Maintaining (\d+) concurrent", text, re.M)[1]))
     value = lambda name: float(re.search(rf"^{name}:?\s+([\d.]+)", text, re.M)[1])  # noqa: E731
     kind = re.search(r"^Total (\w+) made", text, re.M)[1]
-    op, name = ("put", "write") if kind.startswith("write") else ("get", "read")
+    op, name = ("create", "write") if kind.startswith("write") else ("read", "read")
     seconds, count = value("Total time run"), value(f"Total {kind} made")
     run.put(name, 0, seconds=seconds, operations=count, rate=Quantity(count / seconds, 1e-6), **{
         f"latency__{op}__mean": value(r"Average Latency\(s\)"), f"latency__{op}__max": value(r"Max latency\(s\)"),
@@ -118,8 +122,8 @@ def _filebench(path: Path, text: str) -> Reading | None:
         return Reading("filebench", refusal="truncated") if re.search(r"^Filebench Version", text, re.M) else None
     versions = re.findall(r"^Filebench Version (\S+)", text, re.M)
     reading = Reading("filebench", versions[0] if versions else "")
-    for part in re.findall(r"Run took (\d+) seconds.*?IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s", text, re.S):
-        run = Printed()
+    for part in re.findall(r"(IO Summary):\s+(\d+) ops,?\s+([\d.]+) ops/s", text):
+        run = Printed(nodes=1)
         run.put("benchmark", 0, operations=float(part[1]), rate=float(part[2]), seconds=Quantity(int(part[1]) / float(part[2]), 1e-4))
         reading.runs.append(run)
     return reading

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""rados bench: its table of seconds and its closing summary.
+
+Operations are whole objects, written or read; "concurrent" operations in flight are ranks. MB are 2^20 bytes. The table gives the time line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from iocast.importers import Importer
+from iocast.importers.record import Latency, Phase, Record
+from iocast.importers.source import Source
+
+CONCURRENT = re.compile(r"^Maintaining (\d+) concurrent (\w+) of (\d+) bytes to objects of size (\d+)", re.MULTILINE)
+VALUE = re.compile(r"^([A-Z][\w ()/]*?):?\s{2,}(-?[\d.]+(?:e[-+]?\d+)?)\s*$")
+KINDS = {"write": ("write", "create"), "read": ("read", "read")}
+
+
+def recognises(source: Source) -> bool:
+    return bool(CONCURRENT.search(source.head)) or (
+        bool(re.search(r"^Total (writes|reads) made", source.head, re.MULTILINE)) and "Total time run" in source.head
+    )
+
+
+def read(sources: Sequence[Source]) -> list[Record]:
+    return [record for source in sources for record in _read_all(source)]
+
+
+def _read_all(source: Source) -> list[Record]:
+    ends = [n for n, line in enumerate(source.lines, start=1) if line.startswith("Total time run")]
+    if not ends:
+        raise source.refuse_cut("'Total time run'")
+    begins = [1, *(next((n for n in range(before + 1, end) if CONCURRENT.match(source.lines[n - 1])), before + 1) for before, end in zip(ends, ends[1:], strict=False))]
+    return [_read_one(source.part(begin, after - 1)) for begin, after in zip(begins, [*begins[1:], len(source.lines) + 1], strict=True)]
+
+
+def _read_one(source: Source) -> Record:
+    values: dict[str, tuple[float, int]] = {}
+    for number, line in enumerate(source.lines, start=1):
+        if found := VALUE.match(line):
+            values[found[1].strip().lower()] = source.number(found[2], number, found[1]), number
+    made = next((key for key in ("total writes made", "total reads made") if key in values), None)
+    if made is None or "average latency(s)" not in values and "average latency" not in values:
+        raise source.refuse_cut("the number of operations and their average latency")
+    name, op = KINDS[made.split()[1].removesuffix("s")]
+    (seconds, timed), (count, counted) = values["total time run"], values[made]
+    phase = Phase(name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None)
+    phase.origin = {"": source.at(timed), "operations": source.at(counted), f"latency.{op}.count": source.at(counted)}
+    phase.origin["rate"] = f"{source.at(counted)} / {source.at(timed)} (operations / time)"
+    for key in ("bandwidth (mb/sec)",):
+        if key in values:
+            phase.bytes_per_second, phase.origin["bytes_per_second"] = values[key][0] * 2**20, source.at(values[key][1])
+    sizes = [values[key] for key in ("write size", "read size", "object size") if key in values]
+    if sizes:
+        phase.bytes, phase.origin["bytes"] = int(count * sizes[0][0]), f"{source.at(counted)} x {source.at(sizes[0][1])} (operations x size)"
+        phase.more["transfer_size"], phase.origin["transfer_size"] = int(sizes[0][0]), source.at(sizes[0][1])
+    known = {}
+    for ours, theirs in (("mean", "average latency"), ("max", "max latency"), ("min", "min latency")):
+        if (told := values.get(f"{theirs}(s)") or values.get(theirs)) is not None:
+            known[ours], phase.origin[f"latency.{op}.{ours}"] = told[0], source.at(told[1])
+    phase.latency[op] = Latency(int(count), known)
+    record = Record("rados", "rados bench", [phase], pattern="rados", nodes=1)
+    record.origin["nodes"] = f"{source.at(counted)} (rados bench is one process)"
+    if concurrent := CONCURRENT.search(source.text):
+        record.ranks, line = int(concurrent[1]), source.line_at(concurrent.start())
+        record.origin |= {"ranks": source.at(line), "parameters": source.at(line)}
+        record.parameters = {"transfer_size": int(concurrent[3]), "object_size": int(concurrent[4])}
+    record.missing |= {
+        "command": "rados bench does not print it.", "started": "rados bench prints no start.", "phases[].errors": "rados bench ends at the first failed operation.",
+        "phases[].latency.*.quantiles": "rados bench prints mean, extremes and deviation of latencies.",
+        "phases[].rank_seconds": "rados bench prints no times of single operations in flight.", "phases[].timeline": "rados bench prints means of seconds, no maximum.",
+        "phases[].slowest": "rados bench prints no single operations.", "environment": "rados bench does not say what cluster it measured.",
+        "seed": "rados bench does not name it.",
+    }  # fmt: skip
+    return record
+
+
+IMPORTER = Importer("rados", "output of rados bench", "the standard output", recognises, read)
