@@ -8,7 +8,7 @@
 #include "real/clocks.hpp"
 #include "real/collect.hpp"
 #include "real/content.hpp"
-#include "real/describe.hpp"
+#include "real/dry_run.hpp"
 #include "real/environment.hpp"
 #include "real/executor.hpp"
 #include "real/gather_trace.hpp"
@@ -82,8 +82,7 @@ private:
   void make_backends();
   void check_threads() const;
   void make_executors(Alarm& alarm);
-  int dry_run() const;
-  Json placement() const;
+  Json placement() const { return to_json(placement_, cluster_.nodes(), options_.threads_per_rank); }
   void open_place();
   void read_manifest();
   void begin();
@@ -142,12 +141,7 @@ void Bench::make_backends()
     const Backend& backend = *members_.front().backend;
     if (clients > 1 && backend.acts_together())
       check_threads();
-    if (options_.verify && !backend.keeps_data())
-      throw InputError(fmt::format("The backend '{}' keeps no data that --verify could check; choose another one.", entry_->name));
-    for (const auto& [kind, count] : pattern_->footprint().operations)
-      if (count > 0 && !backend.serves(kind))
-        throw InputError(fmt::format("The backend '{}' has no operation '{}', which the workload asks for; choose another one.",
-                                     entry_->name, name_of(kind)));
+    check_backend(options_, *entry_, backend, *pattern_);
   });
   backend_ = members_.front().backend.get();
 }
@@ -164,31 +158,6 @@ void Bench::check_threads() const
                                  entry_->name, instead));
   if (pattern_->footprint().collective)
     throw InputError(fmt::format("The workload has collective accesses, which the backend '{}' makes by ranks and not by threads of them; {}.", entry_->name, instead));
-}
-
-Json Bench::placement() const
-{
-  return {{"ranks", placement_.ranks},
-          {"nodes", cluster_.nodes()},
-          {"ranks_per_node", placement_.ranks_per_node},
-          {"threads_per_rank", options_.threads_per_rank}};
-}
-
-int Bench::dry_run() const
-{
-  auto phases = Json::array();
-  for (const auto& phase : pattern_->phases())
-    phases.push_back({{"name", phase.name}, {"repeat", phase.repeat}, {"most_seconds", most_seconds(phase)}});
-  const Json json{{"schema_version", 1},
-                  {"kind", "dry-run"},
-                  {"workload", workload_->to_json()},
-                  {"placement", placement()},
-                  {"phases", phases},
-                  {"footprint", to_json(pattern_->footprint())},
-                  {"warnings", warnings_}};
-  if (cluster_.is_first())
-    fmt::print("{}", options_.json ? json.dump(1) + "\n" : dry_run_text(json));
-  return 0;
 }
 
 /// Everything that can be refused is refused here, before anything is made.
@@ -497,10 +466,12 @@ int Bench::run()
   for (const auto& warning : pattern_->warnings())
     warnings_.push_back(warning);
   if (cluster_.is_first())
-    for (const auto& warning : warnings_)
-      fmt::print(stderr, "iocast-bench: warning: {}\n", warning);
-  if (options_.dry_run)
-    return dry_run();
+    print_warnings(warnings_);
+  if (options_.dry_run) {
+    if (cluster_.is_first())
+      print_dry_run(options_, *workload_, *pattern_, placement(), warnings_);
+    return 0;
+  }
 
   catch_signals();
   begin();

@@ -2,6 +2,7 @@
 #include "real/agree.hpp"
 #include "real/bench.hpp"
 #include "real/describe.hpp"
+#include "real/dry_run.hpp"
 #include "real/options.hpp"
 #include "real/stopwatch.hpp"
 
@@ -69,9 +70,15 @@ int main(int argc, char** argv)
       fmt::print("{}", answer);
     return 0;
   }
-  if (failure && !rank) {
-    fmt::print(stderr, "iocast-bench: {}\n", failure->message);
-    return failure->exit_code;
-  }
+  const auto report = [](const std::optional<Failure>& met) {
+    if (met)
+      fmt::print(stderr, "iocast-bench: {}\n", met->message);
+    return met ? met->exit_code : 0;
+  };
+  if (failure && !rank)
+    return report(failure);
+  // Under a launcher, a dry run is of the ranks that it started, unless others are asked for.
+  if (!failure && options.dry_run && (!rank || options.ranks > 0))
+    return rank.value_or(0) == 0 ? report(failure_of([&] { dry_run(options); })) : 0;
   return run_with_mpi(options, failure);
 }

@@ -6,15 +6,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace iocast {
 
 namespace {
 constexpr uint32_t most_threads = 4096;
+/// Clients of a dry run: placements count in 32 bits.
+constexpr uint32_t most_clients = 1u << 30;
 
 constexpr auto examples = R"(Examples:
   See what a run would do, without touching anything:
-    mpirun -n 8 iocast-bench --workload md-workbench --dry-run
+    iocast-bench --workload md-workbench --dry-run --ranks 8 --ranks-per-node 4
   Run it in an empty directory, and keep the results in a run directory:
     mpirun -n 8 iocast-bench --set datasets=4 --set iterations=500 --posix.root /scratch/me --out run-8
   Make the working set once, use it several times, remove it:
@@ -59,6 +62,7 @@ Options parse_options(int argc, char** argv)
   Options options;
   std::string seed     = "1";
   std::string threads  = "1";
+  std::string ranks, ranks_per_node;
   std::string watchdog = "60s";
   std::string give_up  = "0s";
   CLI::App app("iocast-bench runs a workload on a storage system from many MPI ranks and measures every operation.",
@@ -87,7 +91,9 @@ Options parse_options(int argc, char** argv)
   app.add_option("--watchdog", watchdog, "say which operation has had no answer for so long; 0s: never, default 60s")->group("What to run");
   app.add_option("--give-up", give_up, "end the run when an operation has had no answer for so long; 0s: never, which is the default")
       ->group("What to run");
-  app.add_flag("--dry-run", options.dry_run, "say what the run would do, and touch nothing")->group("What to run");
+  app.add_flag("--dry-run", options.dry_run, "print what the run would do, and touch nothing; needs no MPI")->group("What to run");
+  app.add_option("--ranks", ranks, "with --dry-run: number of ranks; default those that mpirun or srun started, else 1")->group("What to run");
+  app.add_option("--ranks-per-node", ranks_per_node, "with --dry-run: ranks on each node, default all")->group("What to run");
 
   app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
       ->group("Where to run it");
@@ -146,6 +152,20 @@ Options parse_options(int argc, char** argv)
   if (clients < 1 || clients > most_threads)
     throw InputError(fmt::format("--threads-per-rank is between 1 and {}, not {}.", most_threads, threads));
   options.threads_per_rank = static_cast<uint32_t>(clients);
+  for (const auto& [option, text, number] :
+       {std::tuple{"--ranks", &ranks, &options.ranks}, {"--ranks-per-node", &ranks_per_node, &options.ranks_per_node}}) {
+    if (text->empty())
+      continue;
+    if (!options.dry_run)
+      throw InputError(fmt::format("{} belongs to --dry-run; the ranks of a run are those that mpirun -n or srun starts.", option));
+    const double value = quantity(option, *text, Unit::count);
+    if (value < 1 || value * clients > most_clients)
+      throw InputError(fmt::format("{} is between 1 and {}, not {}.", option, most_clients / options.threads_per_rank, *text));
+    *number = static_cast<uint32_t>(value);
+  }
+  if (options.ranks_per_node > options.ranks)
+    throw InputError(fmt::format("--ranks-per-node is {}, but --ranks is {}; it must be as many or more.", options.ranks_per_node,
+                                 ranks.empty() ? "missing" : ranks));
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   options.help_text = app.help();

@@ -24,6 +24,8 @@ struct Options {
   bool json     = false;
   bool quiet    = false;
   bool dry_run  = false;
+  uint32_t ranks          = 0; ///< of a dry run; 0: those that a launcher started, else one
+  uint32_t ranks_per_node = 0; ///< likewise; 0: all
   bool no_time_limits = false;
   bool verify         = false;
   std::string drop_caches; ///< "phase" or "run": before each of its phases, or once before the first; empty: never

@@ -4,17 +4,19 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from pages import Page
 from programs import find_program
+from schedule import Schedule
 
 os.environ.setdefault("OMPI_MCA_pml", "ob1")  # spares every start of Open MPI 0.2 s of looking for fabrics
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Schedule(config), "iocast-schedule")
     config.addinivalue_line("markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers")
 
 
@@ -25,6 +27,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if marker := item.get_closest_marker("not_sanitized"):
             item.add_marker(pytest.mark.skip(reason=marker.kwargs["reason"]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails for a command shows what the command said on standard error."""
+    report = yield
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, (subprocess.CalledProcessError, subprocess.TimeoutExpired)) and error.stderr:
+        text = error.stderr if isinstance(error.stderr, str) else error.stderr.decode(errors="replace")
+        report.sections.append(("standard error of the command", text[-4000:]))
+    return report
 
 
 @pytest.fixture(scope="session")

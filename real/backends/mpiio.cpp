@@ -46,8 +46,6 @@ public:
   MpiIo(const Parameters& given, const Client& client)
       : PosixRoot(given.text("root"), "--mpiio.root", client.rank), group_(client.group), memory_(client)
   {
-    MPI_Comm_size(group_, &group_size_);
-    MPI_Comm_dup(MPI_COMM_SELF, &alone_);
     memory_.reserve(chunk);
     read_hints(given.text("hints"));
   }
@@ -56,12 +54,15 @@ public:
   {
     if (info_ != MPI_INFO_NULL)
       MPI_Info_free(&info_);
-    MPI_Comm_free(&alone_);
+    if (alone_ != MPI_COMM_NULL)
+      MPI_Comm_free(&alone_);
   }
 
   void connect() override
   {
     PosixRoot::connect();
+    MPI_Comm_size(group_, &group_size_);
+    MPI_Comm_dup(MPI_COMM_SELF, &alone_);
     path_ = root() + "/";
     for (const auto& [key, value] : hints_) {
       if (info_ == MPI_INFO_NULL)

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import psutil
 from bench_runs import MANIFEST
-from programs import find_program
+from registry import listed
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 30
@@ -33,10 +33,9 @@ PATIENCE = 30
 
 def available() -> list[str]:
     """Backends of this build that keep data."""
-    program = find_program("iocast-bench")
-    assert program is not None, "iocast-bench is not built; run ./check"
-    listed = json.loads(subprocess.run([str(program), "--list", "backends", "--json"], capture_output=True, check=True).stdout)["backends"]
-    return [entry["name"] for entry in listed if entry["available"] and entry["name"] != "dummy"]
+    entries = listed("iocast-bench", "backends")
+    assert entries, "iocast-bench is not built; run ./check"
+    return [entry["name"] for entry in entries if entry["available"] and entry["name"] != "dummy"]
 
 
 def free_port() -> int:

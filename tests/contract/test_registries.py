@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 from programs import find_program
+from registry import listed
 
 SIMULATOR = find_program("iocast-sim")
 assert SIMULATOR is not None, "iocast-sim is not built; run ./check"
+WORKLOADS = [entry["name"] for kind in ("workloads", "patterns") for entry in listed("iocast-sim", kind)]
+PLATFORMS = [entry["name"] for entry in listed("iocast-sim", "platforms")]
 
 
 def ask(*arguments: str | Path) -> Any:
     done = subprocess.run([str(SIMULATOR), *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
-
-
-def names(what: str) -> list[str]:
-    return [entry["name"] for entry in ask("--list", what)[what]]
 
 
 SMALL = ["--set", "objects=20", "--set", "iterations=20", "--set", "datasets=2"]
@@ -35,7 +34,7 @@ def test_every_member_has_a_summary_and_a_description(what: str) -> None:
         assert ask("--describe", entry["name"])["name"] == entry["name"]
 
 
-@pytest.mark.parametrize("name", [*names("workloads"), *names("patterns")])
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_workloads_describe_their_parameters(name: str) -> None:
     described = ask("--describe", name)
     assert described["source"]
@@ -43,13 +42,13 @@ def test_workloads_describe_their_parameters(name: str) -> None:
         assert parameter["meaning"] and parameter["unit"], parameter
 
 
-@pytest.mark.parametrize("name", [*names("workloads"), *names("patterns")])
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_workloads_name_small_settings(name: str) -> None:
     """What a workload asks for is checked on these: by pattern_contract_test.cpp, and wherever executors are compared."""
     assert ask("--describe", name)["small"]
 
 
-@pytest.mark.parametrize("platform", names("platforms"))
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_platforms_serve_every_operation(platform: str) -> None:
     run = ask("--platform", platform, *SMALL, "--nodes", 2, "--ppn", 3)
     assert {phase["name"] for phase in run["phases"]} == {"precreate", "benchmark", "cleanup"}
@@ -64,7 +63,7 @@ def test_platforms_serve_every_operation(platform: str) -> None:
         assert phase["node_seconds"] == pytest.approx([sum(ends[:3]) / 3, sum(ends[3:]) / 3])
 
 
-@pytest.mark.parametrize("platform", names("platforms"))
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_same_seed_same_bytes_other_seed_other_bytes(platform: str, tmp_path: Path) -> None:
     def digest(name: str, seed: int) -> str:
         ask("--platform", platform, *SMALL, "--nodes", 2, "--ppn", 3, "--seed", seed, "--out", tmp_path / name)
@@ -75,7 +74,7 @@ def test_same_seed_same_bytes_other_seed_other_bytes(platform: str, tmp_path: Pa
     assert digest("a", 1) == digest("b", 1) != digest("c", 2)
 
 
-@pytest.mark.parametrize("platform", names("platforms"))
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_waiting_factor_makes_concurrency(platform: str) -> None:
     """Q = N/(1+T) path by path, when sleeps last as long as asked and waking costs nothing; else a little less."""
     resolved = ask("--describe", platform)

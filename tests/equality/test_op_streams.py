@@ -3,26 +3,21 @@
 
 Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file system."""
 
-import json
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench_runs import settings_arguments
 from programs import find_program
+from registry import described, listed
 
 SIMULATOR = find_program("iocast-sim")
 assert SIMULATOR is not None, "iocast-sim is not built; run ./check"
 
 
-def ask(*arguments: str) -> Any:
-    return json.loads(subprocess.run([str(SIMULATOR), *arguments, "--json"], capture_output=True, check=True).stdout)
-
-
-NAMES = [entry["name"] for entry in ask("--list", "patterns")["patterns"]]
+NAMES = [entry["name"] for entry in listed("iocast-sim", "patterns")]
 
 
 @pytest.mark.parametrize("ranks", [1, 16])
@@ -30,7 +25,7 @@ NAMES = [entry["name"] for entry in ask("--list", "patterns")["patterns"]]
 def test_streams_are_identical(
     name: str, ranks: int, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, tmp_path: Path
 ) -> None:
-    small = ask("--describe", name)["small"]
+    small = described("iocast-sim", name)["small"]
     assert small, f"{name} names no small settings"
     for number, settings in enumerate(small[:1]):
         real, simulated = tmp_path / f"real-{number}", tmp_path / f"simulated-{number}"

@@ -15,7 +15,7 @@ import pytest
 from bench_runs import MANIFEST, SMALL, Run, counts, settings_arguments, total_counts
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
-from programs import find_program
+from registry import listed
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -258,15 +258,6 @@ def test_waiting_factor(run: Run, factor: float) -> None:
 # Contracts over the registries
 
 
-def registered(kind: str) -> list[dict[str, Any]]:
-    """Asked when tests are collected; nothing where nothing is built."""
-    program = find_program("iocast-bench")
-    if program is None:
-        return []
-    done = subprocess.run([program, "--list", kind, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)[kind]
-
-
 def described(bench: Path, name: str) -> dict[str, Any]:
     return json.loads(subprocess.run([bench, "--describe", name, "--json"], capture_output=True, text=True, check=True).stdout)
 
@@ -284,7 +275,7 @@ def test_the_dummy_backend_runs_md_workbench(run: Run) -> None:
             assert all(phase["latency"][tag]["count"] == phase["latency"][op]["count"] for tag in tags)
 
 
-@pytest.mark.parametrize("pattern", registered("patterns"), ids=lambda entry: entry["name"])
+@pytest.mark.parametrize("pattern", listed("iocast-bench", "patterns"), ids=lambda entry: entry["name"])
 def test_every_pattern_dry_runs(run: Run, bench: Path, pattern: dict[str, Any]) -> None:
     small = settings_arguments(described(bench, pattern["name"])["small"][0])
     done = run("--workload", pattern["name"], *small, "--dry-run", "--json", ranks=2)
@@ -294,7 +285,7 @@ def test_every_pattern_dry_runs(run: Run, bench: Path, pattern: dict[str, Any]) 
 
 @pytest.mark.parametrize("kind", ["patterns", "workloads", "backends"])
 def test_everything_listed_can_be_described(bench: Path, kind: str) -> None:
-    entries = registered(kind)
+    entries = listed("iocast-bench", kind)
     assert entries
     for entry in entries:
         told = described(bench, entry["name"])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from bench_runs import Run, expect_refusal, settings_arguments, total_counts
 from programs import find_program
+from registry import described, listed, operations_of, workload_names
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -22,18 +23,13 @@ CALLS = "mkdirat,openat,close,read,write,pread64,pwrite64,fsync,newfstatat,unlin
 CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+)(?:<(?P<opened>[^>]*)>)?")
 
 
-def ask(*arguments: str) -> Any:
-    program = find_program("iocast-bench")
-    return json.loads(subprocess.run([str(program), *arguments, "--json"], capture_output=True, check=True).stdout) if program else {}
-
-
 def cases() -> list[Any]:
     """All settings of patterns; of the catalogue's workloads, which are patterns with other settings, the first."""
-    patterns, catalogue = ({entry["name"] for entry in ask("--list", what).get(what, [])} for what in ("patterns", "workloads"))
+    patterns = {entry["name"] for entry in listed("iocast-bench", "patterns")}
     return [
         pytest.param(name, settings, id=f"{name}-{number}")
-        for name in sorted(patterns | catalogue)
-        for number, settings in enumerate(ask("--describe", name)["small"])
+        for name in workload_names("iocast-bench")
+        for number, settings in enumerate(described("iocast-bench", name)["small"])
         if name in patterns or number == 0
     ]
 
@@ -191,18 +187,16 @@ def test_mount_points_of_different_directories_are_refused(run: Run, root: Path,
 
 def accesses(workload: str, settings: str) -> bool:
     """Whether it reads or writes at offsets, which is what can be shared."""
-    chosen = settings_arguments(settings)
-    operations = ask("--workload", workload, *chosen, "--dry-run")["footprint"]["operations"]
+    operations = operations_of(workload, settings)
     return any(operations.get(kind) for kind in ("pread", "pwrite"))
 
 
 def shared_cases() -> list[Any]:
     """The first settings of every workload that reads or writes at offsets, and all with which processes do so together."""
-    patterns, catalogue = ({entry["name"] for entry in ask("--list", what).get(what, [])} for what in ("patterns", "workloads"))
     return [
         pytest.param(name, settings, id=f"{name}-{number}")
-        for name in sorted(patterns | catalogue)
-        for number, settings in enumerate(ask("--describe", name)["small"])
+        for name in workload_names("iocast-bench")
+        for number, settings in enumerate(described("iocast-bench", name)["small"])
         if (number == 0 or "together=" in settings) and accesses(name, settings)
     ]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from bench_runs import MANIFEST, SMALL, Run, expect_refusal, injected, manifest_phase, ranks_in, settings_arguments, total_counts, wait_for
 from programs import find_program
+from registry import listed
 from test_real_effect import cases
 
 pytestmark = pytest.mark.usefixtures("launch_check")
@@ -20,9 +21,7 @@ pytestmark = pytest.mark.usefixtures("launch_check")
 
 def of_patterns() -> list[object]:
     """The first settings of every pattern."""
-    program = find_program("iocast-bench")
-    listed = subprocess.run([str(program), "--list", "patterns", "--json"], capture_output=True, check=True).stdout if program else b"{}"
-    names = {entry["name"] for entry in json.loads(listed).get("patterns", [])}
+    names = {entry["name"] for entry in listed("iocast-bench", "patterns")}
     return [case for case in cases() if case.values[0] in names and str(case.id).endswith("-0")]
 
 
