@@ -18,6 +18,8 @@ from programs import REPOSITORY, find_program
 
 STATUS = re.compile(r"# exit status ([\d or]+)")
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+PYTHON_PATH = f"{REPOSITORY / 'tests' / 'brief'}:{REPOSITORY}"
+"""With shorter searches: pages are run to see that their commands work."""
 RUN_ELSEWHERE = {"README.md": "end_to_end/test_readme.py", "docs/backends.md": "backends/test_contract.py"}
 """Pages with commands that are not of one story, by the tests that run every one of them."""
 
@@ -81,7 +83,7 @@ class Page:
         programs = place / "build" / "bin"
         programs.mkdir()
         (place / ".venv" / "bin").symlink_to(programs)
-        (programs / "iocast").write_text(f'#!/bin/sh\nPYTHONPATH={REPOSITORY} exec {sys.executable} -m iocast "$@"\n')
+        (programs / "iocast").write_text(f'#!/bin/sh\nPYTHONPATH={PYTHON_PATH} exec {sys.executable} -m iocast "$@"\n')
         (programs / "iocast").chmod(0o755)
         for name in ("iocast-bench", "iocast-sim", "pattern-speed"):
             program = find_program(name)
@@ -89,7 +91,7 @@ class Page:
             (programs / name).symlink_to(program)
         (programs / "dask").symlink_to(Path(sys.executable).parent / "dask")
         self.environment = {
-            **environment, "PATH": f"{programs}:{os.environ['PATH']}", "IOCAST_BUILD": str(place / "build"), "PYTHONPATH": str(REPOSITORY),
+            **environment, "PATH": f"{programs}:{os.environ['PATH']}", "IOCAST_BUILD": str(place / "build"), "PYTHONPATH": PYTHON_PATH,
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1",
         }  # fmt: skip
 

@@ -31,7 +31,7 @@ def browser(tmp_path_factory):
 def pages(tmp_path_factory):
     """A page on measurements and forecasts, and one on a study."""
     directory = tmp_path_factory.mktemp("report")
-    inputs = report_inputs.build(directory / "inputs", scales=(64, 256))
+    inputs = report_inputs.made(tmp_path_factory)
     write_report(inputs.all, directory / "report.html")
     write_report([inputs.study], directory / "study.html")
     return directory

@@ -4,13 +4,14 @@
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Iocast
 from programs import REPOSITORY, find_program
+from shared import shared
 
 
 @pytest.fixture(scope="session")
@@ -21,15 +22,15 @@ def simulator() -> Path:
 
 
 @pytest.fixture(scope="session")
-def iocast(simulator: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def iocast(simulator: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Calls `iocast` with these arguments; standard output and error are kept."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
+    with Iocast() as start:
 
-    def call(*arguments: str | Path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from iocast.cli import main; main()", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=timeout, check=False)
+        def call(*arguments: str | Path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
+            return start(list(map(str, arguments)), environment, timeout)
 
-    return call
+        yield call
 
 
 @pytest.fixture(scope="session")
@@ -54,9 +55,7 @@ stations: {cpu: {quantum: 5ms, contention: 0.1}}
 @pytest.fixture(scope="session")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A platform file."""
-    file = tmp_path_factory.mktemp("truth") / "truth.yaml"
-    file.write_text(TRUTH)
-    return file
+    return shared(tmp_path_factory, "truth", lambda directory: (directory / "truth.yaml").write_text(TRUTH)) / "truth.yaml"
 
 
 @pytest.fixture(scope="session")
@@ -72,18 +71,22 @@ def run_of_truth(simulate: Callable[..., dict[str, Any]], truth: Path) -> Callab
 @pytest.fixture(scope="session")
 def measured(run_of_truth: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory of runs of the truth: n<N>-r<repeat> for N = 1, 2, 4, 8 and 32."""
-    directory = tmp_path_factory.mktemp("measured")
-    for ranks in (1, 2, 4, 8, 32):
-        for repeat in (1, 2):
-            run_of_truth(ranks, 100 * ranks + repeat, "--out", directory / f"n{ranks}-r{repeat}")
-    return directory
+
+    def make(directory: Path) -> None:
+        for ranks in (1, 2, 4, 8, 32):
+            for repeat in (1, 2):
+                run_of_truth(ranks, 100 * ranks + repeat, "--out", directory / f"n{ranks}-r{repeat}")
+
+    return shared(tmp_path_factory, "measured", make)
 
 
 @pytest.fixture(scope="session")
-def fitted(measured: Path, iocast: Callable[..., subprocess.CompletedProcess[str]]) -> Path:
+def fitted(measured: Path, iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """local, calibrated to the runs of at most 8 ranks."""
-    out = measured / "fitted.yaml"
-    runs = [measured / f"n{ranks}-r{repeat}" for ranks in (1, 2, 4, 8) for repeat in (1, 2)]
-    done = iocast("calibrate", *runs, "--platform", "local", "--out", out, "--seed", "1")
-    assert done.returncode == 0, done.stderr
-    return out
+
+    def make(directory: Path) -> None:
+        runs = [measured / f"n{ranks}-r{repeat}" for ranks in (1, 2, 4, 8) for repeat in (1, 2)]
+        done = iocast("calibrate", *runs, "--platform", "local", "--out", directory / "fitted.yaml", "--seed", "1")
+        assert done.returncode == 0, done.stderr
+
+    return shared(tmp_path_factory, "fitted", make) / "fitted.yaml"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import time
@@ -19,8 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pytest
 import study_inputs
 from knee_inputs import knee_of_queue
+from shared import shared
 
 from iocast.observe import Observer
 from iocast.study import run_study
@@ -213,6 +216,15 @@ def edited_platform(path: Path, servers: int, speed: float) -> Path:
             document["demands"][name] = {**law, "scale": 1 / speed}
     path.write_text(yaml.safe_dump(document))
     return path
+
+
+def made(factory: pytest.TempPathFactory) -> Inputs:
+    """All inputs, with forecasts of two scales; made once for all tests."""
+    return pickle.loads((shared(factory, "report-inputs", lambda directory: _keep(build(directory, (64, 256)), directory)) / "inputs.pickle").read_bytes())
+
+
+def _keep(inputs: Inputs, directory: Path) -> None:
+    (directory / "inputs.pickle").write_bytes(pickle.dumps(inputs))
 
 
 def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:

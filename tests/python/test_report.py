@@ -24,7 +24,7 @@ FIGURES = figures.all_figures()
 
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory):
-    return report_inputs.build(tmp_path_factory.mktemp("report") / "inputs", scales=(64, 256))
+    return report_inputs.made(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
