@@ -53,6 +53,15 @@ class Fitted:
         alternatives = self.fitted.get("alternatives") or [{"weight": 1.0}]
         return float(alternatives[0]["weight"]) < 0.5
 
+    @property
+    def edited(self) -> bool:
+        """Whether the platform is another one than was measured."""
+        return bool(self.edits) or len(self.documents) > 1
+
+    def as_measured(self) -> Fitted:
+        """The same calibration without any edit."""
+        return Fitted(self.file, self.fitted, self.documents[:1], [])
+
     def chain(self) -> list[tuple[Path, Document]]:
         """The file and all that it extends, itself first."""
         return chain(self.file)

@@ -17,14 +17,13 @@ import yaml
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
-from iocast import analytic, arrivals, baselines, binaries
+from iocast import analytic, arrivals, baselines, binaries, growth
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import iteration, profile
 from iocast.platform import Document, dump
-from iocast.platform_names import check_edits
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
@@ -45,6 +44,7 @@ MORE_OBJECTS = 3.0
 take more than a third of ext4's rate (validation/real/waits.py)."""
 TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
 """Probabilities at which a forecast tells a distribution. The tail is told finely: where waits are rare but long, most of the mean is in it."""
+RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
 MOST_OPERATIONS = 40_000_000
 """Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
 
@@ -81,7 +81,7 @@ def predict(
         arrivals.refuse_in_analytic(full)
     with Simulations(workers, platform.file) as simulations:
         if as_measured:
-            samples, shown = _solved_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node)
+            samples, shown = _grown_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node, level, full.get("working_set"))
         elif solver == "simulate":
             samples, shown = _simulated(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
         else:
@@ -104,7 +104,7 @@ def predict(
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     missed = _missed(platform, workload, full, samples["value"], ranks, factor)
-    quantities = _intervals(platform.fitted, samples, missed, ranks, level)
+    quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level)
     answer["quantities"] = {name: said for name, said in quantities.items() if not _is_part(name)}
     answer["parts"] = {name: said for name, said in quantities.items() if _is_part(name)}
     closed = not arrivals.is_open(full)  # the baselines know nothing else
@@ -114,7 +114,7 @@ def predict(
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
     answer["parting"] = _parting(samples, platform.fitted)
-    unsettled = [] if samples.get("settles", True) else [PILED_UP]
+    unsettled = answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
     unsettled += [_parted(one) for one in answer["parting"]]
     if answer["parting"]:
         from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
@@ -180,9 +180,12 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
         raise InputError("The platform was fitted to rates alone, of a workload that can't be replayed; name the one to be simulated with --workload, or use --solver analytic.")
-    unknown = [name for name in settings if name != "waiting_factor"]
+    unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
-        raise InputError(f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. Allowed: waiting_factor; or name a --workload.")
+        raise InputError(
+            f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
+            "Allowed: waiting_factor, working_set; or name a --workload."
+        )
     return platform.fitted["campaign"]["workload"]["pattern"], settings, platform.phase
 
 
@@ -197,16 +200,88 @@ def resolved(document: Document, about: str | Path = "") -> Any:
     return _resolved(dump(document), str(about))
 
 
-def _solved_rates(platform: Fitted, factor: float, nodes: int, ranks_per_node: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rate by the analytic solver, for a platform on which all operations are alike: the median of what the draws say."""
-    solutions = [
-        analytic.solve(resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64)
-        for document in (platform.best(), *platform.draws())
+def _grown_rates(
+    platform: Fitted, factor: float, nodes: int, ranks_per_node: int, level: float, working_set: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it by what it changes in
+    each of the fitted networks, which one solver solves with and without the edit."""
+    campaign = platform.fitted["campaign"]
+    measured = [
+        growth.Measured(
+            p["nodes"], p["ranks"] / p["nodes"] / (1 + p["waiting_factor"]), math.log(p["rate"]), p.get("repeats", 1), p.get("log_variance", 0.0)
+        )
+        for p in campaign["points"]
     ]
-    rates = [solution.rate for solution in solutions[1:]]
-    stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
-    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
-    return {"value": {"rate": float(np.median(rates))}, "ensemble": {"rate": rates}}, shown
+    target = growth.Placement(nodes, ranks_per_node / (1 + factor))
+    found = growth.forecast(measured, target, operations=campaign.get("unit", "operations") == "operations")
+    changes, stations = [0.0], {}
+    if platform.edited:
+        edited, plain = (
+            [analytic.solve(resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64) for document in one.draws()]
+            for one in (platform, platform.as_measured())
+        )
+        changes = [math.log(new.rate / old.rate) for new, old in zip(edited, plain, strict=True)]
+        stations = {name: {"utilisation": u} for name, u in edited[int(np.argsort(changes)[len(changes) // 2])].utilisation.items()}
+    value = found.value + float(np.median(changes))
+    low, high = _shifted_interval(found, changes, level)
+    quantities: dict[str, Any] = {"rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}}
+    unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
+    if unmeasured:
+        quantities["rate"] |= {"low": None, "high": None}
+    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK}
+    shown["unmeasured"] = unmeasured + unknown
+    shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
+    return {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}, shown
+
+
+def _shifted_interval(found: growth.Forecast, changes: list[float], level: float) -> tuple[float, float]:
+    """The interval of growth's forecast plus one of `changes`, each as likely as the others; logarithms."""
+    if len(set(changes)) == 1:
+        low, high = found.interval(level)
+        return low + changes[0], high + changes[0]
+    grid = np.array([found.quantile(p) for p in (np.arange(500) + 0.5) / 500])
+    low, high = np.quantile(np.add.outer(grid, changes), growth.tails(level))
+    return float(low), float(high)
+
+
+def _beyond_the_machine(
+    campaign: dict[str, Any], nodes: int, ranks_per_node: int, working_set: str | None
+) -> tuple[list[str], list[str]]:
+    """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a working set beyond the memory,
+    for which no interval is known; and on what can't be judged because cores or memory are not known."""
+    points = campaign["points"]
+    if nodes > 1 or any(p["nodes"] > 1 for p in points):
+        return [], []
+    machine = campaign.get("environment") or {}
+    unmeasured, unknown = [], []
+    cores, most = machine.get("cpus_per_node"), max(p["ranks"] for p in points)
+    if cores is None and ranks_per_node > most:
+        unknown.append("How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds less often than it says.")
+    elif cores is not None and ranks_per_node > cores >= most:
+        unmeasured.append(f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval is known.")
+    memory = machine.get("memory_bytes")
+    sets = [(p["working_set"], p["ranks"]) for p in points if p.get("working_set")]
+    target = _bytes_of(working_set) if working_set else max((size / ranks * ranks_per_node for size, ranks in sets), default=None)
+    if memory is not None and target is not None and target > memory and all(size <= memory for size, _ in sets):
+        unmeasured.append(
+            f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had more than the memory holds, "
+            "so that no interval is known."
+        )
+    return unmeasured, unknown
+
+
+def _bytes_of(setting: str) -> float:
+    number = Setting.read(setting).number
+    if number is None or number <= 0:
+        raise InputError(f"The working set is '{setting}'; it must be a number of bytes, such as 64GiB.")
+    return number
+
+
+def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks: int) -> str:
+    if found.falls is None:
+        return "Growth was not measured: the forecast follows other systems whose operations take as long."
+    most = measured[growth.largest(measured)]
+    return f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % of the rate at {most.nodes} nodes until {ranks} ranks."
 
 
 def _simulated(

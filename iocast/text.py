@@ -112,7 +112,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     lines += [table(["", "forecast", "interval", *models], rows)]
     if balance := forecast.get("balance"):
         lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over what the measurements left open.")
-    lines += [forecast["bottleneck"], *forecast["warnings"]]
+    lines += [forecast["bottleneck"], *([forecast["growth"]["text"]] if "growth" in forecast else []), *forecast["warnings"]]
     return "\n".join(lines)
 
 
@@ -126,7 +126,7 @@ def validation_text(validation: dict[str, Any]) -> str:
         for row in point["rows"]:
             name = row["quantity"]
             cells = [name, quantity(name, row["measured"]), quantity(name, row["forecast"])]
-            cells += [f"{quantity(name, row['low'])} .. {quantity(name, row['high'])}", percent(row["error"]), "yes" if row["inside"] else "NO"]
+            cells += [f"{quantity(name, row['low'])} .. {quantity(name, row['high'])}", percent(row["error"]), {True: "yes", False: "NO", None: "-"}[row["inside"]]]
             cells += [percent(row["baselines"][m]["error"]) if m in row["baselines"] else "-" for m in models]
             rows.append(cells)
         lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]
@@ -145,7 +145,8 @@ def validation_text(validation: dict[str, Any]) -> str:
     lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
         lines.append(f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance).")
-    lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
+    if summary["coverage"] is not None:
+        lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)
 

@@ -72,7 +72,7 @@ def validate(
         f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % of the measured values inside "
         f"their {100 * level:g} % intervals"
     )
-    answer["passed"] = bool(judged) and summary["rate_error_median"] <= most_rate_error and summary["coverage"] >= least_coverage
+    answer["passed"] = bool(judged) and summary["rate_error_median"] <= most_rate_error and (summary["coverage"] or 0.0) >= least_coverage
     answer["verdict"] = NOTHING_HELD_OUT if not judged else "passed" if answer["passed"] else "fell short"
     return answer
 
@@ -119,8 +119,10 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         measured = point.value(quantity)
         row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}
         row |= {"forecast": said["value"], "low": said["low"], "high": said["high"]}
-        row |= {"error": error_of(said["value"], measured), "inside": said["low"] <= measured <= said["high"]}
-        row["crps"] = log_crps(said, measured, forecast["level"])
+        row["error"] = error_of(said["value"], measured)
+        known = said["low"] is not None  # where no interval is known, none can be judged
+        row["inside"] = said["low"] <= measured <= said["high"] if known else None
+        row["crps"] = log_crps(said, measured, forecast["level"]) if known else None
         row["baselines"] = {
             model: {"value": answers[quantity], "error": error_of(answers[quantity], measured)}
             for model, answers in forecast["baselines"].items()
@@ -192,8 +194,8 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
     return {
         "rate_error_median": _median_error(rows, _is_rate),
         "quantile_error_median": _median_error(rows, _is_quantile),
-        "coverage": sum(row["inside"] for row in rows) / len(rows) if rows else None,
-        "crps": {kind: float(np.mean(scores)) for kind, which in _KINDS.items() if (scores := [row["crps"] for row in rows if which(row["quantity"])])},
+        "coverage": sum(judged) / len(judged) if (judged := [row["inside"] for row in rows if row["inside"] is not None]) else None,
+        "crps": {kind: float(np.mean(scores)) for kind, which in _KINDS.items() if (scores := [row["crps"] for row in rows if which(row["quantity"]) and row["crps"] is not None])},
         "wasserstein_median": float(np.median(distances)) if distances else None,
         "baselines": by_model,
         "noise": {"rate": math.expm1(noise["rate"]), "quantiles": math.expm1(float(np.mean([noise[q] for q in quantiles])))},

@@ -14,7 +14,7 @@ from iocast.analytic import rates as law_of
 from iocast.analytic.laws import read_law
 from iocast.analytic.product_form import Station, servers
 from iocast.analytic.rates import Background, LockUse
-from iocast.analytic.routes import Delay, Flow, Route, Visit
+from iocast.analytic.routes import Delay, Flow, Route, Visit, at_speed
 from iocast.errors import InputError
 
 Array = NDArray[np.float64]
@@ -236,7 +236,7 @@ def _background(platform: Mapping[str, Any], station: str, instances: int) -> Ba
     rate = first = second = 0.0
     for work in platform.get("background", {}).values():
         if work["station"] == station and float(work["rate"]) > 0:
-            law = read_law(work["demand"])
+            law = at_speed(platform, station, read_law(work["demand"]))
             rate += float(work["rate"])
             first += float(work["rate"]) * law.mean
             second += float(work["rate"]) * (law.variance + law.mean**2)

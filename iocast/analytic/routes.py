@@ -179,7 +179,7 @@ def _read_steps(
             slowest = min([r for r in rates if r > 0], default=float("inf"))
             route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
         else:
-            demand, bandwidth = read_law(step["demand"]), float(step.get("bandwidth", 0))
+            demand, bandwidth = at_speed(platform, step["station"], read_law(step["demand"])), float(step.get("bandwidth", 0))
             stripes = int(step.get("stripes", 1))
             if step.get("per") == "entry":
                 if not knows_entries:
@@ -203,6 +203,11 @@ def _read_steps(
                     "can't know who asks for it in turn; use the simulator."
                 )
             route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes))
+
+
+def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:
+    """The demand at a station whose servers have another speed than 1: seconds of service, without time by bandwidth."""
+    return demand.times(1 / float(platform["stations"][station].get("speed", 1)))
 
 
 def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, operation: str) -> int:

@@ -2,9 +2,9 @@
 """Calibration from few numbers: how rates grow with nodes and ranks, when that is all that is known (docs/calibration.md, "Rates alone").
 
 Lists of results, tables in papers and logs of other tools hold a rate for each placement and nothing of latencies, often at one scale only.
-That does not fix a queueing network; it leaves many, and a forecast is what all of them say, each weighted by how well it explains the
-numbers. The network is the smallest one that does what storage does (platforms/queue.yaml): an operation takes a time that nobody shares,
-then its node's queue, then one shared server that slows down as it is crowded.
+Forecasts of the measured system follow from curves of growth (iocast/growth.py). What an edit of the system changes follows from queueing
+networks, each weighted by how well it explains the rates: the smallest network that does what storage does (platforms/queue.yaml), in which an
+operation takes a time that nobody shares, then its node's queue, then one shared server that slows down as it is crowded.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from iocast import growth
 from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.errors import InputError
@@ -50,10 +51,12 @@ PARAMETERS = (
 DISCREPANCY = 0.15
 """Standard deviation of the logarithm of a rate that the network itself misses, at twice the fitted scale; it grows as `GROWTH` says."""
 GROWTH = {"step": 2.0, "power": 0.5}
-SAMPLES, MOVES = 2**11, 6
+SAMPLES, MOVES = 2**9, 6
 DRAWS = 24
-NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases")
+NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases", "working_set")
 """Parameters in which measurements of one workload may differ."""
+OPERATIONS, BYTES = "operations", "bytes"
+"""Units of a rate, per second."""
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are told apart."""
 
@@ -190,7 +193,9 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     ranks = sorted({p.ranks for p in places})
     document["description"] = f"{platform}, fitted to rates at {', '.join(map(str, ranks))} ranks"
     document["source"] = "calibrated by iocast; see the section 'fitted'"
-    fit = np.log(rates_of(posterior[chosen], places))
+    measured = [measured_growth(point) for point in points]
+    unit = unit_of(points)
+    missed = growth.residuals(measured)
     runs = [run for point in points for run in point.runs]
     together = correlations([p.name for p in PARAMETERS], np.cov(posterior.T))
     document["fitted"] = {
@@ -202,7 +207,22 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
             "workload": points[0].first.json["workload"],
             "phase": points[0].first.phase,
             "environment": points[0].first.json.get("environment") or {},
-            "points": [{"name": p.name, "ranks": p.ranks, "nodes": p.first.placement[0], "waiting_factor": p.waiting_factor, "think_time": p.think_time, "rate": p.value("rate"), "latency": {}} for p in points],
+            "unit": unit,
+            "points": [
+                {
+                    "name": p.name,
+                    "ranks": p.ranks,
+                    "nodes": p.first.placement[0],
+                    "waiting_factor": p.waiting_factor,
+                    "think_time": p.think_time,
+                    "rate": p.value("rate"),
+                    "repeats": m.repeats,
+                    "log_variance": m.variance,
+                    "working_set": p.first.parameters.get("working_set"),
+                    "latency": {},
+                }
+                for p, m in zip(points, measured, strict=True)
+            ],
         },
         "family": platform,
         "structure": {},
@@ -218,15 +238,16 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         },
         "correlations": together,
         "alternatives": [],
-        "misfit": float(np.mean(((np.median(fit, axis=0) - observed) / sigmas) ** 2)),
+        "misfit": float(np.mean([(miss / sigma) ** 2 for (miss, _), sigma in zip(missed, sigmas, strict=True)])),
         "noise": noise,
         "noise_basis": basis,
-        "fit": [_row(point, float(np.median(fit[:, i]))) for i, point in enumerate(points)],
-        "holdout": _hold_out(points, places, observed, sigmas, seed),
+        "fit": [_row(p, growth.forecast(measured, m, operations=unit == OPERATIONS).value) for p, m in zip(points, measured, strict=True)],
+        "residuals": [{"point": p.name, "residual": miss, "alarm": alarm} for p, (miss, alarm) in zip(points, missed, strict=True)],
+        "holdout": _hold_out(points, measured, unit),
         "discrepancy": {"rate": DISCREPANCY},
         "discrepancy_growth": GROWTH,
         "simulations": 0,
-        "notes": [*_notes(points, places, said[chosen]), *tied(together)],
+        "notes": [*_notes(points, measured), *tied(together)],
         "draws": [_numbers(posterior[i]) for i in chosen],
     }
     return document
@@ -256,33 +277,71 @@ def _row(point: Point, log_forecast: float) -> dict[str, Any]:
     return {"point": point.name, "quantity": "rate", "measured": measured, "forecast": forecast, "error": forecast / measured - 1}
 
 
-def _hold_out(points: list[Point], places: list[Placement], observed: Array, sigmas: Array, seed: int) -> dict[str, Any]:
-    """Forecasts of the largest scale by what the others tell, when they are of two scales at least."""
-    largest = max(p.ranks for p in places)
-    kept = [i for i, p in enumerate(places) if p.ranks < largest]
-    if len({places[i].ranks for i in kept}) < 2:
+def measured_growth(point: Point) -> growth.Measured:
+    """The rates of a point, as curves of growth take them."""
+    logs = np.log(point.observations("rate"))
+    nodes, ranks_per_node = point.first.placement
+    variance = float(np.var(logs, ddof=1)) if len(logs) > 1 else 0.0
+    return growth.Measured(nodes, ranks_per_node / (1 + point.waiting_factor), float(np.mean(logs)), len(logs), variance)
+
+
+def unit_of(points: Sequence[Point]) -> str:
+    """OPERATIONS, or BYTES where the imported rates count bytes.
+
+    @raises InputError when the points disagree"""
+    units = {str(phase.get("rate_unit", OPERATIONS)) for point in points for run in point.runs for phase in run.phases}
+    if len(units) > 1:
+        raise InputError(f"These rates have the units {' and '.join(sorted(units))} a second; calibrate each by itself.")
+    return units.pop()
+
+
+def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -> dict[str, Any]:
+    """Forecasts of the largest scale by the others, when those have two scales at least."""
+    largest = max(one.ranks for one in measured)
+    kept = [one for one in measured if one.ranks < largest]
+    if len({round(one.ranks, 9) for one in kept}) < 2:
         return {}
-    asked = [i for i, p in enumerate(places) if p.ranks == largest]
-    posterior = find_posterior([places[i] for i in kept], observed[kept], sigmas[kept], seed)
-    said = np.median(np.log(rates_of(posterior, [places[i] for i in asked])), axis=0)
-    rows = [_row(points[i], float(said[column])) for column, i in enumerate(asked)]
-    return {"ranks": largest, "fitted_up_to": max(places[i].ranks for i in kept), "rows": rows}
+    rows = [
+        _row(point, growth.forecast(kept, one, operations=unit == OPERATIONS).value)
+        for point, one in zip(points, measured, strict=True)
+        if one.ranks == largest
+    ]
+    scales = [point.ranks for point, one in zip(points, measured, strict=True) if one.ranks < largest]
+    return {"ranks": max(p.ranks for p in points), "fitted_up_to": max(scales), "rows": rows}
 
 
-def _notes(points: list[Point], places: list[Placement], said: Array) -> list[str]:
-    """What the numbers leave open, in words. said: log rates of the draws at FAR."""
-    notes = ["Only rates were fitted: forecasts say no latencies, and their intervals rest on a belief about how storage grows."]
-    if len({p.ranks for p in places}) == 1:
-        notes.append(f"All {len(points)} measurements have {places[0].ranks} ranks: how the rate grows from there is not measured at all. Measure half and a quarter of the ranks as well.")
+def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
+    """What the rates leave open, in finished sentences."""
+    notes = ["Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow."]
+    if growth.one_scale(measured):
+        notes.append(one_scale_note(points))
     settings = [{name: value for name, value in point.first.parameters.items() if name not in NOT_OF_THE_WORKLOAD} for point in points]
     differing = sorted(name for name in {name for one in settings for name in one} if len({str(one.get(name)) for one in settings}) > 1)
     if differing:
-        notes.append(f"The measurements differ in {', '.join(differing)}, of which the network knows nothing: it takes them for one workload. If they are not, calibrate each by itself.")
-    growth = said[:, 2] - said[:, 0]
-    falling = float(np.mean(growth < math.log(0.9)))
-    if falling > 0.1:
-        notes.append(f"With eight times the nodes the rate may fall below today's: {100 * falling:.0f} % of the networks that explain the measurements say so. A run beyond the knee would tell.")
-    return notes
+        notes.append(
+            f"The measurements differ in {', '.join(differing)}, of which the model knows nothing: it takes them for one workload. "
+            "If they are not, calibrate each by itself."
+        )
+    return notes + alarm_notes(points, growth.residuals(measured))
+
+
+def one_scale_note(points: list[Point]) -> str:
+    """That growth was not measured, and which runs would measure it: half and a quarter of the ranks."""
+    nodes, ranks_per_node = points[0].first.placement
+    smaller = [f"{nodes // k} x {ranks_per_node}" if nodes >= k else f"1 x {nodes * ranks_per_node // k}" for k in (2, 4) if nodes * ranks_per_node >= k]
+    advice = f" Measure {' and '.join(smaller)} next." if smaller else " Measure more ranks."
+    return f"All measurements have {points[0].ranks} ranks, so that growth from there is not measured.{advice}"
+
+
+def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) -> list[str]:
+    """The misfit alarm: rates that no curve of growth follows, with their residuals."""
+    if not any(alarm for _, alarm in residuals):
+        return []
+    listed = ", ".join(f"{point.name} {100 * math.expm1(miss):+.0f} %" for point, (miss, alarm) in zip(points, residuals, strict=True) if alarm)
+    return [
+        f"Misfit: no curve of growth follows these rates (measured against fitted: {listed}). The system may have changed between the runs, "
+        "the rates may be of different things, or the system collapses there; intervals are widened by the residuals. Measure these placements again."
+    ]
 
 
 def check_platform(document: Document, platform: str) -> None:

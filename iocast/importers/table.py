@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of results typed from a paper, a list or a tender: CSV with a header, one run a line.
 
-Columns: `rate` (operations a second of all ranks) and two of `nodes`, `ppn`, `ranks`; of choice `phase` (benchmark), `operation`, `operations`
-(how many), `waiting_factor`, `workload`, `label`, and the operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`,
+Columns: `rate` (a second, of all ranks) and two of `nodes`, `ppn`, `ranks`; of choice `unit` of the rate (operations, bytes, KiB, MB, ...), `phase`
+(benchmark), `operation`, `operations` (how many), `waiting_factor`, `cores` and `memory` of a node, `working_set` (memory and working set in
+bytes, or with a unit such as 16GiB), `workload`, `label`, and the operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`,
 `q999`, `max`. An empty cell was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 
 from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
 from iocast.importers.source import Source
+from iocast.question import SCALES
 
 LATENCIES = (*SUMMARY, "q90")
-KNOWN = ("nodes", "ppn", "ranks", "rate", "phase", "operation", "operations", "waiting_factor", "workload", "label", *LATENCIES)
+MACHINE = ("unit", "cores", "memory", "working_set")
+KNOWN = (*MACHINE, "nodes", "ppn", "ranks", "rate", "phase", "operation", "operations", "waiting_factor", "workload", "label", *LATENCIES)
 
 
 def recognises(source: Source) -> bool:
@@ -71,11 +75,21 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     count = round(numbers["operations"]) if "operations" in numbers else None
     phase = Phase(row.get("phase", "benchmark"), start_seconds=0.0, operations=count, rate=numbers["rate"], seconds=count / numbers["rate"] if count else None)
     phase.origin[""] = source.at(number)
+    if row.get("unit", "operations") != "operations":
+        if count is not None:
+            raise source.refuse(number, "a rate in bytes has no number of operations; leave one of the columns unit and operations empty")
+        phase.rate = numbers["rate"] * _bytes(source, f"1{row['unit'].removesuffix('/s')}", number, "unit")
+        phase.more["rate_unit"] = "bytes"
     phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
     name = f"{nodes}x{ranks // nodes}" + (f"-{phase.name}" if "phase" in row else "")
     record = Record(name, "table", [phase], pattern=row.get("workload", "table"), ranks=ranks, nodes=nodes, label=row.get("label", ""))
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
+    if "working_set" in row:
+        record.parameters["working_set"] = _bytes(source, row["working_set"], number, "working_set")
+    machine = {"cpus_per_node": _count(source, row["cores"], number, "cores")} if "cores" in row else {}
+    machine |= {"memory_bytes": _bytes(source, row["memory"], number, "memory")} if "memory" in row else {}
+    record.environment = machine or None
     if "waiting_factor" in numbers:
         record.parameters["waiting_factor"] = numbers["waiting_factor"]
     record.missing = {
@@ -89,6 +103,16 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     if count is None:
         record.missing["phases[].operations"] = "The table has no column operations."
     return record
+
+
+def _bytes(source: Source, text: str, number: int, name: str) -> float:
+    found = re.fullmatch(r"([0-9.]+) *(bytes|[kKMGT]i?B|B|)", text)
+    try:
+        if found:
+            return float(found[1]) * SCALES["" if found[2] == "bytes" else found[2]]
+    except (ValueError, KeyError):
+        pass
+    raise source.refuse(number, f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are {'operations, ' if name == 'unit' else ''}bytes and units such as MiB")
 
 
 def _count(source: Source, text: str, number: int, name: str) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from scipy.stats import binom, chi2
 
 from iocast import analytic, binaries
@@ -35,6 +37,16 @@ def test_the_fitted_network_is_the_platform_that_is_written(simulator: Path, tmp
             solved = analytic.solve(platform, {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64).rate
             errors.append(abs(math.log(rates_of(logs[None, :], [place])[0, 0] / solved)))
     assert max(errors) < 0.08 and np.median(errors) < 0.02
+
+
+def test_a_station_twice_as_fast_serves_in_half_the_time(simulator: Path, tmp_path: Path) -> None:
+    """Speed 4 at the station `server` is its demand over 4, for the solver as for the simulator; so is the memory of other sockets."""
+    rates = []
+    for number, change in enumerate(({"stations": {"server": {"speed": 4}}}, {"demands": {"server": {"law": "exponential", "mean": "5us"}}})):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(dump({"schema_version": 1, "extends": "queue"} | change))
+        rates.append(analytic.solve(binaries.resolve_platform(file), {"stat": 1.0}, 50, 8, 0.0, 1, points=64).rate)
+    assert rates[0] == pytest.approx(rates[1], rel=1e-9)
 
 
 def test_a_network_that_crowds_falls_with_more_clients() -> None:
@@ -89,9 +101,12 @@ nodes,ppn,rate,phase,operation
 
 
 def fitted(iocast: Call, tmp_path: Path, table: str = MEASURED, phase: str = "create") -> Path:
+    tmp_path.mkdir(exist_ok=True)
+    shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+    (tmp_path / "fitted.yaml").unlink(missing_ok=True)
     (tmp_path / "table.csv").write_text(table)
     assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
-    runs = [tmp_path / "runs"] if (tmp_path / "runs" / "run.json").exists() else sorted((tmp_path / "runs").glob(f"*-{phase}"))
+    runs = [tmp_path / "runs"] if (tmp_path / "runs" / "run.json").exists() else sorted((tmp_path / "runs").glob(f"*-{phase}")) or sorted((tmp_path / "runs").iterdir())
     done = iocast("calibrate", *runs, "--platform", "queue", "--phase", phase, "--out", tmp_path / "fitted.yaml")
     assert done.returncode == 0, done.stderr
     assert "Only rates were fitted" in done.stdout
@@ -135,7 +150,7 @@ def test_one_number_gives_a_wide_answer_that_says_so(iocast: Call, tmp_path: Pat
     thinking = forecast(iocast, platform, "--nodes", 100, "--ppn", 16, "--set", "waiting_factor=4")["quantities"]["rate"]
     assert thinking["value"] < rate["value"]
     assert rate["high"] / rate["low"] > 4 and rate["low"] < 5000 * 10 and answer["baselines"] == {}
-    assert any("is not measured at all" in warning for warning in answer["warnings"])
+    assert any("growth from there is not measured. Measure 5 x 16 and 2 x 16 next." in warning for warning in answer["warnings"])
 
 
 def test_another_seed_says_the_same() -> None:
@@ -146,6 +161,65 @@ def test_another_seed_says_the_same() -> None:
         posterior = find_posterior(places, log_rates, np.full(4, 0.07), seed)
         said.append(np.quantile(np.log(rates_of(posterior, [Placement(64, 36, 0.0)])), [0.05, 0.5, 0.95]))
     assert np.abs(np.subtract(*said)).max() < 0.15
+
+
+def test_a_forecast_of_a_fitted_placement_is_what_the_fit_says(iocast: Call, tmp_path: Path) -> None:
+    """Within the digits that the table has; an edit that changes nothing leaves the forecast, a faster server raises it."""
+    platform = fitted(iocast, tmp_path)
+    (row,) = [r for r in yaml.safe_load(platform.read_text())["fitted"]["fit"] if round(r["measured"]) == 31000]
+    plain = forecast(iocast, platform, "--nodes", 8, "--ppn", 36)["quantities"]["rate"]
+    assert plain["value"] == pytest.approx(row["forecast"], rel=1e-9)
+    same = forecast(iocast, platform, "--nodes", 8, "--ppn", 36, "--edit", "stations.server.speed=1")["quantities"]["rate"]
+    assert same["value"] == pytest.approx(plain["value"], rel=1e-6) and same["high"] == pytest.approx(plain["high"], rel=0.02)
+    faster = forecast(iocast, platform, "--nodes", 64, "--ppn", 36, "--edit", "stations.server.speed=4")["quantities"]["rate"]
+    assert faster["value"] > 1.1 * forecast(iocast, platform, "--nodes", 64, "--ppn", 36)["quantities"]["rate"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "arguments", "named"),
+    [
+        ("cores", ("1,1,1000,4", "1,2,1900,4"), (), "8 ranks on 4 cores"),
+        ("memory,working_set", ("1,1,1000,16GiB,4GiB", "1,2,1900,16GiB,8GiB"), (), "working set of 32 GiB with 16 GiB of memory"),
+        ("memory,working_set", ("1,1,1000,64GiB,4GiB", "1,2,1900,64GiB,8GiB"), ("--set", "working_set=100GiB"), "working set of 100 GiB"),
+    ],
+)
+def test_a_single_machine_beyond_its_cores_or_memory_has_no_interval(
+    iocast: Call, tmp_path: Path, columns: str, rows: tuple[str, ...], arguments: tuple[str, ...], named: str
+) -> None:
+    """Where a measurement has been there, it has one."""
+    platform = fitted(iocast, tmp_path, "\n".join([f"nodes,ppn,rate,{columns}", *rows]) + "\n", "benchmark")
+    answer = forecast(iocast, platform, "--nodes", 1, "--ppn", 8, *arguments)
+    assert answer["quantities"]["rate"]["low"] is None and any(named in warning for warning in answer["warnings"])
+    near = forecast(iocast, platform, "--nodes", 1, "--ppn", 3)
+    assert near["quantities"]["rate"]["low"] is not None and not any("no interval is known" in warning for warning in near["warnings"])
+
+
+def test_rates_in_bytes_grow_by_a_rule_of_their_own(iocast: Call, tmp_path: Path) -> None:
+    """Units of bytes change nothing; bytes and operations are not one table."""
+    answers = [
+        forecast(iocast, fitted(iocast, tmp_path / unit.replace("/", ""), f"nodes,ppn,rate,unit\n10,16,{rate},{unit}\n", "benchmark"), "--nodes", 40, "--ppn", 16)
+        for unit, rate in (("MiB/s", 2048), ("GiB/s", 2), ("bytes", 2**31))
+    ]
+    values = [answer["quantities"]["rate"]["value"] for answer in answers]
+    assert values == pytest.approx([2**31 * 4**0.3] * 3)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("1,1,1000", "2,1,2000", "4,1,4000", "8,1,8000", "16,1,800"),  # a collapse
+        ("10,60,30000", "10,32,196000"),  # contradictory placements
+    ],
+)
+def test_rates_that_no_curve_follows_raise_the_alarm(iocast: Call, tmp_path: Path, rows: tuple[str, ...]) -> None:
+    """Also where the same rates in a likely order raise none; the interval holds the measured rate."""
+    platform = fitted(iocast, tmp_path, "\n".join(["nodes,ppn,rate", *rows]) + "\n", "benchmark")
+    nodes, ppn, rate = rows[-1].split(",")
+    answer = forecast(iocast, platform, "--nodes", nodes, "--ppn", ppn)
+    assert any("Misfit" in warning and f"{nodes}" in warning for warning in answer["warnings"])
+    assert answer["quantities"]["rate"]["low"] < float(rate) < answer["quantities"]["rate"]["high"]
+    likely = fitted(iocast, tmp_path, "nodes,ppn,rate\n1,1,1000\n2,1,2000\n4,1,3800\n8,1,6000\n", "benchmark")
+    assert not any("Misfit" in warning for warning in forecast(iocast, likely, "--nodes", 16, "--ppn", 1)["warnings"])
 
 
 @pytest.mark.parametrize(

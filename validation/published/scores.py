@@ -4,7 +4,9 @@
 
 Every question goes the way a user's does: a table of the fitted rates is imported, a platform `queue` calibrated to it and asked for the
 other placements, which nothing before has seen; then the measured rates are set beside the forecasts. Errors are factors less 1 of the median
-forecast, over placements, repeats taken together; `inside` is the share within 90 % intervals.
+forecast, over placements, repeats taken together; `inside` is the share within 90 % intervals, of forecasts that have one. Families leave out rows
+that are asked twice or have a typing error (systems.py, DROPPED); "clean" leaves out every row that is no question of scale; "every row" none.
+"Site-equal" is the mean over sites of the mean |ln error| (bounded by 3): a table of many rows can't decide it.
 
     validation/published/scores.py DIRECTORY-OF-TABLES [--family NAME] [--json] [--page docs/scoreboard.md]
 """
@@ -15,13 +17,13 @@ import math
 import os
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from systems import Question, questions
+from systems import DROPPED, Question, Rate, no_question_of_scale, questions, site
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from scoreboard import put
@@ -38,7 +40,7 @@ BARS = {
     "MDWorkbench Table 2": (0.20, 3.0), "MDWorkbench Table 2 from smallest": (0.20, 3.0),
 }  # fmt: skip
 """Median error and largest error (a factor 2 is 1) that were asked for when the project began."""
-BASELINES = ("closed M/M/c", "universal scalability law", "straight line", "last value")
+BASELINES = ("closed M/M/c", "universal scalability law", "straight line", "last value", "half slope", "slope squared")
 Row = dict[str, Any]
 
 
@@ -46,8 +48,10 @@ def forecasts_of(question: Question) -> list[Row]:
     """A row for each placement asked: what iocast and the baselines say. Nothing here looks at the rates that were measured there."""
     with tempfile.TemporaryDirectory(prefix="iocast-published-") as scratch:
         table = Path(scratch) / "fitted.csv"
-        lines = [f"{rate.nodes},{rate.ranks_per_node},{rate.rate!r}" for rate in question.fitted]
-        table.write_text("\n".join(["nodes,ppn,rate", *lines]) + "\n")
+        unit = "bytes" if "bandwidth" in f"{question.family} {question.quantity}".lower() else "operations"
+        cores = 4 if question.family == "local file systems" else ""
+        lines = [f"{rate.nodes},{rate.ranks_per_node},{rate.rate!r},{unit},{cores}" for rate in question.fitted]
+        table.write_text("\n".join(["nodes,ppn,rate,unit,cores", *lines]) + "\n")
         runs = [Run(path) for path in import_files([table], Path(scratch) / "runs")]
         platform = Path(scratch) / "platform.yaml"
         platform.write_text(dump(calibrate(group(runs), "queue", 0, lambda *_: None)))
@@ -55,10 +59,25 @@ def forecasts_of(question: Question) -> list[Row]:
         for nodes, ranks_per_node in dict.fromkeys((rate.nodes, rate.ranks_per_node) for rate in question.asked):
             answer = predict(Fitted.open(str(platform)), None, {}, nodes, ranks_per_node)
             said = {name: answer["baselines"].get(name, {}).get("rate") for name in BASELINES}
-            largest = max(question.fitted, key=lambda rate: rate.ranks)
-            said["last value"] = said["last value"] or largest.rate
+            said |= rulers(question.fitted, nodes * ranks_per_node)
             rows.append({"nodes": nodes, "ranks_per_node": ranks_per_node, "iocast": answer["quantities"]["rate"], **said})
     return rows
+
+
+def rulers(fitted: tuple[Rate, ...], ranks: int) -> dict[str, float]:
+    """Rules by the last scales: its rate, and that times a power of the ranks, half of the last logarithmic slope s or 0.8 s^2, with s between 0
+    and 1; with one fitted scale s is 1. Repeats and placements of as many ranks by their mean logarithm."""
+    logs: dict[int, list[float]] = defaultdict(list)
+    for one in fitted:
+        logs[one.ranks].append(math.log(one.rate))
+    scales = sorted(logs)
+    last = float(np.mean(logs[scales[-1]]))
+    slope = 1.0
+    if len(scales) > 1:
+        slope = (last - float(np.mean(logs[scales[-2]]))) / math.log(scales[-1] / scales[-2])
+    slope, reach = min(max(slope, 0.0), 1.0), math.log(ranks / scales[-1])
+    powers = {"last value": 0.0, "half slope": slope / 2, "slope squared": 0.8 * slope**2}
+    return {name: math.exp(last + power * reach) for name, power in powers.items()}
 
 
 def score(question: Question) -> list[Row]:
@@ -67,6 +86,7 @@ def score(question: Question) -> list[Row]:
         seen = [rate.rate for rate in question.asked if (rate.nodes, rate.ranks_per_node) == (row["nodes"], row["ranks_per_node"])]
         row["measured"] = math.exp(float(np.mean(np.log(seen))))
         row |= {"family": question.family, "system": question.system, "quantity": question.quantity}
+        row |= {"site": site(question), "why_not": no_question_of_scale(question, row["nodes"], row["ranks_per_node"])}
         row["beyond"] = row["nodes"] * row["ranks_per_node"] / max(rate.ranks for rate in question.fitted)
     return rows
 
@@ -78,14 +98,32 @@ def error(said: float, measured: float) -> float:
 
 def summary(rows: list[Row]) -> Row:
     errors = [error(row["iocast"]["value"], row["measured"]) for row in rows]
-    inside = [row["iocast"]["low"] <= row["measured"] <= row["iocast"]["high"] for row in rows]
-    widths = [row["iocast"]["high"] / row["iocast"]["low"] for row in rows]
+    known = [row for row in rows if row["iocast"]["low"] is not None]
+    inside = [row["iocast"]["low"] <= row["measured"] <= row["iocast"]["high"] for row in known]
+    widths = [row["iocast"]["high"] / row["iocast"]["low"] for row in known]
     found: Row = {"forecasts": len(rows), "beyond": float(np.median([row["beyond"] for row in rows])), "median": float(np.median(errors))}
     found |= {"nine_in_ten": float(np.quantile(errors, 0.9)), "worst": max(errors), "inside": float(np.mean(inside)), "width": float(np.median(widths))}
+    found |= {"without_interval": len(rows) - len(known), "site_equal": site_equal([(row["site"], row["iocast"]["value"] / row["measured"]) for row in rows])}
     for name in BASELINES:
-        told = [error(row[name], row["measured"]) for row in rows if row[name] is not None]
-        found[name] = float(np.median(told)) if len(told) > len(rows) / 2 else None
+        own = [row for row in rows if row[name] is not None]
+        enough = len(own) > len(rows) / 2
+        found[name] = float(np.median([error(row[name], row["measured"]) for row in own])) if enough else None
+        found[f"{name}, site-equal"] = site_equal([(row["site"], row[name] / row["measured"]) for row in own]) if enough else None
     return found
+
+
+def site_equal(ratios: list[tuple[str, float]]) -> float:
+    """Mean over sites of the mean |ln ratio|, each bounded by 3."""
+    by_site: dict[str, list[float]] = defaultdict(list)
+    for where, ratio in ratios:
+        by_site[where].append(min(abs(math.log(max(ratio, 1e-9))), 3.0))
+    return float(np.mean([np.mean(logs) for logs in by_site.values()]))
+
+
+def falls(rows: list[Row]) -> tuple[int, int]:
+    """How many of the clean rows fell below three quarters of the last value with more ranks, and how many of these lay inside."""
+    fallen = [row for row in rows if row["beyond"] > 1 and row["measured"] < 0.75 * row["last value"] and row["iocast"]["low"] is not None]
+    return len(fallen), sum(row["iocast"]["low"] <= row["measured"] for row in fallen)
 
 
 def verdict(family: str, found: Row) -> str:
@@ -103,11 +141,16 @@ def table(families: dict[str, Row]) -> list[str]:
     def percent(value: float | None) -> str:
         return "-" if value is None else f"{100 * value:.0f} %"
 
-    header = ["", "forecasts", "ranks asked / fitted", "median error", "nine in ten below", "worst", "inside 90 %", "high / low", *BASELINES, "what was asked for"]
+    def shown(found: Row, name: str) -> str:
+        return "-" if found[name] is None else f"{percent(found[name])} ({found[f'{name}, site-equal']:.2f})"
+
+    header = ["", "forecasts", "target / fitted ranks", "median error", "nine in ten below", "worst", "inside 90 %", "high / low", "site-equal"]
+    header += [*BASELINES, "target"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for family, found in families.items():
         cells = [family, str(found["forecasts"]), f"{found['beyond']:.1f}", percent(found["median"]), percent(found["nine_in_ten"]), f"x {1 + found['worst']:.1f}"]
-        cells += [percent(found["inside"]), f"{found['width']:.1f}", *(percent(found[name]) for name in BASELINES), verdict(family, found)]
+        cells += [percent(found["inside"]), f"{found['width']:.1f}", f"{found['site_equal']:.2f}"]
+        cells += [shown(found, name) for name in BASELINES] + [verdict(family, found)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -127,11 +170,21 @@ def main() -> None:
         for question, found in zip(asked, pool.map(score, asked), strict=True):
             rows[question.family] += found
     everything = [row for found in rows.values() for row in found]
-    families = {family: summary(found) for family, found in rows.items()} | ({"all": summary(everything)} if len(rows) > 1 else {})
+    asked_once = [row for row in everything if row["why_not"] not in DROPPED]
+    clean = [row for row in everything if not row["why_not"]]
+    families = {family: summary(kept) for family, found in rows.items() if (kept := [row for row in found if row in asked_once])}
+    if len(rows) > 1:
+        families |= {"all": summary(asked_once), "clean": summary(clean), "every row": summary(everything)}
     if given.json:
         print(json.dumps({"rows": everything, "families": families}, indent=1))
         return
+    fallen, held = falls(clean)
+    without = sum(row["iocast"]["low"] is None for row in asked_once)
+    reasons = Counter(row["why_not"] for row in everything if row["why_not"])
     lines = table(families)
+    lines += ["", f"Of the clean rows {fallen} fell below three quarters of the last value; {held} of them lie inside. {without} forecasts have no interval (more processes than cores)."]
+    if reasons:
+        lines += ["", "Not clean: " + "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common()) + "."]
     print("\n".join(lines))
     if given.page:
         put(given.page, "published", lines)

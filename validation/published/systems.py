@@ -157,6 +157,54 @@ def paper_from_smallest(data: Path) -> Iterator[Question]:
     yield from _split("MDWorkbench Table 2 from smallest", _table_2(data), lambda one, rates: one.ranks == min(r.ranks for r in rates))
 
 
+def site(question: Question) -> str:
+    """Who owns what was measured: rows of one site share their fate, and a table of many rows must not decide for all."""
+    system = question.system
+    if question.family.startswith("IO500"):
+        institution = next((name for name in INSTITUTIONS if system.startswith(name)), system)
+        return INSTITUTIONS.get(institution, institution)
+    if question.family == "local file systems":
+        return "one machine with four cores"
+    owners = {"Mistral": "DKRZ", "DKRZ": "DKRZ", "NERSC": "NERSC", "Cirrus": "EPCC", "ARCHER": "EPCC", "DDN": "DDN"}
+    return next((owner for start, owner in owners.items() if system.startswith(start)), system)
+
+
+INSTITUTIONS = {
+    "Clemson University": "Clemson",
+    "Janelia Research Campus": "Janelia",
+    "Howard Hughes Medical Institute Janelia": "Janelia",
+    "Raytheon": "Raytheon",
+    "DDN": "DDN",
+    "Argonne": "ALCF",
+}
+TYPING_ERROR = "a typing error of the source"
+COUNTED_TWICE = "the bandwidth of the same run is asked too"
+DROPPED = (TYPING_ERROR, COUNTED_TWICE)
+"""Reasons for which a row is not asked at all, except for the figure over every row."""
+
+
+def no_question_of_scale(question: Question, nodes: int, ranks_per_node: int) -> str:
+    """Why a row doesn't ask how a system scales, as a reason; empty where it does."""
+    ranks, system = nodes * ranks_per_node, question.system
+    if question.family == "CubeFS" and "iops" in question.quantity.lower():
+        # 1,100 at 8 x 1, where the bandwidth of the same run says 21,100
+        wrong = any((one.nodes, one.ranks_per_node) == (8, 1) and one.rate == 1100 for one in question.fitted)
+        return TYPING_ERROR if wrong else COUNTED_TWICE
+    if any((one.nodes, one.ranks_per_node) == (nodes, ranks_per_node) for one in question.fitted):
+        return "the placement is itself fitted"
+    if "Janelia" in system and ("sharedscratch" in system or "Vast" in system):
+        return "the fitted rates of one placement differ tenfold among themselves"
+    if question.family == "IO500 bandwidth" and "Clemson" in system and "hard" in question.quantity:
+        return "60 MiB/s beside 7,780 on the same servers"
+    if question.family.startswith("IO500") and ("Summit" in system or "Tianhe-2E" in system):
+        return "a tuned full run after an untuned one"
+    if system == "SSD ext4" and ranks > 4:
+        return "more processes than cores"
+    if ranks <= max(one.ranks for one in question.fitted):
+        return "no more ranks than were fitted"
+    return ""
+
+
 SOURCES = (mistral, cirrus, io500, threads, cubefs, local, paper, paper_from_smallest)
 
 
