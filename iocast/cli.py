@@ -474,38 +474,72 @@ def report(
         print(f"Written to {out}" + (f", and {len(files)} files beside it." if files else "."))
 
 
-@app.command("import", epilog="Example: iocast import fio.json --out runs/fio; iocast import mdw.txt lat-*.csv --nodes 10 --out runs/mistral")
+@app.command("import", epilog="Example: iocast import fio.json --out runs/fio; iocast import results/ 'logs/mdtest-*.txt' submission.tar.gz --out runs/site; iocast import --explain ior.txt")
 def import_(
-    files: Annotated[list[Path], typer.Argument(help="Files of one call of one tool, or a result directory (see: iocast list formats).")],
-    out: Annotated[Path, typer.Option(help="Run directory to write; with several runs in the files, a directory of run directories.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of one call of one tool, or a result directory (see: iocast list formats); directories, globs and archives with anything in them.")],
+    out: Annotated[Optional[Path], typer.Option(help="Run directory to write; with several runs, a directory of run directories, which every verb takes.")] = None,
     format_: Annotated[Optional[str], typer.Option("--format", help="The tool; by default recognised by content.")] = None,
     ranks: Annotated[Optional[int], typer.Option(help="Ranks, when the files don't say.")] = None,
     nodes: Annotated[Optional[int], typer.Option(help="Client nodes, when the files don't say.")] = None,
     label: Annotated[Optional[str], typer.Option(help="What to call the run in a report.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="For each imported number print the file and line that it comes from; without --out nothing is written.")] = False,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Turns another tool's results into a run directory; what they don't say is null and named as missing. A Darshan log becomes
+    """Turns other tools' results into run directories; what they don't say is null and named as missing. A Darshan log becomes
     a trace for the pattern replay: iocast import darshan LOG --out ops.h5."""
-    from iocast.importers import import_files
+    import tempfile
 
     del seed  # nothing is drawn at random; every verb takes it
     if str(files[0]) == "darshan" and not files[0].exists():
         format_, files = "darshan", files[1:]
-    if format_ == "darshan":
-        _import_darshan(files, out, json_)
-        return
-    written = import_files(files, out, format_, {"ranks": ranks, "nodes": nodes, "label": label})
+    if out is None and not (explain and format_ != "darshan"):
+        raise InputError("An import needs --out DIRECTORY, where it is written; --explain alone shows what would be imported.")
+    with tempfile.TemporaryDirectory() as scratch:
+        target = out if out is not None else Path(scratch) / "run"
+        if format_ == "darshan":
+            _import_darshan(files, target, json_)
+        else:
+            _import_results(files, target, format_, {"ranks": ranks, "nodes": nodes, "label": label}, explain, json_)
+
+
+def _import_results(files: list[Path], out: Path, format_: str | None, told: dict[str, Any], explain: bool, json_: bool) -> None:
+    from iocast.importers import import_files
+    from iocast.importers.record import explained
+    from iocast.importers.series import import_series, is_series
+
+    if format_ is None and is_series(files):
+        written = import_series(files, out, told)
+    else:
+        written = import_files(files, out, format_, told)
     documents = [read_json(directory / "run.json", "run") for directory in written]
+    series = read_json(out / "series.json", "series") if (out / "series.json").is_file() else {}
     if json_:
-        print(json.dumps({"runs": [{"path": str(path), "imported": d["imported"], "warnings": d["warnings"]} for path, d in zip(written, documents, strict=True)]}))
+        runs = [{"path": str(path), "imported": d["imported"], "warnings": d["warnings"]} for path, d in zip(written, documents, strict=True)]
+        print(json.dumps({"runs": runs} | ({"series": series} if series else {})))
         return
     for path, document in zip(written, documents, strict=True):
-        print(f"{path}: {len(document['phases'])} phases of {document['tool']['name']}, {document['placement']['ranks']} ranks.")
+        where = document["placement"]
+        nodes = f" on {where['nodes']} node{'s' * (where['nodes'] != 1)}" if where["nodes"] else ""
+        print(f"{path if str(path).startswith(str(out)) and not explain else path.name}: {len(document['phases'])} phases of {document['tool']['name']}, {where['ranks']} ranks{nodes}.")
+    for curve, scaling in series.get("scaling", {}).items():
+        print(f"  {curve}: {scaling} scaling, as much work {'a rank' if scaling == 'weak' else 'in all'} at each placement.")
+    for one in series.get("contradictions", []):
+        print(f"  ALARM: {one['sentence']}")
+    for sentence in series.get("left_out", []):
+        print(f"  left out: {sentence}")
+    if series.get("files_without_results"):
+        print(f"  {series['files_without_results']} files are no results of a known tool.")
     for warning in dict.fromkeys(w for d in documents for w in d["warnings"]):
         print(f"  {warning}")
-    for key, why in {k: v for d in documents for k, v in d["imported"]["missing"].items()}.items():
-        print(f"  missing: {key}. {why}")
+    if explain:
+        for path, document in zip(written, documents, strict=True):
+            print(f"Numbers of {path.name}, and where they stand:")
+            for key, value, origin in explained(document):
+                print(f"  {key:40} {value:>14}  {origin}")
+    else:
+        for key, why in {k: v for d in documents for k, v in d["imported"]["missing"].items()}.items():
+            print(f"  missing: {key}. {why}")
 
 
 def _import_darshan(files: list[Path], out: Path, json_: bool) -> None:

@@ -25,7 +25,7 @@ from scipy.special import stdtr, stdtrit
 from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json, SCHEMA_VERSION
-from iocast.run_directory import Run
+from iocast.run_directory import Run, runs_in
 from iocast.strict_yaml import allowed_sentence
 
 LEAST_RUNS = 4
@@ -199,11 +199,7 @@ def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, 
 
 def is_measurement(path: Path) -> bool:
     """Whether `compare` can take it: a run directory, a campaign, or a directory of run directories."""
-    return (path / "run.json").is_file() or (path / "campaign.json").is_file() or bool(_runs_in(path))
-
-
-def _runs_in(path: Path) -> list[Path]:
-    return sorted(file.parent for file in path.glob("*/run.json"))
+    return (path / "run.json").is_file() or (path / "campaign.json").is_file() or bool(runs_in(path))
 
 
 def _read(path: Path, phase: str | None) -> list[Run]:
@@ -211,7 +207,7 @@ def _read(path: Path, phase: str | None) -> list[Run]:
         points = read_campaign(path)["points"]
         paths = [path / "runs" / p["name"] for p in points if p["status"] == "complete"]
     else:
-        paths = [path] if (path / "run.json").is_file() else _runs_in(path) or [path]
+        paths = [path] if (path / "run.json").is_file() else runs_in(path) or [path]
     found = []
     for one in paths:
         name = phase or (_main_phase(one) if len(paths) == 1 else "benchmark")

@@ -354,8 +354,27 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
                 if point["status"] == "complete" and point["role"] != "beside":
                     runs.append(Run(path / "runs" / point["name"], phase, point["role"]))
                     roles[str(path / "runs" / point["name"])] = point["role"]
+        elif not (path / "run.json").is_file() and (inside := runs_in(path)):
+            runs += _with_phase(path, inside, phase)
         else:
             runs.append(Run(path, phase))
     if not runs:
         raise InputError(f"There is no complete run in {', '.join(str(p) for p in paths)}; measure first.")
     return runs, roles
+
+
+def runs_in(path: Path) -> list[Path]:
+    """Run directories right inside a directory, as iocast import writes a series."""
+    return sorted(file.parent for file in path.glob("*/run.json"))
+
+
+def _with_phase(directory: Path, paths: list[Path], phase: str) -> list[Run]:
+    """Those runs of a directory that have the phase.
+
+    @raises InputError that names the phases there are when none has it"""
+    names = {path: {p["name"] for p in read_json(path / "run.json", "run")["phases"]} for path in paths}
+    found = [Run(path, phase) for path in paths if phase in names[path]]
+    if not found:
+        known = ", ".join(sorted(set().union(*names.values())))
+        raise InputError(f"No run in '{directory}' has a phase '{phase}'; name one of {known} with --phase.")
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iocast.errors import InputError
+from iocast.run_directory import runs_in
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.md_workbench import write_md_workbench
 from iocast.export.table import COLUMNS, Row, rows_of
@@ -24,6 +25,7 @@ def export(runs: Sequence[Path], format_: str, out: Path) -> None:
         raise InputError(f"There is no export format '{format_}'. {allowed_sentence(format_, FORMATS)}")
     if out.exists():
         raise InputError(f"The output '{out}' exists already; name a new one, nothing is overwritten.")
+    runs = [one for run in runs for one in ([run] if (run / "run.json").is_file() else runs_in(run) or [run])]
     if format_ == "md-workbench":
         if len(runs) > 1:
             raise InputError("The text of md-workbench is about one run; export each by itself.")

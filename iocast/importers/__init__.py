@@ -18,6 +18,7 @@ from typing import Any
 from iocast.errors import InputError
 from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source
+from iocast.names import as_file_name
 from iocast.strict_yaml import allowed_sentence
 
 
@@ -54,21 +55,32 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
     if format_ is not None and format_ not in importers:
         raise InputError(f"There is no format '{format_}'. {allowed_sentence(format_, sorted(importers))}")
     sources = [Source(path) for path in paths]
-    chosen = importers[format_] if format_ is not None else _recognise(sources, importers)
-    records = _read(chosen, sources)
+    chosen = [importers[format_]] if format_ is not None else _recognise(sources, importers)
+    records, refusal = [], None
+    for importer in chosen:
+        try:
+            for record in read_sources(importer, sources):
+                record.complete(importer.name, sources, told or {})
+                records.append(record)
+        except InputError as error:
+            if len(chosen) == 1:
+                raise
+            refusal = error
     if not records:
-        raise InputError(f"{sources[0].path}:1: there is no result in it; {chosen.name} may have ended before its first one.")
-    for record in records:
-        record.complete(chosen.name, sources, told or {})
-    directories = [out] if len(records) == 1 else [out / record.name for record in records]
-    if len(set(directories)) < len(directories):
-        directories = [out / f"{number}-{record.name}" for number, record in enumerate(records, start=1)]
+        raise refusal or InputError(f"{sources[0].path}:1: there is no result in it; {chosen[0].name} may have ended before its first one.")
+    names = [as_file_name(record.name) for record in records]
+    if len(set(names)) < len(names):
+        names = [f"{number}-{name}" for number, name in enumerate(names, start=1)]
+    directories = [out] if len(records) == 1 else [out / name for name in names]
     for record, directory in zip(records, directories, strict=True):
         write_record(record, directory)
     return directories
 
 
-def _read(importer: Importer, sources: Sequence[Source]) -> list[Record]:
+def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
+    """The runs of the sources, each with those that it was read from.
+
+    @raises InputError with file and line for what can't be understood"""
     try:
         if importer.together:
             return importer.read(sources)
@@ -85,22 +97,29 @@ def _read(importer: Importer, sources: Sequence[Source]) -> list[Record]:
         raise InputError(f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error}).") from error
 
 
-def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> Importer:
-    """The one format of all sources."""
+def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
+    """The importers whose tools' output is in the source; several when it is the log of several tools."""
+    return [importer for importer in importers.values() if importer.recognises(source)]
+
+
+def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> list[Importer]:
+    """The format of all sources; of one source all tools whose output is in it."""
     said = {}
     for source in sources:
-        matching = [importer for importer in importers.values() if importer.recognises(source)]
-        if not matching:
+        found = matching(source, importers)
+        if not found:
             known = ", ".join(sorted(importers))
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
             raise InputError(
                 f"{where}: this is no output of a tool that can be imported, or its beginning is missing. Known: {known}; --format overrides."
             )
-        if len(matching) > 1:
-            raise InputError(f"{source.path}:1: this could be {' or '.join(m.name for m in matching)}; say which with --format.")
-        said[matching[0].name] = source
+        if len(found) > 1 and len(sources) == 1:
+            return found
+        if len(found) > 1:
+            raise InputError(f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; say which with --format.")
+        said[found[0].name] = source
     if len(said) > 1:
         raise InputError(
             f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in said.items())}); import each by itself."
         )
-    return importers[next(iter(said))]
+    return [importers[next(iter(said))]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -262,6 +263,25 @@ def counted(rate: float, seconds: float, half_digit: float) -> int | None:
     than a thousandth."""
     number, slack = rate * seconds, rate * half_digit
     return (round(number) or None) if number and (slack <= 1e-3 * number or slack < 0.5) else None
+
+
+def explained(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Of an imported run's run.json: each number's key, its value as text, and its file and line."""
+    found = []
+    for key, origin in document["imported"].get("origin", {}).items():
+        phase = re.match(r"phases\[(\d+)\]\.(.*)", key)
+        value: Any = document["phases"][int(phase[1])] if phase else document
+        title = f"{value['name']}{'[%d]' % value['repeat'] if value['repeat'] else ''}.{phase[2]}" if phase else key
+        rest = phase[2] if phase else key
+        while rest:
+            # Names of operations and parameters may have dots themselves.
+            own = next((k for k in sorted(value, key=len, reverse=True) if rest == k or rest.startswith(f"{k}.")), None) if isinstance(value, Mapping) else None
+            if own is None:
+                break
+            value, rest = value[own], rest[len(own) + 1 :]
+        text = f"{len(value)} values" if isinstance(value, list) else f"{value:.8g}" if isinstance(value, float) else str(value)
+        found.append((title, text, origin))
+    return found
 
 
 def place_one_after_the_other(phases: Sequence[Phase]) -> None:

@@ -41,7 +41,7 @@ class Source:
         if self.is_directory:
             return ""
         try:
-            data = _unpacked(self.path)
+            data = unpacked(self.path)
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise InputError(f"The file '{self.path}' can't be read: {getattr(error, 'strerror', None) or error}.") from error
         if b"\0" in data[:4096]:
@@ -152,7 +152,7 @@ class Source:
         return [{"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in self.files()]
 
 
-def _unpacked(path: Path) -> bytes:
+def unpacked(path: Path) -> bytes:
     """The file's bytes, decompressed when its first bytes are those of gzip, bzip2, xz or Zstandard."""
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":

@@ -22,10 +22,11 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from iocast.errors import InputError
+from iocast.run_directory import runs_in
 
 SCHEMA_VERSION = 1
 ALLOWED = (
-    "A report is made of run directories (with run.json), campaign directories (with campaign.json), "
+    "A report is made of run directories (with run.json), directories of them, campaign directories (with campaign.json), "
     "forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted) "
     "and one study (a directory or JSON that iocast study wrote)."
 )
@@ -179,6 +180,9 @@ def _read(path: Path, sources: Sources) -> None:
             sources.runs.append(run)
             sources.given_runs.append(run)
             _note(sources, "run", path / "run.json", path.name)
+        elif inside := runs_in(path):
+            for directory in inside:
+                _read(directory, sources)
         else:
             raise InputError(f"{path} is a directory without run.json or campaign.json or study.json. {ALLOWED}")
         return

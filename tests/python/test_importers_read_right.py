@@ -222,3 +222,103 @@ def test_every_importer_has_a_sample_and_a_row_in_the_manual() -> None:
     for name in all_importers():
         assert (SAMPLES / name).is_dir(), f"tests/samples/{name}/ is missing"
         assert f"| `{name}` |" in manual, f"docs/import.md has no row for {name}"
+
+
+MDTEST = """-- started at 06/14/2024 10:00:{nodes:02d} --
+
+mdtest-4.0.0 was launched with {ranks} total task(s) on {nodes} node(s)
+Command line used: mdtest '-n' '{items}' '-u' '-F' '-C' '-d' '/scratch/t'
+{ranks} tasks, {files} files
+
+SUMMARY rate (in ops/sec): (of 1 iterations)
+   Operation                     Max            Min           Mean        Std Dev
+   ---------                     ---            ---           ----        -------
+   File creation            {rate:.3f}      {rate:.3f}      {rate:.3f}          0.000
+-- finished at 06/14/2024 10:05:00 --
+"""
+
+
+def write_logs(directory: Path, placements: list[tuple[int, int, float]], items: int = 1000) -> None:
+    directory.mkdir(parents=True)
+    for nodes, ranks, rate in placements:
+        text = MDTEST.format(nodes=nodes, ranks=ranks, rate=rate, items=items, files=items * ranks)
+        (directory / f"mdtest-{nodes}x{ranks}.txt").write_text(text)
+
+
+def series_of(out: Path) -> dict[str, Any]:
+    return json.loads((out / "series.json").read_text())
+
+
+def test_a_directory_becomes_a_series_that_every_verb_takes(iocast: Any, tmp_path: Path) -> None:
+    write_logs(tmp_path / "logs" / "deep", [(1, 8, 4000.0), (2, 16, 7500.0), (4, 32, 13000.0)])
+    (tmp_path / "logs" / "notes.txt").write_text("nothing\n")
+    (tmp_path / "logs" / "cut.txt").write_text(MDTEST.format(nodes=8, ranks=64, rate=1.0, items=1, files=64)[:400] + "\n")
+    done = iocast("import", tmp_path / "logs", "--out", tmp_path / "series")
+    assert done.returncode == 0, done.stderr
+    assert "weak scaling" in done.stdout and "left out" in done.stdout and "cut.txt:" in done.stdout and "ALARM" not in done.stdout
+    assert sorted(p.parent.name for p in (tmp_path / "series").glob("*/run.json")) == ["mdtest-1x8-n8", "mdtest-2x16-n16", "mdtest-4x32-n32"]
+    assert iocast("report", tmp_path / "series", "--out", tmp_path / "r.html").returncode == 0
+    assert iocast("export", tmp_path / "series", "--format", "csv", "--out", tmp_path / "r.csv").returncode == 0
+    done = iocast("compare", tmp_path / "series", tmp_path / "series", "--phase", "file-create")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = iocast("calibrate", tmp_path / "series", "--platform", "queue", "--out", tmp_path / "q.yaml")
+    assert done.returncode == 2 and "file-create" in done.stderr and "--phase" in done.stderr
+
+
+def test_an_archive_is_as_its_directory(tmp_path: Path) -> None:
+    import tarfile
+
+    from iocast.importers.series import import_series
+
+    write_logs(tmp_path / "logs", [(1, 8, 4000.0), (2, 16, 7500.0)])
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as tape:
+        for path in sorted((tmp_path / "logs").iterdir()):
+            tape.add(path, f"../../{path.name}")  # a name that leads out of it
+    packed, plain = (import_series([path], tmp_path / f"series-{i}") for i, path in enumerate((tmp_path / "logs.tar.gz", tmp_path / "logs")))
+    assert [content(json.loads((p / "run.json").read_text())) for p in packed] == [content(json.loads((p / "run.json").read_text())) for p in plain]
+    run = json.loads((packed[0] / "run.json").read_text())
+    assert run["imported"]["origin"]["placement.ranks"] == f"{tmp_path}/logs.tar.gz:mdtest-1x8.txt:3"
+    assert [f["name"] for f in run["imported"]["files"]] == ["mdtest-1x8.txt"]
+
+
+def test_strong_scaling_is_noticed(tmp_path: Path) -> None:
+    from iocast.importers.series import import_series
+
+    for nodes, items in ((1, 1000), (2, 500), (4, 250)):
+        write_logs(tmp_path / "logs" / str(nodes), [(nodes, 8 * nodes, 4000.0)], items)
+    import_series([tmp_path / "logs"], tmp_path / "series")
+    assert series_of(tmp_path / "series")["scaling"] == {"mdtest file-create": "strong"}
+
+
+@pytest.mark.parametrize(
+    ("placements", "alarm"),
+    [
+        ([(10, 600, 30_000.0), (10, 320, 196_000.0)], True),
+        ([(1, 8, 4000.0), (2, 16, 7800.0), (4, 32, 15000.0), (8, 64, 900.0), (16, 128, 55000.0)], True),
+        ([(1, 8, 4000.0), (2, 16, 32_000.0)], True),  # eight times the rate with twice the ranks
+        ([(1, 8, 4000.0), (2, 16, 7800.0), (4, 32, 14000.0), (8, 64, 15000.0), (16, 128, 14500.0)], False),
+        ([(1, 1, 1000.0), (1, 8, 5000.0), (1, 64, 4000.0), (8, 64, 30_000.0)], False),
+        ([(21, 410, 30_000.0), (21, 420, 31_000.0)], False),
+    ],
+)  # fmt: skip
+def test_placements_that_contradict_each_other_raise_the_alarm(placements: list[tuple[int, int, float]], alarm: bool, tmp_path: Path) -> None:
+    from iocast.importers.series import import_series
+
+    write_logs(tmp_path / "logs", placements)
+    import_series([tmp_path / "logs"], tmp_path / "series")
+    found = series_of(tmp_path / "series")["contradictions"]
+    assert bool(found) == alarm, found
+    for one in found:
+        residuals = [p["residual"] for p in one["placements"]]
+        assert one["factor"] > 1.5 and max(abs(r) for r in residuals) > 0.2 and "contradict" in one["sentence"]
+    if alarm and len(placements) > 3:  # the one among many that is wrong
+        assert {p["ranks"] for one in found for p in one["placements"] if p["residual"] < -0.2} == {64}
+
+
+def test_explain_names_file_and_line(iocast: Any, tmp_path: Path) -> None:
+    sample = SAMPLES / "ior" / "no-summary.txt"
+    done = iocast("import", "--explain", sample)
+    assert done.returncode == 0, done.stderr
+    number = 1 + sample.read_text().splitlines().index("WARNING: Using actual aggregate bytes moved = 79020448000")
+    assert re.search(rf"write\.bytes\s+79020448000\s+{re.escape(str(sample))}:{number}$", done.stdout, re.MULTILINE), done.stdout
+    assert iocast("import", sample).returncode == 2  # neither --out nor --explain

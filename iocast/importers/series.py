@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports everything below directories, globs and archives as one series: a directory of run directories that every verb takes.
+
+Beside the runs stands series.json: what was found, what was left out and why, whether a phase was scaled weakly or strongly, and which
+placements contradict each other.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import math
+import re
+import tarfile
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION, write_json
+from iocast.importers import Importer, all_importers, io500, matching, read_sources
+from iocast.importers.record import Record, write_record
+from iocast.importers.source import Source, unpacked
+from iocast.names import as_file_name
+
+SIZING = (
+    "items", "iterations", "objects", "segments", "block_size", "repeats", "start_index", "phases", "stonewalling_time", "most_seconds", "files",
+    "file_size", "num_files_train", "data_size_per_host_GB", "recordcount", "operationcount", "dirs",
+)  # fmt: skip
+"""Parameters that say how much a run does, not what."""
+STEEPEST_RISE, STEEPEST_FALL = 1.1, 0.5
+"""Exponents by which a rate may rise or fall with ranks or nodes before two placements contradict each other."""
+SLACK = 1.5
+"""Factor by which two runs of one placement may differ: repeats of imported runs do, on shared systems."""
+MOST_UNPACKED = 4 * 2**30
+
+
+@dataclass
+class Series:
+    runs: list[tuple[str, Record]] = field(default_factory=list)  # names of directories
+    left_out: list[str] = field(default_factory=list)  # sentences
+    no_results: int = 0  # files that are no tool's output
+
+
+def is_series(paths: Sequence[Path]) -> bool:
+    """Whether the arguments name more than one call: several files each with its own, a directory that is no package, a glob, or an archive."""
+    if any((path.is_dir() and not io500.is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path) for path in paths):
+        return True
+    if len(paths) < 2 or not all(path.exists() for path in paths):
+        return False
+    importers = all_importers()
+    return not all(any(importer.together for importer in matching(Source(path), importers)) for path in paths)
+
+
+def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | None = None) -> list[Path]:
+    """Writes what the paths hold as run directories `out/NAME`, and series.json beside them.
+
+    @return the run directories
+    @raises InputError when there is no result in any of them; nothing is written then"""
+    if out.exists():
+        raise InputError(f"The output directory '{out}' exists already; name a new one, nothing is overwritten.")
+    with tempfile.TemporaryDirectory(prefix="iocast-import-") as scratch:
+        series = _collect(paths, Path(scratch), told or {})
+        if not series.runs:
+            why = f" {series.left_out[0]}" if series.left_out else ""
+            raise InputError(f"There is no result of a known tool in {', '.join(str(p) for p in paths)} ({series.no_results} other files).{why}")
+        for name, record in series.runs:
+            write_record(record, out / name)
+    write_json(out / "series.json", describe(series))
+    return [out / name for name, _ in series.runs]
+
+
+# ---- finding
+
+
+def _is_glob(path: Path) -> bool:
+    return any(c in str(path) for c in "*?[")
+
+
+def _is_archive(path: Path) -> bool:
+    return path.is_file() and (bool(re.search(r"\.(tar|tgz|tbz2?|txz|zip)$|\.tar\.\w+$", path.name)))
+
+
+def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
+    """Files and packages in order, with how they are called in messages."""
+    for path in paths:
+        if not path.exists() and _is_glob(path):
+            hits = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)) if path.anchor else str(path)))
+            if not hits:
+                raise InputError(f"Nothing matches '{path}'.")
+            yield from _found(hits, scratch)
+        elif not path.exists():
+            raise InputError(f"There is no file '{path}'.")
+        elif _is_archive(path):
+            inside = Path(tempfile.mkdtemp(dir=scratch))
+            _unpack(path, inside)
+            for own, _ in _found([inside], scratch):
+                yield own, f"{path}:{own.relative_to(inside)}"
+        elif path.is_dir():
+            if io500.is_package(path) and io500.recognises(Source(path)):
+                yield path, str(path)
+            else:
+                yield from _found(sorted(p for p in path.iterdir() if not p.name.startswith(".")), scratch)
+        elif path.stat().st_size:
+            yield path, str(path)
+
+
+def _unpack(archive: Path, inside: Path) -> None:
+    """Regular files of the archive, below `inside` whatever they are called."""
+    left = MOST_UNPACKED
+    for name, size, content in _members(archive):
+        parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".", "")]
+        left -= size
+        if left < 0:
+            raise InputError(f"The archive '{archive}' holds more than {MOST_UNPACKED // 2**30} GiB; unpack it and name what is to be imported.")
+        if not parts or any(part.startswith("._") for part in parts):
+            continue
+        target = inside.joinpath(*parts)
+        if not target.exists() and not any(parent.is_file() for parent in target.parents if parent != inside.parent):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content())
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, Any]]:
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as box:
+                for entry in box.infolist():
+                    if not entry.is_dir():
+                        yield entry.filename, entry.file_size, lambda entry=entry: box.read(entry)
+            return
+        import io
+
+        with tarfile.open(fileobj=io.BytesIO(unpacked(archive))) as tape:
+            for member in tape:
+                if member.isfile():
+                    yield member.name, member.size, lambda member=member: tape.extractfile(member).read()  # type: ignore[union-attr]
+    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+        raise InputError(f"The archive '{archive}' can't be unpacked ({error}); it may have been cut off.") from error
+
+
+def _collect(paths: Sequence[Path], scratch: Path, told: Mapping[str, Any]) -> Series:
+    series = Series()
+    importers = all_importers()
+    seen: set[str] = set()
+    together: dict[tuple[Path, str], list[tuple[Source, str]]] = defaultdict(list)
+    for path, shown in _found(paths, scratch):
+        source = Source(path)
+        found = matching(source, importers)
+        if not found:
+            series.no_results += 1
+            continue
+        print_of = ",".join(sorted(f["sha256"] for f in source.fingerprints()))
+        if print_of in seen:
+            continue  # the same file, in a package and beside it
+        seen.add(print_of)
+        for importer in found:
+            if importer.together:
+                together[path.parent, importer.name].append((source, shown))
+            else:
+                _add(series, importer, [source], shown, told)
+    for (_, name), sources in together.items():
+        for group, shown in _groups(sources):
+            _add(series, importers[name], group, shown, told)
+    series.runs = _named(_without_doubles(series))
+    return series
+
+
+def _groups(sources: list[tuple[Source, str]]) -> list[tuple[list[Source], str]]:
+    """Sources of one run each: the one text of a directory with the traces beside it, or texts alone."""
+    traces = [s for s, _ in sources if s.head.startswith("time,runtime")]
+    texts = [(s, shown) for s, shown in sources if s not in traces]
+    if len(texts) == 1:
+        return [([texts[0][0], *traces], texts[0][1])]
+    return [([source], shown) for source, shown in texts] or [(traces, sources[0][1])]
+
+
+def _add(series: Series, importer: Importer, sources: list[Source], shown: str, told: Mapping[str, Any]) -> None:
+    try:
+        for record in read_sources(importer, sources):
+            record.name = f"{_stem(sources[0].path, shown)}-{record.name}"
+            record.complete(importer.name, sources, {k: v for k, v in told.items() if k == "label" or getattr(record, k, None) is None})
+            inside = str(sources[0].path)  # of an archive where it was unpacked for the moment
+            record.imported["origin"] = {k: v.replace(inside, shown) for k, v in record.imported["origin"].items()}
+            record.warnings = [sentence.replace(inside, shown) for sentence in record.warnings]
+            series.runs.append((record.name, record))
+    except InputError as error:
+        series.left_out.append(str(error).replace(str(sources[0].path), shown))
+
+
+def _stem(path: Path, shown: str) -> str:
+    """What a file or directory is called, without the suffix of a file."""
+    return Path(shown).name if path.is_dir() else Path(shown).stem
+
+
+def _without_doubles(series: Series) -> list[Record]:
+    """One record of each run: what one call wrote into several files (CSV, text, live) is imported from the one with most numbers."""
+    best: dict[Any, Record] = {}
+    for _, record in series.runs:
+        key = (record.tool, " ".join(record.command or []), (record.started or "")[:19], tuple((p.name, p.repeat) for p in record.phases), record.ranks, record.nodes)
+        if record.tool == "elbencho" and not record.command:
+            key = (record.tool, re.split(r"\.live|\.csv|\.out|\.txt", str(record.sources[0].path))[0] if record.sources else "", "live", key[3])
+        elif not record.command or not record.started:
+            key = (*key, id(record))
+        if key not in best or len(record.imported["origin"]) > len(best[key].imported["origin"]):
+            best[key] = record
+    records = list(best.values())
+    whole = {re.split(r"\.live|\.csv|\.out|\.txt", str(s.path))[0] for r in records if r.tool == "elbencho" and r.command for s in r.sources}
+    kept = []
+    for record in records:
+        stem = re.split(r"\.live|\.csv|\.out|\.txt", str(record.sources[0].path))[0] if record.sources else ""
+        if record.tool == "elbencho" and not record.command and stem in whole:
+            continue  # the live file of a run whose result is here
+        kept.append(record)
+    return kept
+
+
+def _named(records: list[Record]) -> list[tuple[str, Record]]:
+    """Each record with the name of its directory: that of its file, and a number where it is taken."""
+    taken: set[str] = set()
+    found = []
+    for record in records:
+        name = base = as_file_name(record.name)
+        for number in range(2, len(records) + 2):
+            if name.lower() not in taken:
+                break
+            name = f"{base}-{number}"
+        taken.add(name.lower())
+        found.append((name, record))
+    return found
+
+
+# ---- what is in it
+
+
+def describe(series: Series) -> dict[str, Any]:
+    """series.json: runs, scaling, contradictions, what was left out."""
+    runs = [
+        {
+            "name": name, "tool": record.tool, "ranks": record.ranks, "nodes": record.nodes,
+            "phases": sorted({phase.name for phase in record.phases}), "files": [f["name"] for f in record.imported["files"]],
+        }
+        for name, record in series.runs
+    ]  # fmt: skip
+    curves = _curves(series)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "series",
+        "runs": runs,
+        "scaling": {key: scaling for key, points in curves.items() if (scaling := _scaling(points)) is not None},
+        "contradictions": [one for key, points in curves.items() for one in contradictions(key, points)],
+        "left_out": series.left_out,
+        "files_without_results": series.no_results,
+    }
+
+
+@dataclass
+class Placed:
+    """A phase of a run at its placement. `work`: operations or bytes that each rank was asked for, None when time ended the phase."""
+
+    run: str
+    nodes: int
+    ranks: int
+    rate: float
+    work: float | None
+
+    @property
+    def shown(self) -> str:
+        each = f"{self.ranks // self.nodes}" if self.ranks % self.nodes == 0 else f"{self.ranks / self.nodes:.4g}"
+        return f"{self.nodes} x {each} at {_short(self.rate)}/s"
+
+
+def _short(rate: float) -> str:
+    for factor, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if rate >= factor:
+            return f"{rate / factor:.4g} {letter}"
+    return f"{rate:.4g} "
+
+
+def _curves(series: Series) -> dict[str, list[Placed]]:
+    """Points of one tool, phase and set of parameters, by "TOOL PHASE [parameters]"."""
+    found: dict[tuple[Any, ...], list[Placed]] = defaultdict(list)
+    for name, record in series.runs:
+        if record.nodes is None or record.ranks is None:
+            continue
+        kept = {k: str(v) for k, v in sorted(record.parameters.items()) if k not in SIZING}
+        for phase in record.phases:
+            rate = phase.bytes_per_second if phase.more.get("transfer_size") and phase.bytes_per_second else phase.rate or phase.bytes_per_second
+            if rate:
+                key = (record.tool, phase.name, phase.more.get("transfer_size"), *kept.items())
+                found[key].append(Placed(name, record.nodes, record.ranks, rate, _work(record)))
+    whole = {key: points for key, points in found.items() if len({(p.nodes, p.ranks) for p in points}) > 1}
+    names = [f"{key[0]} {key[1]}" for key in whole]
+    differ = {name for name in names if names.count(name) > 1}
+    return {
+        name if name not in differ else f"{name} ({', '.join(f'{k}={v}' for k, v in key[3:])})": points
+        for name, (key, points) in zip(names, whole.items(), strict=True)
+    }
+
+
+def _work(record: Record) -> float | None:
+    options = record.parameters
+    if options.get("most_seconds") or options.get("stonewalling_time"):
+        return None
+    for key in ("items", "objects", "iterations"):
+        if isinstance(options.get(key), int):
+            return float(options[key])
+    if isinstance(options.get("block_size"), int) and isinstance(options.get("segments", 1), int) and record.tool == "IOR":
+        return float(options["block_size"] * options.get("segments", 1))
+    return None
+
+
+def _scaling(points: Sequence[Placed]) -> str | None:
+    """ "weak" when each rank has as much work everywhere, "strong" when all together have; None when neither, or time ended it."""
+    work = [(p.ranks, p.work) for p in points if p.work is not None]
+    if len(work) < len(points) or len({ranks for ranks, _ in work}) < 2:
+        return None
+    if _alike([w for _, w in work if w]):
+        return "weak"
+    return "strong" if _alike([ranks * w for ranks, w in work if w]) else None
+
+
+def _alike(values: Sequence[float]) -> bool:
+    return bool(values) and max(values) <= 1.2 * min(values)
+
+
+# ---- contradictions
+
+
+def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]:
+    """Pairs of placements that no law explains by which a rate changes at most with the power STEEPEST_RISE of nodes and ranks a node, and
+    falls at most with their power -STEEPEST_FALL, each rate wrong by up to the square root of SLACK.
+
+    Residuals are the smallest largest factors by which rates must be wrong for such a law to hold: a linear program over their logarithms."""
+    pairs = []
+    for i, a in enumerate(points):
+        for b in points[i + 1 :]:
+            low, high = _bounds(a, b)
+            change = math.log(b.rate / a.rate)
+            excess = max(change - high, low - change) - math.log(SLACK)
+            if excess > 0:
+                pairs.append((excess, a, b))
+    if not pairs:
+        return []
+    residuals = _residuals(points)
+    by_run = {id(p): r for p, r in zip(points, residuals, strict=True)}
+    shown = []
+    for excess, a, b in sorted(pairs, key=lambda p: -p[0])[:5]:
+        factor = math.exp(excess + math.log(SLACK))
+        shown.append(
+            {
+                "curve": curve,
+                "placements": [{"run": p.run, "nodes": p.nodes, "ranks": p.ranks, "rate": p.rate, "residual": by_run[id(p)]} for p in (a, b)],
+                "factor": factor,
+                "sentence": f"{curve}: {a.shown} and {b.shown} contradict each other by a factor {factor:.2g}; no law of nodes and ranks explains both. "
+                f"Residuals: {by_run[id(a)]:+.0%} and {by_run[id(b)]:+.0%}. Look for different settings, hardware or load, and leave one out.",
+            }
+        )
+    return shown
+
+
+def _bounds(a: Placed, b: Placed) -> tuple[float, float]:
+    """Least and greatest logarithm of rate b / rate a that placements explain."""
+    low = high = 0.0
+    for ratio in (b.nodes / a.nodes, (b.ranks / b.nodes) / (a.ranks / a.nodes)):
+        step = math.log(ratio)
+        low += min(STEEPEST_RISE * step, -STEEPEST_FALL * step)
+        high += max(STEEPEST_RISE * step, -STEEPEST_FALL * step)
+    return low, high
+
+
+def _residuals(points: Sequence[Placed]) -> list[float]:
+    """By what share each rate lies above (+) or below (-) the nearest law, the largest of them as small as can be."""
+    import numpy as np
+    from scipy.optimize import linprog
+
+    n = len(points)
+    rows, limits = [], []
+    for i, a in enumerate(points):
+        for j in range(i + 1, n):
+            b = points[j]
+            low, high = _bounds(a, b)
+            change = math.log(b.rate / a.rate)
+            up, down = np.zeros(2 * n + 1), np.zeros(2 * n + 1)
+            # (log b - r_b) - (log a - r_a) lies between low and high.
+            up[j], up[i], down[j], down[i] = -1, 1, 1, -1
+            rows += [up, down]
+            limits += [high - change, change - low]
+    for i in range(n):
+        for sign in (1, -1):
+            row = np.zeros(2 * n + 1)
+            row[i], row[n + i] = sign, -1  # |r_i| <= s_i <= t
+            rows.append(row)
+            limits.append(0.0)
+        row = np.zeros(2 * n + 1)
+        row[n + i], row[2 * n] = 1, -1
+        rows.append(row)
+        limits.append(0.0)
+    cost = np.concatenate([np.zeros(n), np.full(n, 1e-3), [1.0]])
+    solved = linprog(cost, A_ub=np.array(rows), b_ub=np.array(limits), bounds=[(None, None)] * n + [(0, None)] * (n + 1))
+    return [math.exp(r) - 1 for r in solved.x[:n]] if solved.success else [float("nan")] * n
