@@ -40,6 +40,10 @@ Suffixes suffixes_of(Unit unit)
         table.emplace_back(name + "/s", scale);
         table.emplace_back(name + "ps", scale);
       }
+      // Networks are sold in bits a second.
+      for (const auto& [prefix, scale] : {std::pair{"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}})
+        for (const char* bits : {"bit/s", "b/s", "bps"})
+          table.emplace_back(std::string(prefix) + bits, scale / 8);
       return table;
     }
     default:
@@ -57,7 +61,7 @@ std::string example_of(Unit unit)
     case Unit::rate:
       return "a rate such as 100/s";
     case Unit::bandwidth:
-      return "a bandwidth such as 5GB/s";
+      return "a bandwidth such as 5GB/s, or in bits 100Gbit/s";
     case Unit::count:
       return "a whole number";
     default:
@@ -93,7 +97,8 @@ double parse_quantity(std::string_view text, Unit unit)
         throw InputError(fmt::format("'{}' is not {}", text, example_of(unit)));
       return value;
     }
-    names.push_back(name);
+    if (unit != Unit::bandwidth || name.find_first_of("Bb") != std::string::npos) // "m/s" is understood, and better not proposed
+      names.push_back(name);
   }
   if (unit == Unit::count || unit == Unit::factor)
     throw InputError(fmt::format("'{}' is not {}; it takes no unit", text, example_of(unit)));

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import threading
 from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,20 @@ def simulate(platform: str | Path, workload: str, settings: dict[str, Any], node
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)
+
+
+def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> Any:
+    """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as `[{name, repeat, most_seconds}]`."""
+    arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(ranks_per_node)]
+    for name, value in settings.items():
+        arguments += ["--set", f"{name}={value}"]
+    try:
+        return run_json(arguments)
+    except InputError as error:
+        if "Run with --help" not in str(error):
+            raise
+    # A simulator of before this option: the benchmark of that version knows the names of phases, too.
+    return run_json([find("iocast-bench"), "--backend", "dummy", "--dry-run", "--json", *arguments[2 : 4], *arguments[8:]])
 
 
 def resolve_platform(platform: str | Path) -> Any:

@@ -297,7 +297,8 @@ def predict(
     platform: Annotated[str, typer.Argument(help="Fitted platform, a platform that extends one, or a catalogue platform.")],
     workload: Annotated[Optional[str], typer.Option(help="Workload; by default the calibration's.")] = None,
     nodes: Annotated[int, typer.Option(help="Client nodes.")] = 1,
-    ppn: Annotated[int, typer.Option(help="Ranks a node.")] = 1,
+    ppn: Annotated[Optional[int], typer.Option(help="Ranks a node.  [default: those of the largest measurement, or 1]")] = None,
+    phase: Annotated[Optional[str], typer.Option(help="Phase of the workload.  [default: the fitted one, or all but set-up and clean-up]")] = None,
     sets: Sets = None,
     edit: Annotated[Optional[list[str]], typer.Option(help="A change of the platform, path=value; may be repeated.")] = None,
     solver: Annotated[Optional[str], typer.Option(help="simulate or analytic.  [default: simulate; analytic for a platform fitted to rates alone]")] = None,
@@ -317,9 +318,9 @@ def predict(
         _refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
     if points_of is not None:
-        _predict_points(fitted, points_of, out, solver, level, seed, json_)
+        _predict_points(fitted, points_of, out, phase, solver, level, seed, json_)
         return
-    answer = forecast(fitted, workload, _settings(sets), nodes, ppn, solver=solver, level=level, seed=seed, label=label)
+    answer = forecast(fitted, workload, _settings(sets), nodes, ppn, phase=phase, solver=solver, level=level, seed=seed, label=label)
     if out is not None:
         write_json(out, answer)
     if json_:
@@ -330,7 +331,7 @@ def predict(
     print(forecast_text(answer))
 
 
-def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str | None, level: float, seed: int, json_: bool) -> None:
+def _predict_points(fitted: Any, campaign: Path, out: Path | None, phase: str | None, solver: str | None, level: float, seed: int, json_: bool) -> None:
     """Forecasts written before their measurement, each with a hash, so that nobody can say later that they were fitted to it."""
     from iocast.files import sha256
     from iocast.predict import predict_planned
@@ -339,7 +340,7 @@ def _predict_points(fitted: Any, campaign: Path, out: Path | None, solver: str |
     if out is None:
         raise InputError("Forecasts of a campaign's points need a directory to go to; name it with --out.")
     answers = []
-    for path, answer in predict_planned(fitted, campaign, out, solver=solver, level=level, seed=seed):
+    for path, answer in predict_planned(fitted, campaign, out, phase=phase, solver=solver, level=level, seed=seed):
         answers.append(answer)
         if not json_:
             print(forecast_text(answer))

@@ -180,7 +180,7 @@ def duration(text: str, option: str, low: float, high: float) -> float:
 
 
 def utc_now() -> str:
-    """ "2026-11-24T20:15:03.120Z", as run.json has `environment.started`."""
+    """ "2026-11-24T20:15:03.120Z", as run.json has `started`."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

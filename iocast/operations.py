@@ -10,6 +10,8 @@ from typing import Any
 
 from iocast import binaries
 
+MOVES_DATA = ("create", "append", "read", "pwrite", "pread")
+"""Operations whose size is bytes of content; that of others counts entries or nothing."""
 SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 
 

@@ -201,8 +201,11 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
     documents = platform.draws()
     if not documents:
         raise InputError(f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign.")
-    pattern, settings, phase = (platform.fitted["campaign"]["workload"]["pattern"], {}, platform.phase) if platform.rates_alone else workload_of(platform, None, {})
-    return Ensemble(simulations, documents, pattern, settings, phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
+    pattern, settings = platform.fitted["campaign"]["workload"]["pattern"], {}
+    if not platform.rates_alone:
+        asked = workload_of(platform, None, {})
+        pattern, settings = asked.pattern, asked.settings
+    return Ensemble(simulations, documents, pattern, settings, platform.phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
 
 
 def of_family(simulations: Simulations, family: str, workload: str, settings: dict[str, str], phase: str, noise: dict[str, float], seed: int = 0) -> Ensemble:
@@ -392,7 +395,7 @@ def read_place(text: str) -> Place:
 def measured_settings(platform: Fitted) -> dict[str, Any]:
     """Of the fitted campaign's workload, without what a campaign chooses itself."""
     own = ("iterations", "objects", "waiting_factor", "repeats", "start_index", "phases")
-    return {name: value for name, value in workload_of(platform, None, {})[1].items() if name not in own}
+    return {name: value for name, value in workload_of(platform, None, {}).settings.items() if name not in own}
 
 
 def _by_twos(most: int) -> list[int]:

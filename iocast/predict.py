@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -22,7 +23,8 @@ from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, unit
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
-from iocast.operations import iteration, profile
+from iocast.operations import MOVES_DATA, iteration, profile
+from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits
 from iocast.question import Question, Setting
@@ -55,40 +57,48 @@ def predict(
     workload: str | None,
     settings: dict[str, str],
     nodes: int,
-    ranks_per_node: int,
+    ranks_per_node: int | None = None,
     *,
+    phase: str | None = None,
     solver: str | None = None,
     level: float = 0.9,
     seed: int = 0,
     label: str = "",
     workers: Workers | None = None,
 ) -> dict[str, Any]:
-    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None. Without `solver` a platform
-    is simulated, but one that was fitted to rates alone, which is simple enough, solved. `workers` simulate all but the first run, by
-    default all cores of this machine.
+    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the ranks a node are those of
+    the largest measurement. Without `phase` it is of the phases that were fitted, or of another workload's phases but set-up and clean-up: the one
+    that stands for the workload, and the others under `further_phases`. Without `solver` a platform is simulated, but one that was fitted to rates
+    alone, which is simple enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
 
-    @raises InputError from the programs, with their sentences"""
+    @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before anything is simulated"""
     solver = solver or ("analytic" if platform.rates_alone else "simulate")
     if solver not in ("simulate", "analytic"):
         raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
     if not 0 < level < 1:
         raise InputError(f"The level {level:g} is no probability between 0 and 1.")
+    assumed_ranks = ranks_per_node is None
+    ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
     check_edits(platform)
     as_measured = platform.rates_alone and workload in (None, platform.fitted["campaign"]["workload"]["pattern"])
-    pattern, full, phase = _measured(platform, settings, solver) if as_measured else workload_of(platform, workload, settings)
+    if as_measured:
+        asked = _measured(platform, settings, solver, phase)
+    else:
+        asked = workload_of(platform, workload, settings, phase, nodes, ranks_per_node)
     if solver == "analytic":
-        arrivals.refuse_in_analytic(full)
+        arrivals.refuse_in_analytic(asked.settings)
+    place = (nodes, ranks_per_node)
     with Simulations(workers, platform.file) as simulations:
         if as_measured:
-            samples, shown = _grown_rates(platform, float(full.get("waiting_factor", 0)), nodes, ranks_per_node, level, full.get("working_set"))
+            found = _grown_rates(platform, asked, *place, level)
         elif solver == "simulate":
-            samples, shown = _simulated(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
+            found = _simulated(simulations, platform, asked, *place, seed)
         else:
-            samples, shown = _solved(simulations, platform, pattern, full, phase, nodes, ranks_per_node, seed)
+            found = _solved(simulations, platform, asked, *place)
     ranks = nodes * ranks_per_node
-    factor = float(full.get("waiting_factor", 0))
+    factor = float(asked.settings.get("waiting_factor", 0))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
     answer["platform"] = {
         "name": platform.file.stem,
@@ -97,20 +107,30 @@ def predict(
         "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
     }
     answer["made_at"] = utc_now()
-    answer["workload"] = {"name": workload or pattern, "pattern": pattern, "parameters": full}
+    answer["workload"] = {"name": workload or asked.pattern, "pattern": asked.pattern, "parameters": asked.settings}
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
-    resolved_workload = shown.pop("workload", None) or platform.fitted["campaign"]["workload"] | {"parameters": full}
-    answer["question"] = Question.of(resolved_workload, answer["placement"], phase, settings_known=not as_measured).document()
-    answer |= {"phase": phase, "solver": solver, "level": level, "waiting_factor": factor}
+    answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
-    missed = _missed(platform, workload, full, samples["value"], ranks, factor)
-    quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level)
-    answer["quantities"] = {name: said for name, said in quantities.items() if not _is_part(name)}
-    answer["parts"] = {name: said for name, said in quantities.items() if _is_part(name)}
-    closed = not arrivals.is_open(full)  # the baselines know nothing else
-    answer["baselines"] = _baselines(platform.fitted, full, ranks, factor, list(samples["value"])) if platform.fitted and closed else {}
-    answer |= shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
+    main = asked.main(found)
+    closed = not arrivals.is_open(asked.settings)  # the baselines know nothing else
+    told = {}
+    for name, (samples, shown) in found.items():
+        fitted_to_it = _is_fitted(platform, workload, name)
+        missed = _missed(platform, fitted_to_it, asked.settings, samples["value"], ranks, factor)
+        quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level)
+        one: dict[str, Any] = {"phase": name}
+        one["question"] = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured).document()
+        one["quantities"] = {key: said for key, said in quantities.items() if not _is_part(key)}
+        one["parts"] = {key: said for key, said in quantities.items() if _is_part(key)}
+        shares = shown.pop("shares")
+        one["operations"] = _operations(shares, quantities["rate"])
+        one["seconds"] = _phase_seconds(shares, quantities["rate"])
+        one["baselines"] = _baselines(platform.fitted, asked.settings, ranks, factor, list(samples["value"])) if fitted_to_it and closed else {}
+        told[name] = one | shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
+    answer |= told.pop(main)
+    answer["further_phases"] = list(told.values())
+    samples = found[main][0]
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
@@ -120,15 +140,18 @@ def predict(
     if answer["parting"]:
         from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
 
-        told = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
-        answer["next"] = [one.document() for one in told]
-        unsettled += [f"The measurement that would tell most: {told[0].text}."] if told else []
-    answer["warnings"] = unsettled + _warnings(platform, ranks, largest, factor) + _more_objects(platform, samples.get("peak_objects")) + _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
+        best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
+        answer["next"] = [one.document() for one in best]
+        unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
+    answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
+    answer["warnings"] += _other_phases(platform, workload, found) + _outside_bounds([answer, *answer["further_phases"]]) + _more_objects(platform, samples.get("peak_objects"))
+    if _is_fitted(platform, workload, main):
+        answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
 
 def predict_planned(
-    platform: Fitted, campaign: Path, out: Path, *, solver: str | None = None, level: float = 0.9, seed: int = 0
+    platform: Fitted, campaign: Path, out: Path, *, phase: str | None = None, solver: str | None = None, level: float = 0.9, seed: int = 0
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can measure it.
 
@@ -143,7 +166,7 @@ def predict_planned(
     for run in planned.values():
         settings = {name: str(value) for name, value in run["settings"].items()}
         label = run["name"].rsplit("-r", 1)[0]
-        answer = predict(platform, None, settings, run["nodes"], run["ranks_per_node"], solver=solver, level=level, seed=seed, label=label)
+        answer = predict(platform, None, settings, run["nodes"], run["ranks_per_node"], phase=phase, solver=solver, level=level, seed=seed, label=label)
         path = out / f"{answer['label']}.json"
         write_json(path, answer)
         yield path, answer
@@ -161,33 +184,79 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
     return {k: v for overlay in platform.documents[1:] for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()}
 
 
-def workload_of(platform: Fitted, workload: str | None, settings: dict[str, str]) -> tuple[str, dict[str, str], str]:
-    """Pattern, its settings, and the phase that the forecast is of: that which was fitted, or another workload's benchmark."""
+@dataclass
+class Asked:
+    """A workload as it is simulated or solved: pattern or workload file, settings, and the phases that the forecast is of. `wanted`: the phase that was named."""
+
+    pattern: str
+    settings: dict[str, str]
+    phases: list[str]
+    wanted: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def main(self, found: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> str:
+        """The phase that stands for the workload. `found` holds those with operations."""
+        return first_phase({name: shown["shares"].operations for name, (_, shown) in found.items()})
+
+    def present(self, operations: Mapping[str, float]) -> list[str]:
+        """Those of its phases that have operations. @raises InputError when none has"""
+        present = [name for name in self.phases if operations.get(name)]
+        if not present:
+            raise InputError(f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload {self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings.")
+        return present
+
+
+def workload_of(
+    platform: Fitted, workload: str | None, settings: dict[str, str], phase: str | None = None, nodes: int = 1, ranks_per_node: int = 1
+) -> Asked:
+    """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but set-up and clean-up.
+
+    @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
     measured = platform.fitted.get("campaign", {}).get("workload")
-    remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
     if measured is None or (workload is not None and workload not in (measured["name"], measured["pattern"])):
-        return workload or "md-workbench", settings | only("benchmark", workload or "md-workbench", remembering), "benchmark"
-    units = units_of(measured["pattern"])
-    suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
-    full = {}
-    for name, value in measured["parameters"].items():
-        if name in ("waiting_factor", "repeats", "start_index", "phases"):
-            continue
-        full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
-    return measured["pattern"], full | settings | only(platform.phase, measured["pattern"], remembering), platform.phase
+        pattern, full, default = workload or "md-workbench", dict(settings), None
+    else:
+        units = units_of(measured["pattern"])
+        suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
+        full = {}
+        for name, value in measured["parameters"].items():
+            if name in ("waiting_factor", "repeats", "start_index", "phases"):
+                continue
+            full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
+        pattern, full, default = measured["pattern"], full | settings, platform.phase
+    names = list(dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"]))
+    if phase or default:
+        check_phase(str(phase or default), names, pattern)
+    phases = [str(phase or default)] if phase or default else main_phases(names)
+    remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
+    return Asked(pattern, only(phases, pattern, remembering) | full, phases, phase)
 
 
-def _measured(platform: Fitted, settings: dict[str, str], solver: str) -> tuple[str, dict[str, str], str]:
+def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Asked:
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
         raise InputError("The platform was fitted to rates alone, of a workload that can't be replayed; name the one to be simulated with --workload, or use --solver analytic.")
+    if phase not in (None, platform.phase):
+        raise InputError(f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; calibrate with --phase {phase}.")
     unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
         raise InputError(
             f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
             "Allowed: waiting_factor, working_set; or name a --workload."
         )
-    return platform.fitted["campaign"]["workload"]["pattern"], settings, platform.phase
+    return Asked(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
+
+
+def ranks_per_node_of(platform: Fitted) -> int:
+    """Ranks a node of the largest measurement that the platform was fitted to; 1 for one that was never calibrated."""
+    points = platform.fitted.get("campaign", {}).get("points", [])
+    return max(((p["ranks"], p["ranks"] // p["nodes"]) for p in points if p.get("nodes")), default=(1, 1))[1]
+
+
+def _is_fitted(platform: Fitted, workload: str | None, phase: str) -> bool:
+    """Whether the platform was fitted to this phase of this workload."""
+    measured = platform.fitted.get("campaign", {}).get("workload", {})
+    return bool(measured) and workload in (None, measured.get("name"), measured.get("pattern")) and phase == platform.phase
 
 
 @lru_cache(maxsize=64)
@@ -201,11 +270,14 @@ def resolved(document: Document, about: str | Path = "") -> Any:
     return _resolved(dump(document), str(about))
 
 
-def _grown_rates(
-    platform: Fitted, factor: float, nodes: int, ranks_per_node: int, level: float, working_set: str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+Found = dict[str, tuple[dict[str, Any], dict[str, Any]]]
+"""By phase: log quantities of the best platform and of the draws (`value`, `ensemble`, ...), and what else is shown of it."""
+
+
+def _grown_rates(platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int, level: float) -> Found:
     """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it by what it changes in
     each of the fitted networks, which one solver solves with and without the edit."""
+    factor, working_set = float(asked.settings.get("waiting_factor", 0)), asked.settings.get("working_set")
     campaign = platform.fitted["campaign"]
     measured = [
         growth.Measured(
@@ -229,10 +301,13 @@ def _grown_rates(
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
         quantities["rate"] |= {"low": None, "high": None}
-    shown = {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK}
+    workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
+    shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {})}
+    shown |= {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK}
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
-    return {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}, shown
+    samples = {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}
+    return {platform.phase: (samples, shown)}
 
 
 def _shifted_interval(found: growth.Forecast, changes: list[float], level: float) -> tuple[float, float]:
@@ -285,34 +360,84 @@ def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks:
     return f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % of the rate at {most.nodes} nodes until {ranks} ranks."
 
 
-def _simulated(
-    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
+@dataclass(frozen=True)
+class Shares:
+    """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it moves any."""
+
+    operations: float  # of all ranks in one repeat of the phase
+    share: dict[str, float]
+    bytes_each: dict[str, float]
+
+    @classmethod
+    def of(cls, phases: list[dict[str, Any]]) -> Shares:
+        """Of all repeats of a phase of a run.json."""
+        count: dict[str, float] = {}
+        moved: dict[str, float] = {}
+        for phase in phases:
+            for op, row in phase.get("by_operation", {}).items():
+                count[op] = count.get(op, 0) + row["count"]
+                moved[op] = moved.get(op, 0) + row.get("bytes", 0)
+        return cls.of_counts(count, moved, len(phases))
+
+    @classmethod
+    def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: float = 1) -> Shares:
+        total = sum(count.values())
+        return cls(total / repeats, {op: n / total for op, n in count.items() if n}, {op: moved[op] / n for op, n in count.items() if n and moved.get(op)})
+
+
+def _operations(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:
+    """Of each operation its share, rate, and where it moves data bytes of one and bytes a second; intervals are the whole rate's, times its share."""
+
+    def scaled(factor: float) -> dict[str, Any]:
+        return {end: None if rate[end] is None else factor * rate[end] for end in ("value", "low", "high")}
+
+    told: dict[str, Any] = {}
+    for op, share in shares.share.items():
+        told[op] = {"share": share, "rate": scaled(share)}
+        if each := shares.bytes_each.get(op):
+            told[op] |= {"bytes_each": each, "bytes_per_second": scaled(share * each)}
+    return told
+
+
+def _phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | None:
+    """How long the phase lasts at this rate; None where its number of operations isn't known."""
+    if not shares.share:
+        return None
+    ends = {"value": "value", "low": "high", "high": "low"}
+    return {end: shares.operations / rate[other] if rate[other] else None for end, other in ends.items()}
+
+
+def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int, seed: int) -> Found:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
     draws = platform.draws()
-    best, first, distributions, settles = _first_that_settles(simulations, [platform.best(), *draws], pattern, settings, phase, nodes, ranks_per_node, seed)
+    best, first, distributions, settles = _first_that_settles(simulations, [platform.best(), *draws], asked, nodes, ranks_per_node, seed)
     operations = sum(p["operations"] for p in first["phases"])
     affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
     # Spread over the structures, which come in order of weight.
     chosen = [i * len(draws) // affordable for i in range(affordable)] if draws else []
     seeds = 1 if operations > MOST_OPERATIONS / 4 else SEEDS
-    centre = [first, *simulations.run([(best, pattern, settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)])]
-    jobs = [(simulations.write(draws[number]), pattern, settings, nodes, ranks_per_node, seed + i) for i, number in enumerate(chosen)]
-    found = simulations.run_those_that_settle(jobs)
-    settled = [run for run in found if run is not None]
+    centre = [first, *simulations.run([(best, asked.pattern, asked.settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)])]
+    jobs = [(simulations.write(draws[number]), asked.pattern, asked.settings, nodes, ranks_per_node, seed + i) for i, number in enumerate(chosen)]
+    ran = simulations.run_those_that_settle(jobs)
+    settled = [run for run in ran if run is not None]
     structures = platform.fitted.get("draw_structures") or [{}] * len(draws)
-    settled_structures = [structures[number] for number, run in zip(chosen, found, strict=True) if run is not None]
-    asked = [p for p in first["phases"] if p["name"] == phase][-1]
-    names = ["rate", *(f"{op}.{q}" for op, said in asked["latency"].items() if said["count"] for q in QUANTITIES)]
-    value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
-    ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
-    # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
-    if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
-        value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
-    stations = _stations(asked)
-    shown = {"workload": first["workload"], "distributions": distributions, "stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(asked)}
-    shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
-    return {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"]}, shown
+    settled_structures = [structures[number] for number, run in zip(chosen, ran, strict=True) if run is not None]
+    found: Found = {}
+    for phase in asked.present(operations_by_phase(first["phases"])):
+        repeats = [p for p in first["phases"] if p["name"] == phase]
+        names = ["rate", *(f"{op}.{q}" for op, said in repeats[-1]["latency"].items() if said["count"] for q in QUANTITIES)]
+        value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
+        ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
+        # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
+        if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
+            value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
+        stations = _stations(repeats[-1])
+        shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
+        shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
+        shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
+        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"]}
+        found[phase] = (samples, shown)
+    return found
 
 
 def _is_part(name: str) -> bool:
@@ -336,70 +461,72 @@ def _balance(said: list[float]) -> dict[str, float]:
 
 
 def _first_that_settles(
-    simulations: Simulations, documents: list[Document], pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
+    simulations: Simulations, documents: list[Document], asked: Asked, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[Path, Any, dict[str, Any], bool]:
     """The first run of the best platform, or where work of others piles up in it without end, of the first draw in which it doesn't: its file,
-    the run, its distributions, and whether it is the best one's.
+    the run, its distributions by phase, and whether it is the best one's.
 
     @raises RunError when it piles up in all of them"""
     for number, document in enumerate(documents):
         file = simulations.write(document)
         try:
-            return file, *_first_run(file, pattern, settings, phase, nodes, ranks_per_node, seed), number == 0
+            return file, *_first_run(file, asked, nodes, ranks_per_node, seed), number == 0
         except RunError as error:
             if PILES_UP not in str(error) or number + 1 == len(documents):
                 raise
     raise AssertionError("there is always a best platform")
 
 
-def _first_run(
-    platform: Path, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[Any, dict[str, Any]]:
+def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, seed: int) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         out = Path(scratch) / "run"
-        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", pattern, "--seed", str(seed)]
+        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", asked.pattern, "--seed", str(seed)]
         command += ["--nodes", str(nodes), "--ppn", str(ranks_per_node), "--out", str(out)]
-        for name, value in settings.items():
+        for name, value in asked.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
-        run = Run(out, phase)
-        distributions = {op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]} for op in run.operations}
+        distributions = {}
+        for phase in asked.present(operations_by_phase(first["phases"])):
+            run = Run(out, phase)
+            distributions[phase] = {op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]} for op in run.operations}
     return first, distributions
 
 
-def _solved(
-    simulations: Simulations, platform: Fitted, pattern: str, settings: dict[str, str], phase: str, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The same by the analytic solver."""
-    known = profile(simulations.write(platform.best()), pattern, settings)
-    asked, given = known["phases"][phase], known["given"]
-    if asked["together"] or asked["pauses"]:
-        raise InputError(f"The workload {pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
-    total = round(sum(asked["operations"].values()) * nodes * ranks_per_node)
+def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int) -> Found:
+    """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no other is there."""
+    known = profile(simulations.write(platform.best()), asked.pattern, asked.settings)
+    given = known["given"]
+    present = asked.present({name: sum(of["operations"].values()) for name, of in known["phases"].items()})
+    unsolved = [name for name in present if known["phases"][name]["together"] or known["phases"][name]["pauses"]]
+    if unsolved == present:
+        raise InputError(f"The workload {asked.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
+    if unsolved:
+        asked.warnings.append(f"In {', '.join(unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too.")
+    resolved_documents = [binaries.resolve_platform(simulations.write(document)) for document in (platform.best(), *platform.draws())]
+    found: Found = {}
+    for phase in (name for name in present if name not in unsolved):
+        of = known["phases"][phase]
+        total = round(sum(of["operations"].values()) * nodes * ranks_per_node)
+        solutions = [
+            analytic.solve(
+                document, iteration(of["operations"]), nodes, ranks_per_node, float(given.get("waiting_factor", 0)), total,
+                size=of["bytes"], datasets=of["datasets"], think_time=float(given.get("think_time", 0)),
+            )
+            for document in resolved_documents
+        ]  # fmt: skip
+        said = [{"rate": one.rate} | {f"{op}.{q}": values[q] for op, values in one.quantiles.items() for q in QUANTITIES} for one in solutions]
+        stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
+        count = {op: n * nodes * ranks_per_node for op, n in of["operations"].items()}
+        shares = Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
+        shown = {"workload": known["workload"], "shares": shares, "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+        found[phase] = ({"value": said[0], "ensemble": {n: [one[n] for one in said[1:]] for n in said[0]}}, shown)
+    return found
 
-    def solve(document: Document) -> Any:
-        return analytic.solve(
-            binaries.resolve_platform(simulations.write(document)), iteration(asked["operations"]), nodes, ranks_per_node,
-            float(given.get("waiting_factor", 0)), total,
-            size=asked["bytes"], datasets=asked["datasets"], think_time=float(given.get("think_time", 0)),
-        )  # fmt: skip
 
-    def flat(solution: Any) -> dict[str, float]:
-        return {"rate": solution.rate} | {f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES}
-
-    best = solve(platform.best())
-    ensemble = [flat(solve(draw)) for draw in platform.draws()]
-    value = flat(best)
-    stations = {name: {"utilisation": u} for name, u in best.utilisation.items()}
-    shown = {"workload": known["workload"], "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
-    return {"value": value, "ensemble": {n: [e[n] for e in ensemble] for n in value}}, shown
-
-
-def _missed(platform: Fitted, workload: str | None, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
-    """What the platform misses of the workload that it was fitted to, as a logarithm by quantity; of another one that is not known. What few rates are
+def _missed(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
+    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity; of another one, or another workload, that is not known. What few rates are
     missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
-    measured = platform.fitted.get("campaign", {}).get("workload", {})
-    if platform.rates_alone or workload not in (None, measured.get("name"), measured.get("pattern")):
+    if platform.rates_alone or not fitted_to_it:
         return dict.fromkeys(names, 0.0)
     residuals = Residuals.of_fitted(platform.fitted, settings)
     return {name: residuals.at(name, ranks, factor) for name in names}
@@ -523,6 +650,40 @@ def _bottleneck(stations: dict[str, Any]) -> str:
     if used < 0.7:
         return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %."
     return f"The bottleneck is {name}: {100 * used:.0f} % of its servers' time is in use."
+
+
+def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[str]:
+    """Whether nothing was measured on several nodes, or with as many ranks on each, where that is asked."""
+    points = [p for p in platform.fitted.get("campaign", {}).get("points", []) if p.get("nodes")]
+    if not points:
+        return []
+    if nodes > 1 and all(p["nodes"] == 1 for p in points):
+        return [f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what each has of its own was not measured apart. Measure on two nodes."]
+    each = sorted({p["ranks"] // p["nodes"] for p in points})
+    if any(p["nodes"] > 1 for p in points) and not each[0] <= ranks_per_node <= each[-1]:
+        return [f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node {'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} {'were' if len(each) > 1 or each[0] > 1 else 'was'}."]
+    return []
+
+
+def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str]) -> list[str]:
+    """Which of these phases the platform was not fitted to, of the workload that it was fitted to."""
+    other = [name for name in phases if not _is_fitted(platform, workload, name)]
+    measured = platform.fitted.get("campaign", {}).get("workload", {})
+    if not other or not measured or workload not in (None, measured.get("name"), measured.get("pattern")):
+        return []
+    return [f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."]
+
+
+def _outside_bounds(told: list[dict[str, Any]]) -> list[str]:
+    """Forecast rates outside the bounds that are printed beside them."""
+    said = []
+    for one in told:
+        bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
+        if isinstance(bounds, dict) and not 0.99 * bounds["low"] <= rate <= 1.01 * bounds["high"]:
+            side = "below" if rate < bounds["low"] else "above"
+            why = "the rate falls from what was measured" if rate < bounds["low"] else "each rank does more than one of the smallest measurement"
+            said.append(f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model.")
+    return said
 
 
 def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:

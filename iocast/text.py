@@ -10,11 +10,19 @@ if TYPE_CHECKING:  # text of other answers should not wait for what computes the
     from iocast.plan import Place, Proposed
 
 
+SCALES = {
+    "rate": [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)],
+    "bandwidth": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)],
+    "": [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
+}
+"""Units by kind of quantity, the largest first; "" for times."""
+
+
 def quantity(name: str, value: float | None) -> str:
-    """Three significant digits and a unit: "12.3 us", "45.6 k/s"."""
+    """Three significant digits and a unit: "12.3 us", "45.6 k/s"; of a "bandwidth" "7.89 GB/s"."""
     if value is None:
         return "-"
-    scales = [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)] if name == "rate" else [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)]
+    scales = SCALES.get(name, SCALES[""])
     unit, scale = next(((u, s) for u, s in scales if abs(value) >= s), scales[-1])
     digits = max(0, 2 - math.floor(math.log10(abs(value / scale)))) if value else 0
     return f"{value / scale:.{min(digits, 3)}f} {unit}"
@@ -97,23 +105,41 @@ def selftest_text(answer: dict[str, Any]) -> str:
 
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
-    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]
-    rows = []
-    models = list(forecast["baselines"])
-    for name, q in forecast["quantities"].items():
-        row = [name, quantity(name, q["value"]), f"{quantity(name, q['low'])} .. {quantity(name, q['high'])}"]
-        for model in models:
-            said = forecast["baselines"][model].get(name)
-            if isinstance(said, dict):
-                row.append(f"{quantity(name, said['low'])} .. {quantity(name, said['high'])}")
-            else:
-                row.append(quantity(name, said) if said else "-")  # a straight line may have met zero on the way
-        rows.append(row)
-    lines += [table(["", "forecast", "interval", *models], rows)]
-    if balance := forecast.get("balance"):
+    assumed = ", ranks a node as in the largest measurement" if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1 else ""
+    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]
+    for one in (forecast, *forecast.get("further_phases", [])):
+        lines += _phase_lines(one)
+    return "\n".join([*lines, *forecast["warnings"]])
+
+
+def _phase_lines(one: dict[str, Any]) -> list[str]:
+    """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
+    models = list(one["baselines"])
+
+    def beside(name: str, share: float, model: str) -> str:
+        said = one["baselines"][model].get(name)
+        if isinstance(said, dict):
+            return f"{quantity(name, share * said['low'])} .. {quantity(name, share * said['high'])}"
+        return quantity(name, share * said) if said else "-"  # a straight line may have met zero on the way
+
+    def interval(kind: str, said: dict[str, Any]) -> list[str]:
+        return [quantity(kind, said["value"]), f"{quantity(kind, said['low'])} .. {quantity(kind, said['high'])}"]
+
+    operations: dict[str, Any] = one.get("operations") or {}
+    rows = [["all operations", *interval("rate", one["quantities"]["rate"]), *(beside("rate", 1, model) for model in models)]]
+    for op, said in operations.items():
+        rows += [[op, *interval("rate", said["rate"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
+        if "bytes_per_second" in said:
+            rows.append([f"{op} bandwidth", *interval("bandwidth", said["bytes_per_second"]), *("-" for _ in models)])
+    for name, said in one["quantities"].items():
+        if name != "rate":
+            rows.append([name, *interval(name, said), *(beside(name, 1, model) for model in models)])
+    if one.get("seconds"):
+        rows.append(["whole phase", *interval("", one["seconds"]), *("-" for _ in models)])
+    lines = ["", table([f"phase {one['phase']}", "forecast", "interval", *models], rows)]
+    if balance := one.get("balance"):
         lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over what the measurements left open.")
-    lines += [forecast["bottleneck"], *([forecast["growth"]["text"]] if "growth" in forecast else []), *forecast["warnings"]]
-    return "\n".join(lines)
+    return [*lines, one["bottleneck"], *([one["growth"]["text"]] if "growth" in one else [])]
 
 
 def validation_text(validation: dict[str, Any]) -> str:

@@ -84,6 +84,7 @@ public:
     std::array<Histogram, max_parts> parts;
     std::unique_ptr<Histogram> response; ///< from the intended start to the end; none in a closed loop
     Timeline timeline;
+    uint64_t bytes  = 0; ///< of content, of the operations that succeeded
     uint64_t errors = 0;
 
     Histogram& response_histogram()
@@ -109,6 +110,7 @@ public:
     const int64_t ns = timed.end_ns - timed.start_ns;
     of.whole.record(ns);
     of.timeline.record(timed.end_ns, ns);
+    of.bytes += op.bytes();
     if (timed.intended_ns != TimedOp::not_intended)
       of.response_histogram().record(timed.end_ns - timed.intended_ns);
     if (ns > slow_threshold_ns_) [[unlikely]]
@@ -120,6 +122,7 @@ public:
   void record_stretch(const Op& op, uint32_t rank, int64_t start_ns, std::span<const int64_t> ns)
   {
     OfKind& of = of_kind(op.kind);
+    of.bytes += op.bytes() * (ns.size() - 1);
     for (size_t i = 1; i < ns.size(); ++i) {
       const int64_t took = ns[i] - ns[i - 1];
       of.whole.record(took);

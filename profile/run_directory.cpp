@@ -149,6 +149,25 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
   return json;
 }
 
+/// What each kind of operation did: how many, how many a second of the phase, and where it moves data, bytes and bytes a second.
+nlohmann::ordered_json by_operation_json(const PhaseRecorder& recorder, double seconds)
+{
+  auto json = nlohmann::ordered_json::object();
+  for (size_t k = 0; k < op_count; ++k) {
+    const auto kind = static_cast<OpKind>(k);
+    if (!recorder.has(kind) || recorder.of_kind(kind).whole.count() == 0)
+      continue;
+    const auto& of = recorder.of_kind(kind);
+    auto& row      = json[std::string(name_of(kind))];
+    row            = {{"count", of.whole.count()}, {"rate", seconds > 0 ? static_cast<double>(of.whole.count()) / seconds : 0}};
+    if (of.bytes > 0) {
+      row["bytes"]            = of.bytes;
+      row["bytes_per_second"] = seconds > 0 ? static_cast<double>(of.bytes) / seconds : 0;
+    }
+  }
+  return json;
+}
+
 /// Whether two phases of one name did the same: the same operations and, unless something cut one of them short, as many of each.
 bool did_the_same(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b)
 {
@@ -199,6 +218,7 @@ nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& re
   json["operations"]    = recorder.operations();
   json["errors"]        = recorder.errors();
   json["rate"]          = result.seconds > 0 ? static_cast<double>(recorder.operations()) / result.seconds : 0;
+  json["by_operation"]  = by_operation_json(recorder, result.seconds);
   json["balance"]       = balance_of(result.rank_seconds);
   auto node_seconds     = node_means(result);
   if (node_seconds.size() > 1)

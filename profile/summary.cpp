@@ -37,6 +37,14 @@ std::string duration_text(double seconds)
   return fmt::format("{:.{}f}s", seconds, digits(seconds));
 }
 
+std::string bandwidth_text(double bytes_per_second)
+{
+  for (const auto& [unit, scale] : {std::pair{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}})
+    if (bytes_per_second >= 0.9995 * scale)
+      return fmt::format("{:.3g} {}", bytes_per_second / scale, unit);
+  return fmt::format("{:.3g} B/s", bytes_per_second);
+}
+
 std::string phase_title(const std::string& name, uint64_t repeat)
 {
   return repeat > 0 ? fmt::format("{} {}", name, repeat) : name;
@@ -74,14 +82,16 @@ std::string summary_text(const nlohmann::ordered_json& run)
     text += fmt::format("  {:<13}{:>12}", "operation", "count");
     for (const char* key : quantities)
       text += fmt::format("{:>9}", key);
-    text += "\n";
+    text += fmt::format("{:>15}{:>12}\n", "per second", "bandwidth");
     for (const auto& [tag, latency] : phase["latency"].items()) {
       const auto dot  = tag.find('.');
       const auto name = dot == std::string::npos ? tag : "  " + tag.substr(dot);
       text += fmt::format("  {:<13}{:>12}", name, latency["count"].get<uint64_t>());
       for (const char* key : quantities)
         text += fmt::format("{:>9}", duration_text(latency[key].get<double>()));
-      text += "\n";
+      const auto row = phase["by_operation"].value(tag, nlohmann::ordered_json::object()); // none of a part
+      text += fmt::format("{:>15}{:>12}\n", row.empty() ? "" : fmt::format("{:.4g} ops/s", row["rate"].get<double>()),
+                          row.contains("bytes_per_second") ? bandwidth_text(row["bytes_per_second"].get<double>()) : "");
     }
   }
   if (run.contains("repeats"))

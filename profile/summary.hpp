@@ -11,6 +11,9 @@ std::string summary_text(const nlohmann::ordered_json& run);
 /// Three digits with the unit that needs no exponent: "3.04us", "412ms".
 std::string duration_text(double seconds);
 
+/// Three digits in decimal units: "446 GB/s".
+std::string bandwidth_text(double bytes_per_second);
+
 /// "benchmark 2", "cleanup"
 std::string phase_title(const std::string& name, uint64_t repeat);
 

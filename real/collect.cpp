@@ -89,6 +89,7 @@ Packed pack(RankPhase& phase, const Shape& shape)
     if (shape.timeline_width_ns[kind] == 0)
       continue;
     auto& of = phase.recorder.of_kind(static_cast<OpKind>(kind));
+    packed.counts.push_back(of.bytes);
     packed.counts.push_back(of.errors);
     for (size_t which = 0; which < histograms_a_kind; ++which) {
       const auto& range = shape.ranges[kind][which];
@@ -129,6 +130,7 @@ void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
     if (shape.timeline_width_ns[kind] == 0)
       continue;
     auto& of  = merged.recorder.of_kind(static_cast<OpKind>(kind));
+    of.bytes  = *count++;
     of.errors = *count++;
     for (size_t which = 0; which < histograms_a_kind; ++which) {
       const auto& range = shape.ranges[kind][which];

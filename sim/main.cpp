@@ -43,6 +43,7 @@ struct Arguments {
   std::string describe;
   bool no_time_limits = false;
   bool print_platform = false;
+  bool print_workload = false;
   bool json           = false;
   bool brief          = false;
   bool serve          = false;
@@ -131,6 +132,16 @@ LastPlatform& last_platform()
   return one;
 }
 
+/// The workload with all its parameters, and its phases: nothing is simulated.
+nlohmann::ordered_json workload_json(const Workload& workload, const Placement& placement)
+{
+  const auto pattern = workload.make(placement);
+  auto phases        = nlohmann::ordered_json::array();
+  for (const auto& phase : pattern->phases())
+    phases.push_back({{"name", phase.name}, {"repeat", phase.repeat}, {"most_seconds", phase.most_seconds}});
+  return {{"workload", workload.to_json()}, {"phases", phases}};
+}
+
 int run(const Arguments& given, const std::vector<std::string>& command)
 {
   if (!given.list.empty()) {
@@ -143,6 +154,10 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   }
   if (given.brief && (!given.json || !given.out.empty()))
     throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run directory has all.");
+  if (given.print_workload) {
+    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings), make_placement(given.nodes, given.ppn)).dump());
+    return 0;
+  }
   if (given.platform.empty())
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())
@@ -200,6 +215,7 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");
   app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");
   app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
+  app.add_flag("--print-workload", given.print_workload, "print the workload's parameters and phases as JSON and stop");
   app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
   app.add_flag("--brief", given.brief, "without the platform, timelines, slowest operations and times of ranks and nodes, for programs that simulate much; with --json");
   app.add_flag("--serve", given.serve, "run command lines from standard input, as iocast does; see sim/serve.hpp");

@@ -71,12 +71,14 @@ def units_of(pattern: str) -> dict[str, str]:
     return {p["name"]: p["unit"] for p in _parameters_of(pattern)}
 
 
-def only(phase: str, pattern: str, remembering: bool = False) -> dict[str, str]:
-    """The setting by which a workload runs this phase alone, where it has a choice; on a platform that remembers with those before it."""
-    phases = next((p["default"].split(",") for p in _parameters_of(pattern) if p["name"] == "phases"), None)
-    if phases is None:
-        return {}
-    return {"phases": ",".join(phases[: phases.index(phase) + 1]) if remembering and phase in phases else phase}
+def only(phases: str | list[str], pattern: str, remembering: bool = False) -> dict[str, str]:
+    """The setting by which a workload runs these phases alone, where it has a choice of them; on a platform that remembers with those before them."""
+    wanted = [phases] if isinstance(phases, str) else phases
+    parts = next((p["default"].split(",") for p in _parameters_of(pattern) if p["name"] == "phases"), [])
+    if not wanted or any(phase not in parts for phase in wanted):
+        return {}  # the pattern's parts are not its phases: it runs them all
+    last = max(parts.index(phase) for phase in wanted)
+    return {"phases": ",".join(part for part in parts[: last + 1] if remembering or part in wanted)}
 
 
 def remembers(document: Document) -> bool:

@@ -20,6 +20,11 @@ assert SIMULATOR is not None, "iocast-sim is not built; run ./check"
 NAMES = [entry["name"] for entry in listed("iocast-sim", "patterns")]
 
 
+def moved(run: bytes) -> Any:
+    """Operations and bytes of each kind, phase by phase."""
+    return [(p["name"], p["repeat"], {op: (row["count"], row.get("bytes", 0)) for op, row in p["by_operation"].items()}) for p in json.loads(run)["phases"]]
+
+
 @pytest.mark.parametrize("ranks", [1, 16])
 @pytest.mark.parametrize("name", NAMES)
 def test_streams_are_identical(
@@ -31,14 +36,15 @@ def test_streams_are_identical(
         real, simulated = tmp_path / f"real-{number}", tmp_path / f"simulated-{number}"
         chosen = settings_arguments(settings)
         common = ["--workload", name, *chosen, "--seed", "3", "--no-time-limits"]
-        subprocess.run(
-            [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--dump-ops", str(real)],
+        done = subprocess.run(
+            [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--json", "--dump-ops", str(real)],
             check=True, capture_output=True, env={**os.environ, **mpi_environment}, timeout=120,
         )  # fmt: skip
-        subprocess.run(
-            [SIMULATOR, "--platform", "local", *common, "--nodes", "1", "--ppn", str(ranks), "--dump-ops", str(simulated)],
+        told = subprocess.run(
+            [SIMULATOR, "--platform", "local", *common, "--json", "--nodes", "1", "--ppn", str(ranks), "--dump-ops", str(simulated)],
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
+        assert moved(done.stdout) == moved(told.stdout)
         streams = sorted(path.name for path in real.iterdir())
         assert streams == sorted(f"ops.{rank}" for rank in range(ranks))
         for stream in streams:

@@ -40,6 +40,8 @@ def test_counts_equal_the_footprint_and_the_root_is_empty_afterwards(run: Run, r
         assert len(phase["rank_seconds"]) == ranks
         assert phase["seconds"] == max(phase["rank_seconds"])
         assert phase["rate"] == pytest.approx(phase["operations"] / phase["seconds"])
+        assert {op: row["count"] for op, row in phase["by_operation"].items()} == counts(phase)
+        assert sum(row["rate"] for row in phase["by_operation"].values()) == pytest.approx(phase["rate"])
         timeline = phase["timeline"]
         assert sum(sum(timeline[op]["count"]) for op in counts(phase)) == phase["operations"]
         assert sum(row["seconds"] for row in phase["slowest"]) <= phase["responding_seconds"] * (1 + 1e-9)
@@ -48,6 +50,19 @@ def test_counts_equal_the_footprint_and_the_root_is_empty_afterwards(run: Run, r
                 whole = phase["latency"][op]["mean"]
                 assert sum(phase["latency"][f"{op}.{part}"]["mean"] for part in parts) == pytest.approx(whole)
     assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(("workload", "settings"), [("md-workbench", SMALL), ("hpcs-01", ["--set", "memory=1MiB", "--set", "times=0.5", "--set", "block=64KiB"])])
+def test_bytes_equal_the_footprint(run: Run, workload: str, settings: list[str]) -> None:
+    """By operation and phase, merged over ranks; hpcs-01 has long stretches of accesses that are alike."""
+    arguments = ["--workload", workload, *settings, "--backend", "dummy", "--json"]
+    plan = run(*arguments, "--dry-run", ranks=2).json["footprint"]
+    phases = run(*arguments, ranks=2).json["phases"]
+    for key, kinds in (("bytes_written", ("create", "append", "pwrite")), ("bytes_read", ("read", "pread"))):
+        assert sum(phase["by_operation"].get(kind, {}).get("bytes", 0) for phase in phases for kind in kinds) == plan[key] > 0
+    for phase in phases:
+        for row in phase["by_operation"].values():
+            assert "bytes" not in row or row["bytes_per_second"] == pytest.approx(row["bytes"] / phase["seconds"])
 
 
 def test_the_start_is_on_the_wall_clock(run: Run) -> None:

@@ -104,9 +104,8 @@ def forecast(question: Question = ASKED, **more: Any) -> dict[str, Any]:
 def run_directory(path: Path, parameters: dict[str, Any], started: str | None = None, place: dict[str, int] = PLACE, **more: Any) -> Path:
     path.mkdir(parents=True)
     phase = {"name": "benchmark", "repeat": 0, "seconds": 1.0, "operations": 10, "errors": 0, "rate": 10.0, "latency": {}}
-    environment = {"started": started} if started else None
-    content = {"schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "seed": 0, "workload": WORKLOAD | {"parameters": parameters}, "placement": place, "environment": environment, "phases": [phase]}
-    (path / "run.json").write_text(json.dumps(content | more))
+    content = {"schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "seed": 0, "workload": WORKLOAD | {"parameters": parameters}, "placement": place, "phases": [phase]}
+    (path / "run.json").write_text(json.dumps(content | ({"started": started} if started else {}) | more))
     (path / "latency.hlog").write_text("")
     return path
 
@@ -167,7 +166,7 @@ def campaign(path: Path, points: dict[str, str]) -> Path:
     """One with runs of these names and roles."""
     for name in points:
         run_directory(path / "runs" / name, PARAMETERS, seed=len(name) + ord(name[-1]))
-    planned = [{"name": name, "role": role, "status": "complete"} for name, role in points.items()]
+    planned = [{"name": name, "nodes": 1, "ranks_per_node": 32, "settings": {}, "role": role, "status": "complete"} for name, role in points.items()]
     (path / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": planned}))
     return path
 

@@ -41,6 +41,16 @@ TEST(Units, MeanWhatTheFieldMeans)
   EXPECT_EQ(parse_quantity("0", Unit::seconds), 0);
 }
 
+TEST(Units, NetworksAreSoldInBits)
+{
+  for (const char* text : {"100Gbit/s", "100Gb/s", "100 Gbps", "12.5GB/s", "0.1Tb/s", "100000Mbit/s", "1e8 kb/s"})
+    EXPECT_DOUBLE_EQ(parse_quantity(text, Unit::bandwidth), 12.5e9) << text;
+  EXPECT_DOUBLE_EQ(parse_quantity("100GBps", Unit::bandwidth), 100e9); // a capital B is a byte
+  const auto message = message_of([] { parse_quantity("100GBit", Unit::bandwidth); });
+  EXPECT_NE(message.find("Did you mean 'Gbit/s'"), std::string::npos) << message;
+  EXPECT_EQ(message.find("m/s"), std::string::npos) << message;
+}
+
 TEST(Units, RefuseWhatIsNoQuantity)
 {
   for (const char* text : {"5", "5x", "x", "", "nan", "inf", "1e999s"})

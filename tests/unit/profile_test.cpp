@@ -91,6 +91,29 @@ TEST(Recorder, ErrorsNeverEnterLatencies)
   EXPECT_EQ(recorder.errors(), 1U);
 }
 
+TEST(Recorder, CountsTheBytesOfWhatSucceeded)
+{
+  PhaseRecorder recorder;
+  Op write{OpKind::pwrite, 0, 0, 1000};
+  write.count = 3;
+  recorder.record(write, 0, {0, 100, {}});
+  recorder.record_stretch({OpKind::pwrite, 0, 0, 500}, 0, 0, std::array<int64_t, 3>{0, 10, 20});
+  recorder.record({OpKind::create, 0, 0, 4096}, 0, {0, 100, {}});
+  recorder.record({OpKind::stat, 0, 0, 4096}, 0, {0, 100, {}});
+  recorder.record_error(OpKind::pread);
+  EXPECT_EQ(recorder.of_kind(OpKind::pwrite).bytes, 4000U);
+  EXPECT_EQ(recorder.of_kind(OpKind::create).bytes, 4096U);
+  EXPECT_EQ(recorder.of_kind(OpKind::stat).bytes, 0U);
+  EXPECT_EQ(recorder.of_kind(OpKind::pread).bytes, 0U);
+
+  PhaseResult result;
+  result.name     = "write";
+  result.seconds  = 2;
+  const auto json = phase_to_json(std::move(result), recorder);
+  EXPECT_EQ(json["by_operation"]["pwrite"], (nlohmann::ordered_json{{"count", 3}, {"rate", 1.5}, {"bytes", 4000}, {"bytes_per_second", 2000.0}}));
+  EXPECT_EQ(json["by_operation"]["stat"], (nlohmann::ordered_json{{"count", 1}, {"rate", 0.5}}));
+}
+
 TEST(Recorder, KeepsTheSlowestWhole)
 {
   PhaseRecorder recorder;

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of every workload of the catalogue, phase by phase, with bytes a second wherever data move."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_runs import settings_arguments
+from programs import REPOSITORY
+
+from iocast import binaries
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.operations import MOVES_DATA
+from iocast.phases import first_phase, is_beside, main_phases
+from iocast.predict import Asked, _other_placement, _outside_bounds, predict, ranks_per_node_of
+from iocast.text import forecast_text
+
+WORKLOADS = sorted(path.stem for path in (REPOSITORY / "workload" / "catalogue").glob("*.yaml"))
+
+
+def small(workload: str) -> dict[str, str]:
+    """Settings by which it ends in a moment."""
+    described = binaries.run_json([binaries.find("iocast-sim"), "--describe", workload, "--json"])
+    return dict(one.split("=", 1) for one in settings_arguments((described.get("small") or [""])[0])[1::2])
+
+
+@pytest.fixture(scope="module")
+def lustre() -> Fitted:
+    return Fitted.open("lustre")
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_every_workload_is_forecast_phase_by_phase(lustre: Fitted, workload: str) -> None:
+    settings = small(workload)
+    answer = predict(lustre, workload, settings, 2, 2)
+    run = binaries.simulate("lustre", workload, settings, 2, 2, 0)
+    expected = {p["name"] for p in run["phases"] if p["operations"] and not is_beside(p["name"])}
+    told = [answer, *answer["further_phases"]]
+    assert {one["phase"] for one in told} == expected
+    assert len(told) == len(expected) > 0
+    for one in told:
+        assert one["question"]["phase"] == one["phase"]
+        repeats = [p for p in run["phases"] if p["name"] == one["phase"]]
+        seconds, rate = sum(p["seconds"] for p in repeats), one["quantities"]["rate"]["value"]
+        assert rate == pytest.approx(sum(p["operations"] for p in repeats) / seconds, rel=0.7)  # three seeds, and the run is a short one
+        assert sum(row["rate"]["value"] for row in one["operations"].values()) == pytest.approx(rate)
+        for op, row in one["operations"].items():
+            moved = sum(p["by_operation"][op].get("bytes", 0) for p in repeats)
+            assert ("bytes_per_second" in row) == (moved > 0) and (op in MOVES_DATA or not moved)
+            if moved:
+                assert row["bytes_per_second"]["value"] / row["rate"]["value"] == pytest.approx(moved / sum(p["by_operation"][op]["count"] for p in repeats))
+    text = forecast_text(answer)
+    assert all(f"phase {one['phase']} " in text for one in told)
+    assert text.count(" bandwidth ") == sum("bytes_per_second" in row for one in told for row in one["operations"].values())
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_analytic_solver_answers_or_says_why_not(lustre: Fitted, workload: str) -> None:
+    settings = small(workload)
+    try:
+        answer = predict(lustre, workload, settings, 2, 2, solver="analytic")
+    except InputError as error:
+        assert "--solver simulate" in str(error)
+        return
+    simulated = predict(lustre, workload, settings, 2, 2)
+    by_phase = {one["phase"]: one for one in (simulated, *simulated["further_phases"])}
+    for one in (answer, *answer["further_phases"]):
+        other = by_phase[one["phase"]]["operations"]
+        assert set(one["operations"]) == set(other)
+        for op, row in one["operations"].items():
+            assert row["share"] == pytest.approx(other[op]["share"], rel=0.35, abs=0.02), op  # ranks of an uneven workload do different things
+            assert ("bytes_per_second" in row) == ("bytes_per_second" in other[op])
+
+
+@pytest.fixture
+def no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulations fail."""
+    run = binaries.run_json
+
+    def refusing(arguments: list[str], **options: Any) -> Any:
+        assert "--platform" not in arguments, "it simulates"
+        return run(arguments, **options)
+
+    monkeypatch.setattr(binaries, "run_json", refusing)
+
+
+@pytest.mark.usefixtures("no_simulation")
+@pytest.mark.parametrize("solver", ["simulate", "analytic"])
+def test_a_phase_that_is_not_there_is_refused_before_the_simulation(lustre: Fitted, solver: str) -> None:
+    with pytest.raises(InputError, match="no phase 'wirte'; name one with --phase. Did you mean 'write'"):
+        predict(lustre, "ior-easy", {}, 64, 48, phase="wirte", solver=solver)
+    with pytest.raises(InputError, match="per_proces"):
+        predict(lustre, "ior-easy", {"per_proces": "1GiB"}, 64, 48, solver=solver)
+
+
+def test_a_named_phase_alone_is_forecast(lustre: Fitted) -> None:
+    settings = small("mdtest-hard")
+    every = predict(lustre, "mdtest-hard", settings, 1, 2)
+    one = predict(lustre, "mdtest-hard", settings, 1, 2, phase="file-stat")
+    assert one["further_phases"] == [] and one["phase"] == "file-stat"
+    (same,) = [of for of in (every, *every["further_phases"]) if of["phase"] == "file-stat"]
+    assert one["quantities"] == same["quantities"]
+    cleaning = predict(lustre, "mdtest-hard", settings, 1, 2, phase="tree-remove")
+    assert cleaning["phase"] == "tree-remove"
+    with pytest.raises(InputError, match="no operations"):
+        predict(lustre, "mdtest-hard", settings, 1, 2, phase="file-create-rest")
+
+
+def test_what_stands_for_a_workload() -> None:
+    assert main_phases(["precreate", "benchmark", "benchmark", "cleanup"]) == ["benchmark"]
+    assert main_phases(["setup", "precreate+precreate-directories", "benchmark+write", "cleanup+read", "teardown"]) == ["benchmark+write", "cleanup+read"]
+    assert main_phases(["precreate", "cleanup"]) == ["precreate", "cleanup"]
+    assert first_phase({"precreate": 900, "write": 10, "read": 11}) == "read"
+    assert first_phase({"write": 10, "benchmark": 1}) == "benchmark"
+    assert first_phase({"write": 10, "read": 10}) == "write"
+    assert Asked("w", {}, ["a", "b"]).present({"a": 0, "b": 2}) == ["b"]
+
+
+# ---- placements ---------------------------------------------------------------------------------------------------------
+
+
+def with_points(*placements: tuple[int, int]) -> Fitted:
+    """Fitted to measurements of these nodes and ranks a node."""
+    points = [{"nodes": nodes, "ranks": nodes * each} for nodes, each in placements]
+    return Fitted(Path("f.yaml"), {"campaign": {"points": points}}, [], [])
+
+
+@pytest.mark.parametrize(("placements", "each"), [([(1, 16), (2, 16), (8, 16)], 16), ([(1, 1), (1, 8)], 8), ([(4, 1), (8, 1)], 1), ([], 1), ([(2, 16), (8, 4)], 16)])
+def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tuple[int, int]], each: int) -> None:
+    assert ranks_per_node_of(with_points(*placements)) == each
+
+
+@pytest.mark.parametrize(
+    ("placements", "asked", "says"),
+    [
+        ([(1, 16), (2, 16), (8, 16)], (32, 16), ""), ([(1, 16), (2, 16), (8, 16)], (32, 1), "1 rank a node was not measured; 16"), ([(1, 1), (1, 8)], (1, 64), ""),
+        ([(1, 1), (1, 8)], (4, 8), "ran on one node"), ([(1, 1), (4, 8)], (64, 4), ""), ([(1, 1), (4, 8)], (64, 16), "16 ranks a node"), ([], (5, 5), ""),
+    ],
+)  # fmt: skip
+def test_a_placement_of_a_kind_never_measured_is_warned_of(placements: list[tuple[int, int]], asked: tuple[int, int], says: str) -> None:
+    found = _other_placement(with_points(*placements), *asked)
+    assert (says in found[0]) if says else (found == [])
+
+
+@pytest.mark.parametrize(("rate", "says"), [(50, ""), (39, "below"), (81, "above"), (40, ""), (80, "")])
+def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str) -> None:
+    told = {"phase": "benchmark", "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}}, "quantities": {"rate": {"value": rate}}}
+    found = _outside_bounds([told])
+    assert (f"is {says} the asymptotic bounds" in found[0]) if says else (found == [])
+
+
+def test_bits_are_taken_for_links(simulator: Path, tmp_path: Path) -> None:
+    def resolved(bandwidth: str) -> Any:
+        file = tmp_path / "p.yaml"
+        file.write_text(f"schema_version: 1\nextends: lustre\nnetwork: {{node_bandwidth: {bandwidth}}}\n")
+        return binaries.resolve_platform(file)["network"]
+
+    assert resolved("100Gbit/s") == resolved("100Gb/s") == resolved("12.5GB/s") != resolved("100GB/s")
