@@ -3,10 +3,12 @@
 
 Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file system."""
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_runs import settings_arguments
