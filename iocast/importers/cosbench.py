@@ -38,6 +38,8 @@ def recognises(source: Source) -> bool:
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
+    for source in sources:
+        source.require_last_line()
     return [_read_timeline(source) if source.head.startswith(TIMELINE) else _read_workers(source) for source in sources]
 
 

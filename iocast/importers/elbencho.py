@@ -132,7 +132,7 @@ def _read_text(source: Source) -> list[Record]:
     block: dict[str, Any] = {}
     name, line = "", 0
     seen: set[str] = set()
-    for number, text in enumerate([*source.lines, "---"], start=1):
+    for number, text in enumerate(source.lines, start=1):
         head = re.match(r"^([A-Z]+)\s+Elapsed (ms|time)\s*:\s+(\S+)\s+(\S+)\s*$", text)
         if head or text.startswith(("---", "ISO DATE: ", "OPERATION ")):
             if name:
@@ -155,8 +155,11 @@ def _read_text(source: Source) -> list[Record]:
         elif name:
             _text_line(source, number, text, block)
     if not any(operation not in NOT_MEASURED for _, operation, *_ in found):
-        raise source.refuse_cut("the first phase's result")
-    return _records(source, found)
+        raise source.refuse_cut("the end ('---') of the first phase's result")
+    records = _records(source, found)
+    if name:
+        records[-1].warnings.append(f"{source.at(line)}: the result of {name} has no end ('---'); it is left out.")
+    return records
 
 
 def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) -> None:
@@ -237,6 +240,7 @@ def _bytes(text: str) -> int | str:
 
 def _read_live(source: Source) -> list[Record]:
     """What the live file says when a phase was last looked at: bytes and entries done by then."""
+    source.require_last_line()
     rows = [(i, row) for i, row in enumerate(csv.DictReader(source.lines), start=2) if row.get("Rank") == "Total"]
     last: list[tuple[int, dict[str, str]]] = []
     most = 0
@@ -266,7 +270,7 @@ def _read_live(source: Source) -> list[Record]:
 def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: int) -> Record:
     record = Record(f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])})
     record.missing |= NOT_TOLD | {
-        "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
+        "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.", "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
         "phases[].latency.*": "elbencho's live file has no latencies.", "started": "elbencho's live file has no time of day.",
     }  # fmt: skip
     record.warnings.append("A live file tells what was done when it was last written, not when the phase ended; the result file is exact.")

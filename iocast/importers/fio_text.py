@@ -22,6 +22,7 @@ RUNTIME = re.compile(r"(?:/|runtime=)\s*(\d+)\s*msec")
 TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kMG]?), max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)")
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
+CLOSED = re.compile(r"^Run status group (\d+) \(")
 SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
 UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -42,7 +43,7 @@ def tag(title: str) -> str:
 def read(source: Source) -> list[Record]:
     records = [record for first, last in _runs(source) if (record := _read_run(source, first, last)) is not None]
     if not records:
-        raise source.refuse_cut("the first job's result with its 'issued' line")
+        raise source.refuse_cut("the first group's result with its 'issued' lines and 'Run status group'")
     return records
 
 
@@ -75,8 +76,9 @@ def _read_run(source: Source, first: int, last: int) -> Record | None:
             continue
         elif jobs:
             _add_line(source, number, line, jobs[-1])
+    closed = {found[1] for line in source.lines[first - 1 : last] if (found := CLOSED.match(line))}
     whole = [job for job in jobs if job["issued"] is not None and job["ways"]]
-    if not whole:
+    if not whole or {job["group"] for job in jobs} - closed:
         return None
     groups: dict[int, list[dict[str, Any]]] = {}
     for job in whole:
@@ -101,7 +103,7 @@ def _add_words(record: Record, options: dict[str, str], cut: bool) -> None:
     if any(phase.more["latency_of"] == "completion" for phase in record.phases):
         record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
     if cut:
-        record.warnings.append("A job whose 'issued' line is missing is left out; the output was cut off, or the job failed.")
+        record.warnings.append("A job that did no operation is left out.")
     record.missing |= {
         "latency.hlog": "fio's text has percentiles; it writes its latency bins with --output-format=json+ only.",
         "started": "fio prints the time of its end only.",

@@ -172,7 +172,8 @@ def _read_blocks(source: Source) -> list[Record]:
     for begin, after in zip(begins, [*begins[1:], None], strict=True):
         end = after.start() if after else len(source.text)
         times, counts = BLOCK_TIMES.search(source.text, begin.end(), end), BLOCK_COUNTS.search(source.text, begin.end(), end)
-        if times is None or counts is None:
+        ranks = list(BLOCK_RANK.finditer(source.text, begin.end(), end))
+        if times is None or counts is None or not _all_ranks(ranks, counts):
             cut.append(source.line_at(end - 1))
             continue
         record = Record("md-workbench", "md-workbench", [], pattern="md-workbench", version=begin["version"].strip() or None)
@@ -180,7 +181,6 @@ def _read_blocks(source: Source) -> list[Record]:
         record.missing["workload.parameters"] = "MD-REAL-IO prints no options."
         record.missing["phases[].latency.*"] = "MD-REAL-IO prints no latencies."
         record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = "MD-REAL-IO records no single operations."
-        ranks = list(BLOCK_RANK.finditer(source.text, begin.end(), end))
         rates = {found[1]: found[2] for found in BLOCK_RATES.finditer(source.text, begin.end(), end)}
         dirs, files, created, accessed, cleaned, removed = map(int, counts.groups())
         timed, counted = source.at(source.line_at(times.start())), source.at(source.line_at(counts.start()))
@@ -207,9 +207,15 @@ def _read_blocks(source: Source) -> list[Record]:
         place_one_after_the_other(record.phases)
         records.append(record)
     if not records:
-        raise source.refuse(cut[0] if cut else 1, "the run has no line 'Total runtime' and 'Operations'; the file was cut off, or it did not finish")
+        raise source.refuse(cut[0] if cut else 1, "the run lacks 'Total runtime', 'Operations', or ranks in its table; the file was cut off, or it did not finish")
     records[0].warnings += [f"{source.at(line)}: the run that ends here has no result; it is left out." for line in cut]
     return records
+
+
+def _all_ranks(ranks: list[re.Match[str]], counts: re.Match[str]) -> bool:
+    """Whether the table of ranks has all: their files add up to those of the run, and the last line is whole."""
+    numbers = [[int(n) for n in re.findall(r"(\d+)\(\d+\)", rank[5])] for rank in ranks]
+    return bool(numbers) and all(len(own) == 5 for own in numbers) and [sum(own[i] for own in numbers) for i in (1, 2, 4)] == [int(counts[i]) for i in (2, 3, 5)]
 
 
 def _add_block_errors(record: Record, ranks: list[re.Match[str]]) -> None:

@@ -33,6 +33,7 @@ def _read_all(source: Source) -> list[Record]:
     if not ends:
         raise source.refuse_cut("'Total time run'")
     begins = [1, *(next((n for n in range(before + 1, end) if CONCURRENT.match(source.lines[n - 1])), before + 1) for before, end in zip(ends, ends[1:], strict=False))]
+    source.require_last_line()
     return [_read_one(source.part(begin, after - 1)) for begin, after in zip(begins, [*begins[1:], len(source.lines) + 1], strict=True)]
 
 
@@ -42,8 +43,8 @@ def _read_one(source: Source) -> Record:
         if found := VALUE.match(line):
             values[found[1].strip().lower()] = source.number(found[2], number, found[1]), number
     made = next((key for key in ("total writes made", "total reads made") if key in values), None)
-    if made is None or "average latency(s)" not in values and "average latency" not in values:
-        raise source.refuse_cut("the number of operations and their average latency")
+    if made is None or not values.keys() & {"min latency(s)", "min latency"} or not values.keys() & {"average latency(s)", "average latency"}:
+        raise source.refuse_cut("the number of operations and their latencies ('Min latency(s)')")
     name, op = KINDS[made.split()[1].removesuffix("s")]
     (seconds, timed), (count, counted) = values["total time run"], values[made]
     phase = Phase(name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None)

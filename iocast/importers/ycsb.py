@@ -62,9 +62,11 @@ def _read_one(source: Source) -> Record:
     phase.origin = {"": source.at(timed), "rate": source.at(rated)}
     for kind, op in OPERATIONS.items():
         _add_operation(source, phase, kind, op, values)
-    if not phase.counts:
-        raise source.refuse_cut("the first operation's counts")
     done = round(rate * milliseconds / 1000)
+    returned = {kind: sum(value for (own, key), (value, _) in values.items() if own == kind and key.startswith("Return=")) for kind in OPERATIONS}
+    counts = {kind: values[kind, "Operations"][0] for kind in OPERATIONS if (kind, "Operations") in values}
+    if sum(counts.values()) < 0.999 * done or any(returned[kind] < count for kind, count in counts.items() if kind != "READ-MODIFY-WRITE"):
+        raise source.refuse_cut("the counts and returns of all operations")
     phase.operations, phase.origin["operations"] = done or None, f"{source.at(rated)}, {source.at(timed)} (rate x time)"
     record = Record("ycsb", "YCSB", [phase], pattern="ycsb", nodes=1)
     record.origin["nodes"] = f"{source.at(1)} (YCSB is one process)"
