@@ -98,7 +98,8 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
         fits = []
         for share in (0.9, 0.5):
             start = np.log([mean * share, mean * (1 - share)])
-            fits.append(least_squares(miss, start, bounds=(start - 12, start + 12), x_scale=0.3))
+            # A delay that goes to zero would go on for ever on its logarithm.
+            fits.append(least_squares(miss, start, bounds=(start - 12, start + 12), x_scale=0.3, max_nfev=40))
         best = min(fits, key=lambda fit: float(fit.cost))
         return float(best.cost), float(np.exp(best.x[0])), float(np.exp(best.x[1]))
 

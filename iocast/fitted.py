@@ -15,6 +15,10 @@ from iocast.platform import Document, chain, find_platform, has_part, merge, ref
 from iocast.residuals import kind_of
 
 
+WORDS = {"schema_version", "extends", "name", "description", "source", "calibration"}
+"""Sections of a platform file that say nothing of the system."""
+
+
 @dataclass
 class Fitted:
     """A platform file with what a calibration found, and perhaps edits upon it."""
@@ -48,15 +52,15 @@ class Fitted:
         return self.fitted.get("method") == "rates"
 
     @property
+    def edited(self) -> bool:
+        """Whether it is another system than the one that was measured: by edits, or by files that extend it."""
+        return bool(self.edits) or any(set(overlay) - WORDS for overlay in self.documents[1:])
+
+    @property
     def undecided(self) -> bool:
         """Whether several structures fit about equally well, none of them better than all others together."""
         alternatives = self.fitted.get("alternatives") or [{"weight": 1.0}]
         return float(alternatives[0]["weight"]) < 0.5
-
-    @property
-    def edited(self) -> bool:
-        """Whether the platform is another one than was measured."""
-        return bool(self.edits) or len(self.documents) > 1
 
     def as_measured(self) -> Fitted:
         """The same calibration without any edit."""
@@ -109,9 +113,9 @@ FEWEST_DEGREES = 2
 """Of Student's t, for a discrepancy that rests on one value or on none."""
 
 
-def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, int]:
+def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, float]:
     """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
-    held-out scale showed, and perhaps what is known of the family, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And how many values it rests on: Student's t.
+    held-out scale showed, and perhaps what is known of the family, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And its degrees of freedom: Student's t.
 
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:

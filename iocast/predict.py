@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, zip_longest
@@ -18,7 +18,7 @@ import yaml
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
-from iocast import analytic, arrivals, baselines, binaries, growth
+from iocast import analytic, arrivals, baselines, binaries, draws, growth
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
@@ -34,8 +34,6 @@ from iocast.workers import Workers
 
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""
-ENOUGH_DRAWS = 8
-"""For a median of them to stand for what tied structures say."""
 WIDEST = math.log(30)
 """An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 PILED_UP = (
@@ -48,8 +46,8 @@ take more than a third of ext4's rate (validation/real/waits.py)."""
 TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
 """Probabilities at which a forecast tells a distribution. The tail is told finely: where waits are rare but long, most of the mean is in it."""
 RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
-MOST_OPERATIONS = 40_000_000
-"""Simulated operations that a forecast may take in all; with more asked, fewer draws are simulated, never fewer operations."""
+LONG = 10_000_000
+"""Simulated operations from which on one replication of the best platform is enough."""
 
 
 def predict(
@@ -118,7 +116,8 @@ def predict(
     for name, (samples, shown) in found.items():
         fitted_to_it = _is_fitted(platform, workload, name)
         missed = _missed(platform, fitted_to_it, asked.settings, samples["value"], ranks, factor)
-        quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level)
+        doubt = _doubt(platform, fitted_to_it, asked.settings, samples["value"])
+        quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
         one: dict[str, Any] = {"phase": name}
         one["question"] = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured).document()
         one["quantities"] = {key: said for key, said in quantities.items() if not _is_part(key)}
@@ -131,6 +130,7 @@ def predict(
     answer |= told.pop(main)
     answer["further_phases"] = list(told.values())
     samples = found[main][0]
+    answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
     ]
@@ -409,35 +409,45 @@ def _phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | Non
 
 def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int, seed: int) -> Found:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
-    draws = platform.draws()
-    best, first, distributions, settles = _first_that_settles(simulations, [platform.best(), *draws], asked, nodes, ranks_per_node, seed)
-    operations = sum(p["operations"] for p in first["phases"])
-    affordable = max(2, min(len(draws), int(MOST_OPERATIONS / max(operations, 1))))
-    # Spread over the structures, which come in order of weight.
-    chosen = [i * len(draws) // affordable for i in range(affordable)] if draws else []
-    seeds = 1 if operations > MOST_OPERATIONS / 4 else SEEDS
-    centre = [first, *simulations.run([(best, asked.pattern, asked.settings, nodes, ranks_per_node, seed + s) for s in range(1, seeds)])]
-    jobs = [(simulations.write(draws[number]), asked.pattern, asked.settings, nodes, ranks_per_node, seed + i) for i, number in enumerate(chosen)]
-    ran = simulations.run_those_that_settle(jobs)
-    settled = [run for run in ran if run is not None]
-    structures = platform.fitted.get("draw_structures") or [{}] * len(draws)
-    settled_structures = [structures[number] for number, run in zip(chosen, ran, strict=True) if run is not None]
+    documents = [platform.best(), *platform.draws()]
+    best, first, distributions, settles = _first_that_settles(simulations, documents, asked, nodes, ranks_per_node, seed)
+    seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
+    question = (asked.pattern, asked.settings, nodes, ranks_per_node)
+    centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
+    all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in asked.present(operations_by_phase(first["phases"]))}
+    names = {phase: ["rate", *(f"{op}.{q}" for op, said in of[-1]["latency"].items() if said["count"] for q in QUANTITIES)] for phase, of in all_repeats.items()}
+    values = {(p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre])) for p, of in names.items() for n in of}
+
+    def solver() -> draws.Solve:
+        solution = _Solver(simulations, best, asked, nodes, ranks_per_node)
+        if set(solution.phases) != set(names):
+            raise InputError(f"Some phases of the workload {asked.pattern} have no solution.")
+        return lambda document: {(phase, n): v for phase in names for n, v in solution.quantities(phase, solution.solve(phase, document)).items()}
+
+    document = documents[0] if settles else yaml.safe_load(best.read_text())
+    told = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
+    settled = [one for one in told.values if one is not None]
+    structures = platform.fitted.get("draw_structures") or [{}] * len(told.values)
+    settled_structures = [structure for structure, one in zip(structures, told.values, strict=True) if one is not None]
     found: Found = {}
-    for phase in asked.present(operations_by_phase(first["phases"])):
-        repeats = [p for p in first["phases"] if p["name"] == phase]
-        names = ["rate", *(f"{op}.{q}" for op, said in repeats[-1]["latency"].items() if said["count"] for q in QUANTITIES)]
-        value = {n: math.exp(np.mean([math.log(max(pooled_quantity(r, n, phase), 1e-9)) for r in centre])) for n in names}
-        ensemble = {n: [pooled_quantity(r, n, phase) for r in settled] for n in names}
-        # Where structures tie, none of them is the answer; nor is one draw, where the best platform has none.
-        if settled and (not settles or (platform.undecided and len(settled) >= ENOUGH_DRAWS)):
-            value = {n: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for n, said in ensemble.items()}
+    for phase, repeats in all_repeats.items():
+        ensemble = {n: [one[phase, n] for one in settled] for n in names[phase]}
+        value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settles)
         stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
-        shown["balance"] = _balance([p["balance"] for run in (settled or centre) for p in run["phases"] if p["name"] == phase])
-        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"]}
+        shown["balance"] = _balance([p["balance"] for run in (told.runs or centre) for p in run["phases"] if p["name"] == phase])
+        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": told.document()}
         found[phase] = (samples, shown)
     return found
+
+
+def _middle(platform: Fitted, value: dict[str, float], ensemble: dict[str, list[float]], settles: bool = True) -> dict[str, float]:
+    """The forecast's values: those of the best platform; where structures tie, none of them is the answer, nor is one draw where the best platform has none:
+    there the median of the draws, by whichever solver."""
+    if not any(ensemble.values()) or settles and not platform.undecided:
+        return value
+    return {name: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for name, said in ensemble.items()}
 
 
 def _is_part(name: str) -> bool:
@@ -492,44 +502,74 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
     return first, distributions
 
 
+class _Solver:
+    """The analytic solver for the phases of a workload that it has a model for: `phases`; `unsolved` are the others."""
+
+    def __init__(self, simulations: Simulations, platform: Path, asked: Asked, nodes: int, ranks_per_node: int) -> None:
+        """@raises InputError when it has a model for no phase"""
+        self.simulations = simulations
+        self.place = (nodes, ranks_per_node)
+        known = profile(platform, asked.pattern, asked.settings)
+        self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
+        present = asked.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
+        self.unsolved = [name for name in present if self.known[name]["together"] or self.known[name]["pauses"]]
+        self.phases = [name for name in present if name not in self.unsolved]
+        if not self.phases:
+            raise InputError(f"The workload {asked.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
+
+    def solve(self, phase: str, document: Document) -> Any:
+        of = self.known[phase]
+        total = round(sum(of["operations"].values()) * math.prod(self.place))
+        return analytic.solve(
+            resolved(document), iteration(of["operations"]), *self.place, float(self.given.get("waiting_factor", 0)), total,
+            size=of["bytes"], datasets=of["datasets"], think_time=float(self.given.get("think_time", 0)),
+        )  # fmt: skip
+
+    def quantities(self, phase: str, solution: Any) -> dict[str, float]:
+        return {"rate": solution.rate} | {f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES}
+
+    def shares(self, phase: str) -> Shares:
+        of = self.known[phase]
+        count = {op: n * math.prod(self.place) for op, n in of["operations"].items()}
+        return Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
+
+
 def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int) -> Found:
     """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no other is there."""
-    known = profile(simulations.write(platform.best()), asked.pattern, asked.settings)
-    given = known["given"]
-    present = asked.present({name: sum(of["operations"].values()) for name, of in known["phases"].items()})
-    unsolved = [name for name in present if known["phases"][name]["together"] or known["phases"][name]["pauses"]]
-    if unsolved == present:
-        raise InputError(f"The workload {asked.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
-    if unsolved:
-        asked.warnings.append(f"In {', '.join(unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too.")
-    resolved_documents = [binaries.resolve_platform(simulations.write(document)) for document in (platform.best(), *platform.draws())]
+    solver = _Solver(simulations, simulations.write(platform.best()), asked, nodes, ranks_per_node)
+    if solver.unsolved:
+        asked.warnings.append(
+            f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
+        )
     found: Found = {}
-    for phase in (name for name in present if name not in unsolved):
-        of = known["phases"][phase]
-        total = round(sum(of["operations"].values()) * nodes * ranks_per_node)
-        solutions = [
-            analytic.solve(
-                document, iteration(of["operations"]), nodes, ranks_per_node, float(given.get("waiting_factor", 0)), total,
-                size=of["bytes"], datasets=of["datasets"], think_time=float(given.get("think_time", 0)),
-            )
-            for document in resolved_documents
-        ]  # fmt: skip
-        said = [{"rate": one.rate} | {f"{op}.{q}": values[q] for op, values in one.quantiles.items() for q in QUANTITIES} for one in solutions]
+    for phase in solver.phases:
+        solutions = [solver.solve(phase, document) for document in (platform.best(), *platform.draws())]
+        value, *told = [solver.quantities(phase, one) for one in solutions]
         stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
-        count = {op: n * nodes * ranks_per_node for op, n in of["operations"].items()}
-        shares = Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
-        shown = {"workload": known["workload"], "shares": shares, "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
-        found[phase] = ({"value": said[0], "ensemble": {n: [one[n] for one in said[1:]] for n in said[0]}}, shown)
+        shown = {"workload": solver.workload, "shares": solver.shares(phase), "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+        ensemble = {n: [one[n] for one in told] for n in value}
+        count = {"used": len(told), "of": len(told), "how": "solved"}
+        found[phase] = ({"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count}, shown)
     return found
 
 
 def _missed(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
-    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity; of another one, or another workload, that is not known. What few rates are
-    missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
+    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity, also where it is edited: what-ifs are compared with the system as it
+    is. Of another phase or workload that is not known. What few rates are missed by is left to the belief about storage: carried on, it made forecasts of published
+    systems worse."""
     if platform.rates_alone or not fitted_to_it:
         return dict.fromkeys(names, 0.0)
     residuals = Residuals.of_fitted(platform.fitted, settings)
     return {name: residuals.at(name, ranks, factor) for name in names}
+
+
+def _doubt(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str]) -> dict[str, float]:
+    """How far what the platform misses may be something else here, as the standard deviation of a logarithm: nothing for the system, workload and phase that were
+    measured; for an edited system or another workload as much as is missed at the largest scale."""
+    if not platform.fitted or platform.rates_alone or (not platform.edited and fitted_to_it):
+        return {}
+    residuals = Residuals.of_fitted(platform.fitted, settings)
+    return {name: residuals.largest(name, kind_of(name)) for name in names}
 
 
 def _shifted(distribution: dict[str, list[float]], missed: dict[str, float], op: str) -> dict[str, list[float]]:
@@ -541,10 +581,13 @@ def _shifted(distribution: dict[str, list[float]], missed: dict[str, float], op:
     return {"probability": distribution["probability"], "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(-shift)).tolist()}
 
 
-def _intervals(fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str, float], ranks: int, level: float) -> dict[str, Any]:
+def _intervals(
+    fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str, float], ranks: int, level: float, doubt: dict[str, float] | None = None
+) -> dict[str, Any]:
     """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the held-out scale showed,
-    grown with the distance beyond the fitted scales, and by what two measurements of one thing differ by. The held-out rows are few,
-    hence Student's t. All is shifted by what the platform misses of its own measurements. Without a calibration there is no interval."""
+    grown with the distance beyond the fitted scales, and by what two measurements of one thing differ by; the value is blurred likewise, and the interval
+    holds `level` of either. The held-out rows are few, hence Student's t. All is shifted by what the platform misses of its own measurements, `missed`; where
+    it is not known to miss the same here, that is an error more, `doubt`. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
     result: dict[str, dict[str, float]] = {}
@@ -553,8 +596,9 @@ def _intervals(fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str
         if kind not in fitted["discrepancy"]:
             continue  # nothing of the kind was fitted
         error, degrees = discrepancy_at(fitted, kind, ranks)
+        error = math.hypot(error, (doubt or {}).get(name, 0.0))
         widen = float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
-        low, high = _central(samples["ensemble"][name], math.hypot(widen * error, fitted["noise"][kind]), level)
+        low, high = _ends(samples["ensemble"][name], model, math.hypot(widen * error, fitted["noise"][kind]), level)
         value = model * math.exp(-missed[name])
         result[name] = {"value": value, "low": value * math.exp(max(low, -WIDEST)), "high": value * math.exp(min(high, WIDEST)), "model": model}
     for op in {name.rpartition(".")[0] for name in result} - {""}:
@@ -565,15 +609,17 @@ def _intervals(fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str
     return result
 
 
-def _central(draws: list[float], sd: float, level: float) -> tuple[float, float]:
-    """The interval about the draws' median that holds `level` of them when the logarithm of each is blurred by `sd`: what one of them says
-    with all its error. Logarithms of the ends over the median."""
-    logs = np.log(np.maximum(draws or [1.0], 1e-9))
-    logs -= np.median(logs)
+def _ends(said: list[float], value: float, sd: float, level: float) -> tuple[float, float]:
+    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of each is blurred by `sd`. As logarithms of
+    the ends over the value."""
+    logs = np.log(np.maximum(said or [value], 1e-9)) - math.log(max(value, 1e-9))
+    sd = max(sd, 1e-9)
 
     def end(probability: float) -> float:
-        reach = 10 * sd + float(np.abs(logs).max())
-        return float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
+        reach = 10 * sd + float(np.abs(logs).max()) + 1e-9
+        of_draws = float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
+        of_value = sd * float(ndtri(probability))
+        return min(of_draws, of_value) if probability < 0.5 else max(of_draws, of_value)
 
     return end((1 - level) / 2), end((1 + level) / 2)
 

@@ -26,19 +26,23 @@ class Residuals:
 
     @classmethod
     def of(cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]) -> Residuals:
-        """From rows that say what a platform was off by: {point, quantity, error}, error as a factor less 1.
+        """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a measured mean of so many runs (1).
 
         @param places ranks and waiting factor of each point, by name; rows of others are left out
         @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""
         known: dict[str, dict[float, dict[int, list[float]]]] = {}
+        runs: dict[str, list[float]] = {}
         for row in rows:
             if row["error"] > -1 and row["point"] in places:
                 ranks, factor = places[row["point"]]
                 known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(math.log1p(row["error"]))
+                runs.setdefault(kind_of(row["quantity"]), []).append(1 / row.get("runs", 1))
         squares: dict[str, list[float]] = {}
         for quantity, by_factor in known.items():
             squares.setdefault(kind_of(quantity), []).extend(log**2 for by_ranks in by_factor.values() for logs in by_ranks.values() for log in logs)
-        kept = {kind: _beyond_noise(float(np.mean(logs)), noise.get(kind, 0.0)) for kind, logs in squares.items()}
+        # Of the mean of the measurement's runs, and of the one simulation beside it.
+        chance = {kind: noise.get(kind, 0.0) ** 2 * (float(np.mean(shares)) + 1) for kind, shares in runs.items()}
+        kept = {kind: _beyond_noise(float(np.mean(logs)), chance[kind]) for kind, logs in squares.items()}
         return cls({
             quantity: {
                 factor: ([math.log(n) for n in sorted(by_ranks)], [kept[kind_of(quantity)] * float(np.mean(by_ranks[n])) for n in sorted(by_ranks)])
@@ -83,7 +87,7 @@ def kind_of(quantity: str) -> str:
     return quantity.rpartition(".")[2]
 
 
-def _beyond_noise(square: float, noise: float) -> float:
-    """The share of residuals of this mean square that is not chance, of the measurement and of the simulation beside it: shrinking by it makes their
-    mean square error least, of all that shrink them all alike (James & Stein 1961)."""
-    return max(0.0, 1 - 2 * noise**2 / square) if square > 0 else 0.0
+def _beyond_noise(square: float, chance: float) -> float:
+    """The share of residuals of this mean square that is not chance, of that variance: shrinking by it makes their mean square error least, of all that
+    shrink them all alike (James & Stein 1961)."""
+    return max(0.0, 1 - chance / square) if square > 0 else 0.0

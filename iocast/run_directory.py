@@ -22,7 +22,8 @@ from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
 
 QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
-"""The quantiles that forecasts are about; the maximum comes beside them."""
+"""The quantiles that forecasts are about; the maximum comes beside them: the largest latency of one repeat of the phase, of which several repeats, runs or
+simulations have a geometric mean. So more repeats or runs make it surer, and not larger."""
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
 UNTOLD = ("repeats", "start_index", "phases")
@@ -155,7 +156,9 @@ class Run:
 
     def quantity(self, tag: str, which: str) -> float | None:
         """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an imported run that has
-        none from the summaries of its repeats. None when neither says it."""
+        none from the summaries of its repeats; the maximum always from these (QUANTITIES). None when neither says it."""
+        if which == "max" and all(p["latency"].get(tag, {}).get("max") for p in self.phases):
+            return math.exp(sum(math.log(p["latency"][tag]["max"]) for p in self.phases) / len(self.phases))
         if which != "mean" and f"{self.phase}.{tag}" in self._latencies:
             found = self.latencies(tag)
             return found.minimum if which == "min" else found.quantity(which) if which in QUANTITIES else found.quantile(float(f"0.{which[1:]}"))
@@ -163,8 +166,8 @@ class Run:
         values = [k.get(which) for k in known]
         if not values or any(v is None for v in values):
             return None
-        if which in ("min", "max"):
-            return float(min(values) if which == "min" else max(values))
+        if which == "min":
+            return float(min(values))
         if which == "mean":
             counts = [k["count"] or 1 for k in known]
             return float(sum(n * v for n, v in zip(counts, values, strict=True)) / sum(counts))
@@ -217,13 +220,13 @@ def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
 
 def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
     """"rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the geometric mean
-    of a quantile, the largest maximum. Good for simulated runs, where only summaries are at hand."""
+    of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand."""
     phases = [p for p in run["phases"] if p["name"] == phase]
     if quantity == "rate":
         return float(sum(p["operations"] for p in phases) / sum(p["seconds"] for p in phases))
     op, _, which = quantity.rpartition(".")
     values = [p["latency"][op][which] for p in phases]
-    return float(max(values) if which == "max" else math.exp(sum(math.log(max(v, NS)) for v in values) / len(values)))
+    return math.exp(sum(math.log(max(v, NS)) for v in values) / len(values))
 
 
 @dataclass
@@ -277,10 +280,8 @@ class Point:
         return [v for v in values if v is not None]
 
     def value(self, quantity: str) -> float:
-        """Geometric mean over the runs; for a maximum the largest."""
+        """Geometric mean over the runs."""
         seen = self.observations(quantity)
-        if quantity.endswith(".max"):
-            return max(seen)
         return math.exp(sum(math.log(max(x, 1e-9)) for x in seen) / len(seen))
 
     def has(self, quantity: str) -> bool:

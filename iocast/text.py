@@ -52,7 +52,7 @@ def calibration_text(fitted: dict[str, Any]) -> str:
             [f"{r['point']} {r['quantity']}", quantity(r["quantity"], r["measured"]), quantity(r["quantity"], r["forecast"]), percent(r["error"])]
             for r in holdout["rows"]
         ]
-        lines += ["", f"Held out: {holdout['ranks']} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
+        lines += ["", f"Held out: {' and '.join(map(str, holdout.get('scales') or [holdout['ranks']]))} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
     shown = [one for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
     lines += ["", findings_text(shown), ""] if shown else []
@@ -109,6 +109,8 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
+    if (draws := forecast.get("draws")) and draws["of"]:
+        lines.append(f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, {draws['how']}.")
     return "\n".join([*lines, *forecast["warnings"]])
 
 

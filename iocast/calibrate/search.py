@@ -141,15 +141,18 @@ class Target:
     @classmethod
     def of(cls, point: Point, noise: dict[str, float]) -> Target:
         names, logs, sigmas = ["rate"], [math.log(point.value("rate"))], [math.hypot(RATE_FLOOR, noise["rate"])]
+        settings = for_the_search(point.first)
         for op in point.first.operations:
             for which, floor in SUMMARIES.items():
                 if not point.has(f"{op}.{which}"):
                     continue
+                if which == "max" and settings.get("iterations") != whole_settings(point.first).get("iterations"):
+                    continue  # the largest of a shorter run is another quantity
                 values = point.observations(f"{op}.{which}")
                 names.append(f"{op}.{which}")
                 logs.append(float(np.mean(np.log(values))))
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
-        return cls(point, names, np.array(logs), np.array(sigmas), for_the_search(point.first))
+        return cls(point, names, np.array(logs), np.array(sigmas), settings)
 
     def asked(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""

@@ -41,7 +41,7 @@ def measured(
                 of_rank.append(rank)
                 now += took / (1 - idle)
             ends.append(now)
-        phase = Phase("benchmark", repeat, 0.0, max(ends), len(starts), 0, len(starts) / max(ends))
+        phase = Phase("benchmark", repeat, 0.0, max(ends), len(starts), errors=0, rate=len(starts) / max(ends))
         phase.add_trace({"create": (np.array(starts), np.array(seconds))}, {"create": np.array(of_rank)})
         phases.append(phase)
     record = Record(out.name, "made up", phases, pattern="md-workbench", ranks=ranks, nodes=ranks // per_node if per_node else 1)
@@ -149,7 +149,7 @@ def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(tmp_path
 
 
 def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
-    rows = [{"quantity": "rate", "error": 0.0, "spread": 0.0}, {"quantity": "create.q50", "error": 0.1, "spread": 0.0}]
+    rows = [{"point": "N=8", "quantity": name, "error": error, "spread": 0.0} for name, error in (("rate", 0.0), ("create.q50", 0.1))]
     noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
     for misfit in (True, False):
         young, aged = (fit._discrepancy({"rows": rows}, noise, misfit, more) for more in (0.0, 0.4))
@@ -157,14 +157,15 @@ def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
 
 
 def test_what_was_held_out_counts_beside_what_is_known_of_the_family_and_alone_for_a_misfit() -> None:
-    few = [{"quantity": "rate", "error": 0.0, "spread": 0.0}, {"quantity": "create.q50", "error": 0.1, "spread": 0.0}]
+    few = [{"point": "N=8", "quantity": name, "error": error, "spread": 0.0} for name, error in (("rate", 0.0), ("create.q50", 0.1))]
     noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
     misfit = fit._discrepancy({"rows": few}, noise, True, 0.0)
     assert misfit["rate"] == (fit.MISFIT_FLOOR["rate"], 2) and misfit["q50"] == (pytest.approx(math.log(1.1)), 2)
     known = fit._discrepancy({"rows": few}, noise, False, 0.0)
     assert 0 < known["rate"][0] < fit.FAMILY_DISCREPANCY["rate"] and fit.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.1)
     assert known["rate"][1] == known["q50"][1] == fit.FAMILY_WORTH + 1
-    # The more was held out, the less counts what is known of others.
-    many = fit._discrepancy({"rows": few + 999 * few[1:]}, noise, False, 0.0)
-    assert many["q50"] == (pytest.approx(math.log(1.1), rel=0.01), fit.FAMILY_WORTH + 1000)
+    # The more was held out, the less counts what is known of others; but the errors of one scale have a common cause, however many there are.
+    many = fit._discrepancy({"rows": few + [few[1] | {"point": f"N=8 T={i}"} for i in range(1, 999)]}, noise, False, 0.0)
+    assert known["q50"][0] < many["q50"][0] < math.log(1.1)
+    assert many["q50"][1] == pytest.approx(fit.FAMILY_WORTH + 1 / fit.ALIKE_APART**2, rel=0.01)
     assert known["max"] == misfit["max"] == (fit.UNCHECKED_DISCREPANCY["max"], 2), "nothing of the kind was held out"

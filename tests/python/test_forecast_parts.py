@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
+from scipy.special import stdtrit
+from scipy.stats import binom
 
-from iocast.predict import _baselines
+from iocast import draws
+from iocast.calibrate import fit
+from iocast.fitted import Fitted, discrepancy_at
+from iocast.predict import _baselines, _intervals, predict
+from iocast.residuals import Residuals
+from iocast.run_directory import Point, Run, pooled_quantity
 
 THINK = 5e-3
 
@@ -30,3 +42,215 @@ def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     assert same is None or same == asked
     longer = _baselines(fitted, {"think_time": "100ms"}, 64, 0.0, ["rate", "stat.q50"])
     assert longer["last value"]["rate"] < 64 / 100e-3
+
+
+# Intervals
+
+QUIET = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.0)
+
+
+def interval_of(best: float, said: list[float], error: float = 0.01) -> dict[str, float]:
+    fitted = {
+        "discrepancy": {"rate": error}, "discrepancy_degrees": {"rate": 8}, "discrepancy_growth": {"step": 2, "power": 0.5}, "campaign": {"ranks": [1, 2, 4, 8]},
+        "holdout": {}, "noise": {"rate": 0.01},
+    }  # fmt: skip
+    return _intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": said}}, {"rate": 0.0}, 32, 0.9)["rate"]
+
+
+@pytest.mark.parametrize("off", [0.5, 0.83, 1.0, 1.2, 2.0])
+def test_an_interval_holds_the_draws_that_it_claims(off: float) -> None:
+    """Wherever the best platform lies among them."""
+    said = [100 * off * math.exp(0.05 * z) for z in np.random.default_rng(0).standard_normal(16)]
+    found = interval_of(100.0, said)
+    assert sum(found["low"] <= one <= found["high"] for one in said) >= 0.9 * 16 - 1
+    assert found["low"] < 100 < found["high"]
+    # Unbiased draws: no wider than their own quantiles and the blur.
+    assert off != 1.0 or found["high"] / found["low"] < math.exp(2 * 1.7 * math.hypot(0.05, 0.035))
+
+
+def held_out(errors: np.ndarray, runs: int = 1, points: int = 1) -> dict[str, Any]:
+    each = len(errors) // points
+    return {"rows": [{"point": f"N=8 T={i // each}", "runs": runs, "quantity": f"op{i % each}.q50", "error": math.expm1(x), "spread": 0.0} for i, x in enumerate(errors)]}
+
+
+@pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.9), (0.5, 0.88), (0.8, 0.84)])
+def test_errors_that_share_a_cause_are_no_independent_values(correlation: float, least: float) -> None:
+    """How often the 90 % interval of a stranger's next forecast holds, at the distance of the held-out one, when its eight rows have this correlation."""
+    generator, hits, tries = np.random.default_rng(0), 0, 3000
+    for _ in range(tries):
+        common, own = generator.standard_normal(), generator.standard_normal(8)
+        errors = 0.3 * (math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
+        deviation, degrees = fit._discrepancy(held_out(errors), QUIET, True, 0.0)["q50"]
+        hits += abs(0.3 * generator.standard_normal()) < float(stdtrit(degrees, 0.95)) * deviation
+    assert hits >= binom.ppf(1e-4, tries, least), hits / tries
+
+
+def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:
+    """Systems outside of the family whose own errors are 8 % in the median and differ by a factor of two; two runs a point with a noise of 3 %, one kind of
+    quantity with four operations, as correlated as rows of one scale are."""
+    generator, hits, tries = np.random.default_rng(1), 0, 4000
+    noise = QUIET | {"q50": 0.03}
+    for _ in range(tries):
+        true = 0.08 * math.exp(0.7 * generator.standard_normal())
+        errors = true * (math.sqrt(0.7) * generator.standard_normal() + math.sqrt(0.3) * generator.standard_normal(4))
+        seen = errors + 0.03 / math.sqrt(2) * generator.standard_normal(4)
+        deviation, degrees = fit._discrepancy(held_out(seen, runs=2), noise, True, 0.0)["q50"]
+        widen = float(stdtrit(degrees, 0.95)) / 1.645
+        hits += abs(true * generator.standard_normal() + 0.03 * generator.standard_normal()) < 1.645 * math.hypot(widen * deviation, 0.03)
+    assert 0.86 < hits / tries < 0.95, hits / tries
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 5])
+def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
+    """Model error and noise of 10 % each: the estimate is the model's error, whatever number of runs was averaged; of residuals that are carried, too."""
+    generator = np.random.default_rng(2)
+    errors = 0.1 * generator.standard_normal(6000) + 0.1 / math.sqrt(runs) * generator.standard_normal(6000)
+    deviation = fit._discrepancy(held_out(errors, runs), QUIET | {"q50": 0.1}, True, 0.0)["q50"][0]
+    assert deviation == pytest.approx(0.1, rel=0.05)  # a mean of 6000 squares is within 4 sqrt(2 / 6000) = 7 % of its own, with the noise's share 3 in 100
+    beside = errors + 0.1 * generator.standard_normal(6000)  # the simulation's own
+    rows = [{"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x)} for i, x in enumerate(beside)]
+    kept = Residuals.of(rows, {"N=8": (8, 0.0)}, {"q50": 0.1})
+    shares = [kept.at(f"op{i}.q50", 8, 0.0) / x for i, x in enumerate(beside[:20])]
+    assert shares == pytest.approx([1 / (1 + 1 / runs + 1)] * 20, rel=0.1)
+
+
+def test_more_scales_never_make_an_interval_wider() -> None:
+    """The same held-out error; a scale more between those that were there leaves what is tested, and what is known beforehand, as it is."""
+    assert fit.held_out_from([1, 2, 4, 8, 16]) == 16
+    assert fit.held_out_from([1, 2, 4, 8, 15, 16]) == 15
+    assert fit.held_out_from([1, 2, 4, 8, 12, 16]) == 12
+    assert fit.held_out_from([1, 2, 16]) == 16
+    assert fit.held_out_from([1, 2, 3]) == 3, "two scales must be left"
+    widths = {}
+    for scales in ([1, 2, 4, 8, 16], [1, 2, 4, 8, 15, 16], [1, 2, 4, 8, 12, 15, 16]):
+        below = fit.held_out_from(scales)
+        step = max(fit.DOUBLING, scales[-1] / max(n for n in scales if n < below))
+        for stranger, power in ((False, fit.GROWTH_POWER), (True, fit.MISFIT_GROWTH_POWER)):
+            points = sum(n >= below for n in scales)
+            found = fit._discrepancy(held_out(np.full(4 * points, fit.FAMILY_DISCREPANCY["q50"]), points=points), QUIET, stranger, 0.0, step, power)
+            fitted = {
+                "discrepancy": {"q50": found["q50"][0]}, "discrepancy_degrees": {"q50": found["q50"][1]}, "discrepancy_growth": {"step": step, "power": power},
+                "campaign": {"ranks": scales}, "holdout": {},
+            }  # fmt: skip
+            error, degrees = discrepancy_at(fitted, "q50", 64)
+            widths.setdefault(stranger, []).append(error * float(stdtrit(degrees, 0.95)))
+    for stranger, found in widths.items():
+        assert found == sorted(found, reverse=True), (stranger, widths)
+
+
+def test_what_is_known_beforehand_is_known_of_a_doubling() -> None:
+    """A platform that forecast eight times the ranks without error is as sure, four times beyond, as one that was tested over a doubling."""
+    sure = {}
+    for step in (2.0, 8.0):
+        deviation, degrees = fit._discrepancy(held_out(np.zeros(4)), QUIET, True, 0.0, step, 1.0)["q50"]
+        fitted = {"discrepancy": {"q50": deviation}, "discrepancy_degrees": {"q50": degrees}, "discrepancy_growth": {"step": step, "power": 1.0}, "campaign": {"ranks": [1, 16]}, "holdout": {}}
+        sure[step] = discrepancy_at(fitted, "q50", 64)[0]
+    assert sure[2.0] == pytest.approx(sure[8.0])
+
+
+# Draws
+
+SERVER = """schema_version: 1
+extends: queue
+demands: {alone: 1us, node: 1us, server: {law: exponential, mean: 1ms}}
+stations: {server: {servers: 8, crowding: 0}, node: {servers: 64}}
+"""
+
+
+def server(directory: Path, **more: Any) -> Fitted:
+    """A fitted platform whose measurements leave open how many servers there are: 5 to 12, the best one 8."""
+    (directory / "server.yaml").write_text(SERVER)
+    rows = more.pop("fit", [])
+    points = [{"name": f"N={n}", "ranks": n, "waiting_factor": 0.0, "rate": 8000.0, "latency": {}} for n in (8,)]
+    fitted = {
+        "campaign": {
+            "runs": [], "ranks": [1, 2, 4, 8], "waiting_factors": [0.0], "phase": "benchmark", "points": points,
+            "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {"datasets": 1, "objects": 20}},
+        },
+        "draws": [{"stations": {"server": {"servers": 5 + i // 2}}} for i in range(16)], "draw_structures": [{}] * 16,
+        "alternatives": [{"structure": {}, "weight": 0.9}, {"structure": {}, "weight": 0.1}],
+        "discrepancy": dict.fromkeys(QUIET, 0.02), "discrepancy_degrees": dict.fromkeys(QUIET, 6), "discrepancy_growth": {"step": 2, "power": 0.5},
+        "noise": dict.fromkeys(QUIET, 0.02), "fit": rows, "holdout": {}, "notes": [],
+    } | more  # fmt: skip
+    file = directory / "fitted.yaml"
+    file.write_text(yaml.safe_dump({"schema_version": 1, "extends": str(directory / "server.yaml"), "fitted": fitted}))
+    return Fitted.open(str(file))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(tied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: Path) -> None:
+    """Ten times as many iterations than one draw may take: as many draws, simulated beside the best platform; where structures tie, the same median."""
+    monkeypatch.setattr(draws, "OPERATIONS_A_DRAW", 32 * 4 * 20)
+    fitted = server(tmp_path, **({"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]} if tied else {}))
+    said = {n: predict(fitted, None, {"iterations": str(n), "objects": "200"}, 1, 32) for n in (20, 200)}
+    assert [said[n]["draws"] for n in (20, 200)] == [{"used": 16, "of": 16, "how": how} for how in (draws.IN_FULL, draws.SHORTER)]
+    for name in ("rate", "stat.q50"):
+        short, long = (said[n]["quantities"][name] for n in (20, 200))
+        # Of 2,560 exponential times on 8 servers a rate has 2 %; a median of some 640 has 4 %.
+        for end in ("low", "value", "high"):
+            assert long[end] == pytest.approx(short[end], rel=0.15), (name, end)
+        # Servers of 5/8 to 12/8 are in it.
+        assert long["high"] / long["low"] > 2
+
+
+def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: Path, simulator: Path) -> None:
+    """Its ratios, beside a value from the simulation; a part of an operation changes as the whole; where there is no solution all is simulated."""
+    first = {"workload": {"parameters": {"per_process": 3}}, "phases": [{"name": "write", "operations": 10**9}]}
+    assert draws.shorter({}, first) is None
+    told = {"best": {"rate": 100.0, "create.q50": 2.0}, "draw": {"rate": 50.0, "create.q50": 3.0}}
+    values = {"rate": 120.0, "create.q50": 1.0, "create.open.q50": 0.5, "create.q99": 7.0}
+
+    def of_phase(said: dict[str, float]) -> dict[tuple[str, str], float]:
+        return {("write", name): value for name, value in said.items()}
+
+    solver = lambda: lambda document: of_phase(told[document["is"]])  # noqa: E731
+    found = draws.ask(None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1, 1), 0, solver)  # type: ignore[arg-type]
+    assert found.document() == {"used": 16, "of": 16, "how": draws.SOLVED}
+    assert found.values[0] == of_phase({"rate": 60.0, "create.q50": 1.5, "create.open.q50": 0.75, "create.q99": 7.0})
+
+
+# What-ifs
+
+MISSED = [{"point": "N=8", "quantity": "stat.q99", "runs": 2, "error": 0.2}, {"point": "N=8", "quantity": "rate", "runs": 2, "error": -0.04}]
+
+
+def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path: Path, simulator: Path) -> None:
+    """By an edit that changes nothing the value stays; what the model misses may be something else there, so the interval is wider by it."""
+    plain = server(tmp_path, fit=MISSED)
+    (tmp_path / "renamed.yaml").write_text(f"schema_version: 1\nextends: {plain.file}\ndescription: the same by another name\n")
+    said = {}
+    for name, edits in (("plain", []), ("renamed", []), ("edited", [("stations.node.servers", 64)])):
+        platform = Fitted.open(str(tmp_path / "renamed.yaml" if name == "renamed" else plain.file), edits)  # type: ignore[arg-type]
+        said[name] = predict(platform, None, {"iterations": "20"}, 1, 16)["quantities"]
+    assert said["renamed"] == said["plain"]
+    for quantity in ("stat.q99", "rate", "create.q99"):
+        a, b = said["plain"][quantity], said["edited"][quantity]
+        assert a["value"] == b["value"]
+        if quantity == "stat.q99":
+            assert a["model"] / a["value"] == pytest.approx(1.2, rel=0.01)
+        assert b["low"] < a["low"] < a["high"] < b["high"], quantity
+
+
+# Maxima
+
+
+def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Callable[..., Any], tmp_path: Path) -> None:
+    """Measured by runs of three repeats, by six runs of one, and forecast from other seeds, of the same platform: the same but for chance, however many runs or
+    repeats there are. And a run says what its summaries say."""
+
+    def maxima(name: str, runs: int, repeats: int) -> tuple[float, list[float]]:
+        made = []
+        for seed in range(runs):
+            place = tmp_path / f"{name}-{seed}"
+            told = ("--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--set", f"repeats={repeats}", "--seed", str(hash(name) % 1000 + seed))
+            simulate("lustre", "--ppn", "4", *told, "--out", place)
+            made.append(Run(place))
+        logs = [math.log(phase["latency"]["stat"]["max"]) for run in made for phase in run.phases]
+        point = Point(made)
+        assert point.value("stat.max") == pytest.approx(math.exp(np.mean([math.log(pooled_quantity(run.json, "stat.max")) for run in made])))
+        assert point.value("stat.max") == pytest.approx(math.exp(np.mean(logs)))
+        return point.value("stat.max"), logs
+
+    few, many = maxima("few", 2, 3), maxima("many", 6, 3)
+    chance = math.hypot(*(np.std(logs, ddof=1) / math.sqrt(len(logs)) for _, logs in (few, many)))
+    assert abs(math.log(few[0] / many[0])) < 4 * chance

@@ -28,7 +28,7 @@ def measured(out: Path, ranks: int, stalled: bool) -> Run:
             seconds.append(end - now)
             of_rank.append(rank)
             now = end
-    phase = Phase("benchmark", 0, 0.0, 12.0, len(starts), 0, len(starts) / 12)
+    phase = Phase("benchmark", 0, 0.0, 12.0, len(starts), errors=0, rate=len(starts) / 12)
     phase.add_trace({"create": (np.array(starts), np.array(seconds))}, {"create": np.array(of_rank)})
     record = Record(out.name, "made up", [phase], pattern="md-workbench", ranks=ranks, nodes=1)
     record.parameters = {"waiting_factor": 0}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each draw of a fitted platform forecasts. All draws are asked, however long the question is: where that takes too many simulated operations, each
+is simulated for fewer iterations and its ratio to the best platform at the same length and with the same random numbers is taken (common random numbers:
+Law & Kelton, Simulation Modeling and Analysis, section 11.2); a workload without iterations has the ratio from the analytic solver (a control variate
+with coefficient 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iocast.calibrate.search import Simulations
+from iocast.errors import InputError, RunError
+from iocast.platform import Document
+from iocast.run_directory import pooled_quantity
+
+Values = dict[tuple[str, str], float]
+"""Quantities by phase and name."""
+Solve = Callable[[Document], Values]
+
+OPERATIONS_A_DRAW = 2_500_000
+"""Simulated operations that one draw may take."""
+IN_FULL, SHORTER, SOLVED = "simulated in full", "simulated for fewer iterations, beside the best platform", "solved, beside the best platform"
+
+
+@dataclass
+class Draws:
+    """By draw the quantities, None where work of others piles up without end; how they were found; the simulated runs, where they are as long as the question."""
+
+    values: list[Values | None]
+    how: str = IN_FULL
+    runs: list[Any] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """As a forecast has it (docs/answers.md, `draws`)."""
+        return {"used": sum(one is not None for one in self.values), "of": len(self.values), "how": self.how}
+
+
+def ask(
+    simulations: Simulations, draws: Sequence[Document], best: Path, best_document: Document, best_values: Values, first: Any,
+    question: tuple[str, dict[str, str], int, int], seed: int, solver: Callable[[], Solve],
+) -> Draws:  # fmt: skip
+    """@param best, best_values the best platform's file, and what it says of the whole question (pattern, settings, nodes, ranks a node)
+    @param first its run of the whole question, as iocast-sim prints it
+    @param solver makes an analytic solver of all phases of the question; raises InputError where it can't"""
+    pattern, settings, nodes, ranks_per_node = question
+    if sum(p["operations"] for p in first["phases"]) > OPERATIONS_A_DRAW:
+        short = shorter(settings, first)
+        if short is not None:
+            files = [best, *(simulations.write(d) for d in draws)]
+            beside, *runs = simulations.run_those_that_settle([(file, pattern, short, nodes, ranks_per_node, seed) for file in files])
+            if beside is not None:
+                own = _quantities(beside, best_values)
+                return Draws([_beside(_quantities(run, best_values), own, best_values) for run in runs], SHORTER)
+        try:
+            solve = solver()
+            own = solve(best_document)
+            return Draws([_beside(_solved(solve, d), own, best_values) for d in draws], SOLVED)
+        except InputError:
+            pass  # only a simulation knows
+    runs = simulations.run_those_that_settle([(simulations.write(d), pattern, settings, nodes, ranks_per_node, seed + i) for i, d in enumerate(draws)])
+    return Draws([_quantities(run, best_values) for run in runs], IN_FULL, [run for run in runs if run is not None])
+
+
+def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
+    """The settings with one repeat, and so few iterations that OPERATIONS_A_DRAW are not exceeded, but one; None for a workload that has no such number."""
+    parameters = first["workload"]["parameters"]
+    iterations = parameters.get("iterations")
+    if not isinstance(iterations, int) or iterations <= 1:
+        return None
+    short = dict(settings)
+    operations = float(sum(p["operations"] for p in first["phases"]))
+    if int(parameters.get("repeats") or 1) > 1:
+        short["repeats"] = "1"
+        operations = sum({p["name"]: p["operations"] for p in first["phases"]}.values())
+    if operations > OPERATIONS_A_DRAW:
+        short["iterations"] = str(max(1, int(iterations * OPERATIONS_A_DRAW / operations)))
+    return short
+
+
+def _quantities(run: Any, names: Values) -> Values | None:
+    return None if run is None else {(phase, name): max(pooled_quantity(run, name, phase), 1e-9) for phase, name in names}
+
+
+def _solved(solve: Solve, draw: Document) -> Values | None:
+    """None where work of others piles up without end."""
+    try:
+        return solve(draw)
+    except RunError:
+        return None
+
+
+def _beside(draw: Values | None, own: Values | None, best: Values) -> Values | None:
+    """The best platform's quantities times what the draw changes; a part of an operation, which a solver doesn't know, changes as the whole."""
+    if draw is None or own is None:
+        return None
+
+    def ratio(phase: str, name: str) -> float:
+        op, _, which = name.rpartition(".")
+        known = (phase, name) if (phase, name) in own else (phase, f"{op.partition('.')[0]}.{which}")
+        return draw[known] / own[known] if own.get(known, 0.0) > 0 and known in draw else 1.0
+
+    return {(phase, name): value * ratio(phase, name) for (phase, name), value in best.items()}
