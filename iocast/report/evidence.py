@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from iocast.report.sources import Run, Sources
+from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 
 AS_IT_IS = "as it is"
 QUANTILES = ("q50", "q75", "q95", "q99", "max")
@@ -45,6 +45,7 @@ def ranks_of(placement: dict[str, Any]) -> int:
 class Comparison:
     """One measured point with the forecast of it. `rows` are those of a validation."""
 
+    phase: str
     ranks: int
     nodes: int | None
     waiting_factor: float
@@ -60,7 +61,7 @@ class Comparison:
         where = f"{self.ranks:,} rank" + ("s" if self.ranks != 1 else "")
         if self.nodes:
             where += f" on {self.nodes:,} node" + ("s" if self.nodes != 1 else "")
-        return where + (f", waiting factor {self.waiting_factor:g}" if self.waiting_factor else "")
+        return f"{self.phase}, {where}" + (f", waiting factor {self.waiting_factor:g}" if self.waiting_factor else "")
 
     def row(self, quantity: str) -> dict[str, Any] | None:
         return next((r for r in self.rows if r["quantity"] == quantity), None)
@@ -86,12 +87,13 @@ def comparisons(sources: Sources) -> list[Comparison]:
     if not found:
         for platform in sources.fitted:
             held = platform["fitted"].get("holdout") or {}
-            found += _held_out(held, float(platform["fitted"].get("level", 0.9)))
+            found += _held_out(held, phases_of_platform(platform)[0], float(platform["fitted"].get("level", 0.9)))
     if not found and sources.study is not None:
-        found += _held_out(sources.study["platform"].get("holdout") or {}, 0.9)
+        found += _held_out(sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9)
     if not any(c.role == "check" for c in found):
         found += _matched(sources)
-    return sorted(found, key=lambda c: (c.role != "check", -c.ranks, c.waiting_factor))
+    order = sources.phases
+    return sorted(found, key=lambda c: (c.role != "check", -c.ranks, order.index(c.phase) if c.phase in order else len(order), c.waiting_factor))
 
 
 def checks(sources: Sources) -> list[Comparison]:
@@ -99,16 +101,17 @@ def checks(sources: Sources) -> list[Comparison]:
     return [c for c in comparisons(sources) if c.role == "check"]
 
 
-def _held_out(held: dict[str, Any], level: float) -> list[Comparison]:
-    """The held-out scale of a calibration, one comparison for each waiting factor; rows name theirs as in "N=4 T=1"."""
-    by_factor: dict[float, list[dict[str, Any]]] = {}
+def _held_out(held: dict[str, Any], phase: str, level: float) -> list[Comparison]:
+    """The held-out scale of a calibration, one comparison for each phase and waiting factor; rows name the latter as in "N=4 T=1"."""
+    by_setting: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for row in held.get("rows") or []:
         named = re.search(r"T=([\d.]+)", str(row.get("point", "")))
-        by_factor.setdefault(float(named.group(1)) if named else float(held.get("waiting_factor") or 0), []).append(row)
+        factor = float(named.group(1)) if named else float(held.get("waiting_factor") or 0)
+        by_setting.setdefault((str(row.get("phase") or phase), factor), []).append(row)
     origin, known = "held out by the calibration", held.get("fitted_up_to")
     return [
-        Comparison(ranks_of(held), held.get("nodes"), factor, "check", origin, None, level, _rows(rows), known)
-        for factor, rows in by_factor.items()
+        Comparison(name, ranks_of(held), held.get("nodes"), factor, "check", origin, None, level, _rows(rows), known)
+        for (name, factor), rows in by_setting.items()
     ]
 
 
@@ -116,9 +119,10 @@ def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Compa
     placement = point.get("placement") or {}
     runs = point.get("runs")
     return Comparison(
-        ranks_of(placement), placement.get("nodes"), float(point.get("waiting_factor") or 0), str(point.get("role") or "check"),
-        "validation", len(runs) if isinstance(runs, list) else runs, float(validation.get("level", 0.9)), _rows(point["rows"]),
-    )
+        phase_of_point(point, validation), ranks_of(placement), placement.get("nodes"), float(point.get("waiting_factor") or 0),
+        str(point.get("role") or "check"), "validation", len(runs) if isinstance(runs, list) else runs, float(validation.get("level", 0.9)),
+        _rows(point["rows"]),
+    )  # fmt: skip
 
 
 def _rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -131,8 +135,9 @@ def _matched(sources: Sources) -> list[Comparison]:
     for forecast in sources.forecasts:
         if is_alternative(forecast):
             continue
+        phase = phase_of(forecast)
         runs = [r for r in sources.runs if not r.simulated and _same(forecast, r)]
-        measured = {name: _measured(runs, forecast.get("phase"), name) for name in forecast["quantities"]}
+        measured = {name: _measured(runs, phase, name) for name in forecast["quantities"]}
         rows = []
         for name, asked in forecast["quantities"].items():
             values = measured[name]
@@ -158,7 +163,7 @@ def _matched(sources: Sources) -> list[Comparison]:
             seen = any(r.role == "fit" for r in runs)
             found.append(
                 Comparison(
-                    runs[0].ranks, runs[0].nodes, runs[0].waiting_factor, "fit" if seen else "check",
+                    phase, runs[0].ranks, runs[0].nodes, runs[0].waiting_factor, "fit" if seen else "check",
                     "forecast beside runs", len(runs), float(forecast.get("level", 0.9)), _rows(rows),
                 )
             )
@@ -173,7 +178,11 @@ def _same(forecast: dict[str, Any], run: Run) -> bool:
     return name == run.workload and waiting_factor(forecast) == run.waiting_factor
 
 
-def _measured(runs: list[Run], phase: str | None, quantity: str) -> list[float]:
+def phase_of(forecast: dict[str, Any]) -> str:
+    return str(forecast.get("phase") or "benchmark")
+
+
+def _measured(runs: list[Run], phase: str, quantity: str) -> list[float]:
     """The quantity in each run, those that lack it or have 0 left out."""
     operation, what = split_quantity(quantity)
     values = []
@@ -201,12 +210,31 @@ def label_of(forecast: dict[str, Any]) -> str:
     return AS_IT_IS
 
 
-def what_if(sources: Sources) -> dict[str, list[dict[str, Any]]]:
-    """Forecasts by label, each ordered by ranks, the system as it is first."""
+def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Forecasts by label, each ordered by ranks, the system as it is first; of one phase alone where it is named."""
     labels: dict[str, list[dict[str, Any]]] = {}
-    for forecast in sorted(sources.forecasts, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
+    chosen = [f for f in sources.forecasts if phase is None or phase_of(f) == phase]
+    for forecast in sorted(chosen, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
         labels.setdefault(label_of(forecast), []).append(forecast)
     return labels
+
+
+def forecast_phases(sources: Sources) -> list[str]:
+    """Phases that forecasts are of, each once, in order."""
+    return list(dict.fromkeys(phase_of(f) for f in sources.forecasts))
+
+
+def targets(sources: Sources) -> list[dict[str, Any]]:
+    """Forecasts of the system as it is at scales that nothing was measured at, in the order of phases, the largest scale first."""
+    compared = {(c.phase, c.ranks, c.waiting_factor) for c in comparisons(sources)}
+    measured = {(phase, r.ranks, r.waiting_factor) for r in sources.runs if not r.simulated for phase in r.phase_names}
+    order = forecast_phases(sources)
+    found = [f for f in sources.forecasts if not is_alternative(f) and _place(f) not in compared | measured]
+    return sorted(found, key=lambda f: (-ranks_of(f["placement"]), order.index(phase_of(f)), waiting_factor(f)))
+
+
+def _place(forecast: dict[str, Any]) -> tuple[str, int, float]:
+    return phase_of(forecast), ranks_of(forecast["placement"]), waiting_factor(forecast)
 
 
 def largest_common(labels: dict[str, list[dict[str, Any]]]) -> int | None:

@@ -22,6 +22,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from iocast.errors import InputError
+from iocast.phases import first_phase
 from iocast.run_directory import runs_in
 
 SCHEMA_VERSION = 1
@@ -53,12 +54,13 @@ class Distribution:
 
 @dataclass
 class Run:
-    """One run directory. `role` and `point` are known when it belongs to a campaign."""
+    """One run directory. `role` and `point` are known when it belongs to a campaign; `about` are those of its phases that the report is about."""
 
     path: Path
     document: dict[str, Any]
     role: str = ""
     point: str = ""
+    about: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -97,11 +99,14 @@ class Run:
     def phases(self) -> list[dict[str, Any]]:
         return list(self.document.get("phases") or [])
 
+    @property
+    def phase_names(self) -> list[str]:
+        """Names of phases, each once, in order."""
+        return list(dict.fromkeys(p["name"] for p in self.phases))
+
     def repeats(self, name: str | None = None) -> list[dict[str, Any]]:
-        """All repeats of a phase; without a name of "benchmark", or else of the phase with most operations."""
-        wanted = name or "benchmark"
-        if name is None and self.phases and not any(p["name"] == wanted for p in self.phases):
-            wanted = max(self.phases, key=lambda p: p.get("operations") or 0)["name"]
+        """All repeats of a phase; without a name of the first that the report is about."""
+        wanted = name or next(iter(self.about), None)
         return [p for p in self.phases if p["name"] == wanted]
 
     def phase(self, name: str | None = None) -> dict[str, Any] | None:
@@ -149,6 +154,54 @@ class Sources:
     study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
 
+    @property
+    def named_phases(self) -> list[str]:
+        """Phases that forecasts, validations and fitted platforms name, each once."""
+        found = [str(f.get("phase") or "benchmark") for f in self.forecasts]
+        found += [phase_of_point(p, v) for v in self.validations for p in v["points"]]
+        found += [phase for platform in self.fitted for phase in phases_of_platform(platform)]
+        return list(dict.fromkeys(found))
+
+    @property
+    def workloads(self) -> list[str]:
+        """Workloads that the report is about: those of forecasts, or else the one of most runs."""
+        named = [w["name"] for f in self.forecasts if isinstance(w := f.get("workload"), dict) and "name" in w]
+        return list(dict.fromkeys(named)) or [name for name, _ in Counter(r.workload for r in self.runs).most_common(1)]
+
+    @property
+    def phases(self) -> list[str]:
+        """Phases that the report is about: the named ones, then those that runs are looked at in."""
+        return list(dict.fromkeys([*self.named_phases, *(phase for run in self.runs for phase in run.about)]))
+
+
+def phases_of_platform(platform: dict[str, Any]) -> list[str]:
+    """Phases that a platform was fitted to."""
+    campaign = platform["fitted"].get("campaign") or {}
+    return [str(phase) for phase in campaign.get("phases") or [campaign.get("phase") or "benchmark"]]
+
+
+def phase_of_point(point: dict[str, Any], validation: dict[str, Any]) -> str:
+    """The phase that a point of a validation is of."""
+    return str((point.get("question") or {}).get("phase") or point.get("phase") or validation.get("phase") or "benchmark")
+
+
+def _choose_phases(sources: Sources) -> None:
+    """What each run is looked at in: the phases that forecasts and calibrations name, as far as it has them. Where nothing is named, or it has none
+    of them, one phase for all runs of its workload, which all of them have as far as there is one."""
+    named, others = sources.named_phases, {}
+    for run in sources.runs:
+        run.about = tuple(phase for phase in named if phase in run.phase_names)
+        if not run.about and run.phases:
+            others.setdefault(run.workload, []).append(run)
+    for runs in others.values():
+        common = [name for name in runs[0].phase_names if all(name in run.phase_names for run in runs)]
+        for run in runs:
+            operations: dict[str, float] = {}
+            for phase in (p for one in (runs if common else [run]) for p in one.phases):
+                if not common or phase["name"] in common:
+                    operations[phase["name"]] = operations.get(phase["name"], 0) + (phase.get("operations") or 0)
+            run.about = (first_phase(operations),)
+
 
 def read_sources(paths: list[Path]) -> Sources:
     """Read every path; raises InputError that names the first one that can't be used."""
@@ -162,6 +215,7 @@ def read_sources(paths: list[Path]) -> Sources:
         known = seen.setdefault(run.path.resolve(), run)
         known.role, known.point = known.role or run.role, known.point or run.point
     sources.runs = sorted(seen.values(), key=lambda r: (r.placement, r.waiting_factor, r.path.name))
+    _choose_phases(sources)
     return sources
 
 
@@ -191,7 +245,8 @@ def _read(path: Path, sources: Sources) -> None:
     if kind == "forecast":
         if not isinstance(document.get("quantities"), dict) or not isinstance(document.get("placement"), dict):
             raise InputError(f"{path} is a forecast without quantities or placement; write it again with iocast predict.")
-        sources.forecasts.append(document)
+        further = document.pop("further_phases", None) or []
+        sources.forecasts += [document, *(document | one for one in further)]
     elif kind == "validation":
         if not isinstance(document.get("points"), list):
             raise InputError(f"{path} is a validation without points; write it again with iocast validate.")

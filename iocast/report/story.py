@@ -10,12 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from iocast.phases import main_phases
 from iocast.report import evidence, units
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
+MOST_PHASES = 3  # named in the headline
+MOST_TARGETS = 3  # cards
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
 
@@ -120,28 +123,63 @@ def _beyond(error: float) -> str:
 
 
 def _headline(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
-    rate = best.row("rate") if best else None
-    if best and rate:
-        what = "was then measured" if checked else "had been measured and fitted"
-        if best.fitted_up_to:
-            what = "was measured and held back from the fit"
-        scale = f"{units.ranks(best.ranks)}" + (f" with waiting factor {best.waiting_factor:g}" if best.waiting_factor else "")
-        where = f"For {scale} the forecast was {units.rate(rate['forecast'])}"
-        return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
+    """The answer for the target scale, and how wrong a checked forecast was; each number with its phase."""
+    targets = evidence.targets(sources)
+    check = _checked_sentence(best, checked)
+    if targets:
+        largest = targets[0]
+        same = [f for f in targets if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)]
+        shown = [f"{evidence.phase_of(f)} {_said(f)}" for f in same[:MOST_PHASES] if "rate" in f["quantities"]]
+        more = f" and {len(same) - MOST_PHASES} more phases" if len(same) > MOST_PHASES else ""
+        scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
+        answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
+        return f"{answer}. {check}" if check else f"{answer}, and no measurement has checked it here."
+    if check:
+        return check
     if sources.forecasts:
         forecast = sources.forecasts[-1]
-        value = forecast["quantities"].get("rate", {}).get("value")
-        ranks = units.ranks(evidence.ranks_of(forecast["placement"]))
-        return f"The forecast for {ranks} is {units.rate(value)}, and no measurement has checked it here."
+        scale = _scale(evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast))
+        return f"Forecast for {scale}: {evidence.phase_of(forecast)} {_said(forecast)}, and no measurement has checked it here."
     for run in evidence.focus_runs(sources):
-        phase = run.phase()
-        if phase and phase.get("rate"):
-            did = "do" if run.simulated else "did"
-            where = "In simulation, " if run.simulated else ""
-            return f"{where}{units.ranks(run.ranks)} on {units.nodes(run.nodes)} {did} {units.rate(phase['rate'])}."
+        if text := _ran(run):
+            return text
     if sources.fitted:
         return f"The platform {sources.fitted[0]['name']} was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
+
+
+def _scale(ranks: int, waiting_factor: float) -> str:
+    return units.ranks(ranks) + (f" with waiting factor {waiting_factor:g}" if waiting_factor else "")
+
+
+def _checked_sentence(best: Comparison | None, checked: bool) -> str:
+    """ "For 64 ranks the forecast of benchmark was 27.8 k/s, 2 % above the 27.2 k/s that was then measured."; "" without a comparison."""
+    rate = best.row("rate") if best else None
+    if best is None or rate is None:
+        return ""
+    what = "was then measured" if checked else "had been measured and fitted"
+    if best.fitted_up_to:
+        what = "was measured and held back from the fit"
+    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'])}"
+    return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
+
+
+def _ran(run: Run) -> str:
+    """What a run did, with the phase; of one with several phases beside set-up and clean-up, such as an application's, how long they took."""
+    where = "In simulation, " if run.simulated else ""
+    who = f"{where}{units.ranks(run.ranks)} on {units.nodes(run.nodes)}"
+    did = "do" if run.simulated else "did"
+    phases = [p for name in main_phases(run.phase_names) for p in run.repeats(name)]
+    seconds: dict[str, float] = {}
+    for phase in phases:
+        seconds[phase["name"]] = seconds.get(phase["name"], 0.0) + float(phase.get("seconds") or 0)
+    if len(seconds) > 1 and all(seconds.values()):
+        longest = sorted(seconds, key=lambda name: -seconds[name])[:MOST_PHASES]
+        listed = ", ".join(f"{name} {units.seconds(seconds[name])}" for name in seconds if name in longest)
+        more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
+        return f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the {len(seconds)} phases of {run.workload}: {listed}{more}."
+    about = run.phase()
+    return f"{who} {did} {units.rate(about['rate'])} in {about['name']}." if about and about.get("rate") else ""
 
 
 def file_systems(sources: Sources) -> list[str]:
@@ -176,7 +214,7 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
     fitted = (best.fitted_up_to if best else None) or _largest_fitted(sources)
     source = f"runs of up to {units.ranks(fitted)}" if fitted else "the measurements"
     if best and checked:
-        times = f", {units.factor(best.ranks / fitted)} times as many" if fitted and best.ranks > fitted else ""
+        times = f", {units.factor(best.ranks / fitted)} times as many," if fitted and best.ranks > fitted else ""
         point = "measurement that the model" if several == 1 else f"{several} measurements that the model"
         had = "had not seen" if several == 1 else "had not seen, the largest first"
         rate = best.row("rate")
@@ -185,7 +223,7 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
             span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
             interval = f" The {units.share(best.level)} interval of throughput was {span}."
         return (
-            f"A queueing model was calibrated with {source} and forecast {units.ranks(best.ranks)}{times}; the report compares it with "
+            f"A queueing model was calibrated with {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it with "
             f"{'the one ' if several == 1 else ''}{point} {had}.{interval}"
         )
     if best:
@@ -262,21 +300,25 @@ def _article(name: str) -> str:
 
 
 def _what_if(sources: Sources) -> str:
-    labels = evidence.what_if(sources)
+    return " ".join(text for phase in evidence.forecast_phases(sources) if (text := _what_if_in(sources, phase)))
+
+
+def _what_if_in(sources: Sources, phase: str) -> str:
+    labels = evidence.what_if(sources, phase)
     ranks = evidence.largest_common(labels)
-    if ranks is None or not any(evidence.is_alternative(f) for f in sources.forecasts):
+    if ranks is None or not any(evidence.is_alternative(f) for forecasts in labels.values() for f in forecasts):
         return ""
     at = {label: next(f for f in fs if evidence.ranks_of(f["placement"]) == ranks) for label, fs in labels.items()}
     base = at.get(evidence.AS_IT_IS)
     today = base["quantities"].get("rate", {}).get("value") if base else None
     texts = []
     if base and today is not None:
-        texts.append(f"At {units.ranks(ranks)} the system as it is would serve {_said(base)}.")
+        texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_said(base)}.")
     ordered = sorted((a for a in at if a != evidence.AS_IT_IS), key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0))
     for label in ordered:
         value = at[label]["quantities"].get("rate", {}).get("value")
         if value is not None:
-            gain = f", {units.factor(value / today)} times as much" if today else f" at {units.ranks(ranks)}"
+            gain = f", {units.factor(value / today)} times as much" if today else f" in {phase} at {units.ranks(ranks)}"
             texts.append(f"With \u201c{label}\u201d it would serve {_said(at[label])}{gain}.")
     if base and base.get("bottleneck"):
         texts.append(str(base["bottleneck"]))
@@ -291,15 +333,30 @@ def _said(forecast: dict[str, Any]) -> str:
     return text
 
 
-def _cards(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, several: int) -> list[Card]:
-    if best is None or scored is None:
-        return []
-    rate = best.row("rate")
+def _target_cards(sources: Sources) -> list[Card]:
+    """The answers for the largest scales that were asked about and not measured."""
     cards = []
+    for forecast in evidence.targets(sources)[:MOST_TARGETS]:
+        rate = forecast["quantities"].get("rate")
+        if not rate:
+            continue
+        where = f"{evidence.phase_of(forecast)}, {_scale(evidence.ranks_of(forecast['placement']), evidence.waiting_factor(forecast))}"
+        known = rate.get("low") is not None and rate.get("high") is not None
+        span = f"{units.share(forecast.get('level'))} interval {units.span(units.rate(rate['low']), units.rate(rate['high']))}" if known else "no interval"
+        beyond = f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale" if (forecast.get("extrapolation") or 0) > 1 else ""
+        cards.append(Card(where, units.rate(rate["value"]), span + beyond))
+    return cards
+
+
+def _cards(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, several: int) -> list[Card]:
+    cards = _target_cards(sources)
+    if best is None or scored is None:
+        return cards
+    rate = best.row("rate")
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
         note = f"forecast {units.rate(rate['forecast'])}, measured {units.rate(rate['measured'])}"
-        cards.append(Card(f"throughput error at {units.ranks(best.ranks)}", units.error(rate["error"]), note))
+        cards.append(Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note))
     if scored.quantile_error is not None:
         cards.append(Card("median error of latency quantiles", _size(scored.quantile_error), unseen))
     if scored.judged:
@@ -363,9 +420,15 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
         "runs": len(sources.runs),
         "ranks": sorted({r.ranks for r in sources.runs}),
         "operations": sum(p.get("operations") or 0 for p in phases),
-        "rates": [p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")],
+        "rates": [p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")],  # of the first of `phases` that a run has
         "largest_fitted_ranks": _largest_fitted(sources),
+        "phases": sources.phases,
+        "targets": [
+            {"phase": evidence.phase_of(f), "ranks": evidence.ranks_of(f["placement"]), "waiting_factor": evidence.waiting_factor(f), **(f["quantities"].get("rate") or {})}
+            for f in evidence.targets(sources)
+        ],
         "compared_ranks": best.ranks if best else None,
+        "compared_phase": best.phase if best else None,
         "unseen": checked,
         "rate": {k: rate.get(k) for k in ("measured", "measured_low", "measured_high", "forecast", "low", "high", "error")},
         "level": best.level if best else None,
@@ -377,7 +440,7 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
             name: {"rate_error_median": r, "quantile_error_median": q} for name, (r, q) in (scored.baselines if scored else {}).items()
         },
         "what_if": [
-            {"label": label, "ranks": evidence.ranks_of(f["placement"]), **(f["quantities"].get("rate") or {})}
+            {"label": label, "phase": evidence.phase_of(f), "ranks": evidence.ranks_of(f["placement"]), **(f["quantities"].get("rate") or {})}
             for label, forecasts in evidence.what_if(sources).items()
             for f in forecasts
         ],

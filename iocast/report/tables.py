@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from iocast.knee.words import REASONS, load_text
+from iocast.phases import main_phases
 from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
-from iocast.report.sources import Sources
+from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
 from iocast.utilisation import bounds, waits_in
 
@@ -64,7 +65,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     names = {n for c in compared for r in c.rows for n in (r.get("baselines") or {})}
     baselines = sorted(names, key=evidence.baseline_order)
     columns = [
-        Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("quantity", "quantity"),
+        Column("phase", "phase"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("quantity", "quantity"),
         Column("measured", "measured", "quantity"), Column("measured_low", "range of repeats", "quantity", "measured_high"),
         Column("forecast", "forecast", "quantity"), Column("low", "interval", "quantity", "high"), Column("error", "error", "error"),
         Column("inside", "inside", "yesno"), *(Column(n, f"error of {n}", "error") for n in baselines),
@@ -74,7 +75,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
         for row in c.rows:
             said = row.get("baselines") or {}
             errors = {n: (said.get(n) or {}).get("error") for n in baselines}
-            rows.append({"ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
+            rows.append({"phase": c.phase, "ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
     note = (
         "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the measurement. "
         "Bounds have no error: they say only between what the answer must lie."
@@ -88,19 +89,19 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
 def _forecasts(sources: Sources) -> Table:
     tails = {n for f in sources.forecasts for n in f["quantities"] if n.endswith(".q99")}
     columns = [
-        Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
+        Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
         Column("waiting_factor", "waiting factor", "plain"), Column("rate", "throughput", "rate"),
         Column("rate_low", "interval", "rate", "rate_high"),
         *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
         Column("extrapolation", "extrapolation", "factor"),
     ]  # fmt: skip
     rows: list[dict[str, Any]] = []
-    for label, forecasts in evidence.what_if(sources).items():
+    for label, forecasts in (pair for phase in evidence.forecast_phases(sources) for pair in evidence.what_if(sources, phase).items()):
         for f in forecasts:
             rate = f["quantities"].get("rate") or {}
             rows.append(
                 {
-                    "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
+                    "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
                     "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
                     "rate_high": rate.get("high"), **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
                     "extrapolation": f.get("extrapolation"),
@@ -114,19 +115,19 @@ def _forecasts(sources: Sources) -> Table:
 
 def _limits(sources: Sources) -> Table:
     rows = [
-        {"system": label, "ranks": evidence.ranks_of(f["placement"]), "bottleneck": f["bottleneck"]}
+        {"phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "bottleneck": f["bottleneck"]}
         for label, forecasts in evidence.what_if(sources).items()
         for f in forecasts
         if f.get("bottleneck")
     ]
-    columns = [Column("system", "system"), Column("ranks", "ranks", "count"), Column("bottleneck", "what limits it")]
+    columns = [Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("bottleneck", "what limits it")]
     return Table("limits", "What limits each forecast", "As the model sees it.", columns, rows, folded=True)
 
 
 def _runs(sources: Sources) -> Table:
     tails: set[str] = set()
     rows: list[dict[str, Any]] = []
-    for run, phase in ((r, p) for r in sources.runs for p in r.repeats() or [{}]):
+    for run, phase in ((r, p) for r in sources.runs for p in [one for name in _shown_phases(r) for one in r.repeats(name)] or [{}]):
         latency = {o: v for o, v in (phase.get("latency") or {}).items() if "." not in o}
         values = {f"{o}.{q}": v.get(q) for o, v in latency.items() for q in ("q50", "q99")}
         tails |= set(values)
@@ -149,18 +150,22 @@ def _runs(sources: Sources) -> Table:
     ]  # fmt: skip
     columns = [c for c in columns if c.key not in ("repeat", "node_balance") or any(r[c.key] for r in rows)]
     note = (
-        "One line for each repeat of the phase that the forecast is about. Balance is the first rank's end over the last rank's; "
+        "One line for each phase but set-up and clean-up, and each repeat of it. Balance is the first rank's end over the last rank's; "
         "of nodes, likewise of the means of their ranks."
     )
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
 
 
+def _shown_phases(run: Run) -> list[str]:
+    """Phases that the report is about, and the others but set-up and clean-up."""
+    return list(dict.fromkeys([*run.about, *main_phases(run.phase_names)]))
+
+
 def _demands(sources: Sources) -> Table:
     """Observed resources: utilisation and service demand by the utilisation law."""
     rows = []
-    for run in sources.runs:
-        phase = (run.phase() or {}).get("name")
-        for name, known in bounds(run.path, phase).items() if phase else []:
+    for run, phase in ((run, phase) for run in sources.runs for phase in run.about):
+        for name, known in bounds(run.path, phase).items():
             rows.append(
                 {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "resource": name, **known}
             )
@@ -179,13 +184,14 @@ def _demands(sources: Sources) -> Table:
 def _waits(sources: Sources) -> Table:
     """Observed processes: where in the kernel they slept."""
     rows = [
-        {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "process": name, "where": where, "share": share}
+        {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "process": name, "where": where, "share": share}
         for run in sources.runs
-        for name, shares in waits_in(run.path, str((run.phase() or {}).get("name"))).items()
+        for phase in run.about
+        for name, shares in waits_in(run.path, phase).items()
         for where, share in shares.items()
     ]
     columns = [
-        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("process", "process"),
+        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"), Column("process", "process"),
         Column("share", "of its time", "share"), Column("where", "asleep in"),
     ]  # fmt: skip
     note = "Functions of the kernel, the innermost first; the rest of the time processes worked or waited for a core. What is not there at few ranks, no forecast from few ranks can know."

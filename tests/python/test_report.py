@@ -156,8 +156,15 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     validation = json.loads(inputs.validation.read_text())
     rows = next(p["rows"] for p in validation["points"] if p["role"] == "check")
     rate = next(r for r in rows if r["quantity"] == "rate")
-    assert told.headline.startswith("For 64 ranks the forecast was ".replace(" ranks", units.SPACE + "ranks"))
-    assert told.cards[0].value == units.error(rate["error"])
+    largest = json.loads(inputs.forecasts[-1].read_text())["placement"]["ranks"]
+    target = next(f for f in map(json.loads, (f.read_text() for f in inputs.forecasts)) if f["placement"]["ranks"] == largest and not f["platform"]["edits"])
+    said = units.rate(target["quantities"]["rate"]["value"])
+    answer, check = told.headline.split(". For ")
+    assert answer.startswith(f"Forecast for {units.ranks(largest)}: benchmark {said}")
+    assert check.startswith(f"64{units.SPACE}ranks the forecast of benchmark was ")
+    cards = {card.label: card for card in told.cards}
+    assert cards[f"benchmark, {units.ranks(largest)}"].value == said
+    assert cards[f"error of throughput, benchmark, 64{units.SPACE}ranks"].value == units.error(rate["error"])
     assert told.summary["intervals_inside"] == sum(r["inside"] for r in rows)
     about = dict(told.paragraphs)
     assert list(about) == ["Measured", "Forecast", "How wrong it was", "Simple rules", "What if"]

@@ -16,12 +16,12 @@ EACH, RANGE = "one rank", "first, median and last rank of a node"
 
 
 def data(sources: Sources) -> list[Row] | None:
-    rows = [row for run in evidence.focus_runs(sources) for row in _rows(run)]
+    rows = [row for run in evidence.focus_runs(sources) for name in run.about for row in _rows(run, name)]
     return rows or None
 
 
-def _rows(run: Run) -> list[Row]:
-    phase = run.phase() or {}
+def _rows(run: Run, name: str) -> list[Row]:
+    phase = run.phase(name) or {}
     ends = phase.get("rank_seconds") or []
     if len(ends) < 2:
         return []

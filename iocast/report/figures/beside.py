@@ -11,13 +11,13 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-LARGEST = 3  # so many comparisons are drawn, those of most ranks
+LARGEST = 3  # so many comparisons are drawn, those of most ranks, or one of each phase
 
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     compared = evidence.checks(sources) or evidence.comparisons(sources)
-    for comparison in compared[:LARGEST]:
+    for comparison in compared[: max(LARGEST, len({c.phase for c in compared}))]:
         for row in comparison.rows:
             operation, what = evidence.split_quantity(row["quantity"])
             same = {"point": comparison.title, "operation": operation, "what": what}

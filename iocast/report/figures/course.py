@@ -14,14 +14,15 @@ MOST_BINS = 200  # more are joined
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
-    for label, forecasts in evidence.what_if(sources).items():
+    chosen = [(label, forecasts) for phase in evidence.forecast_phases(sources) for label, forecasts in evidence.what_if(sources, phase).items()]
+    for label, forecasts in chosen:
         largest = max(forecasts, key=lambda forecast: evidence.ranks_of(forecast["placement"]))
         course = largest.get("timeline")
         if not course or not course["rate"]:
             continue
         rates, width = course["rate"], course["bin_seconds"]
         join = -(-len(rates) // MOST_BINS)
-        series = f"{label}, {evidence.ranks_of(largest['placement']):,} ranks, T = {evidence.waiting_factor(largest):g}"
+        series = f"{evidence.phase_of(largest)}, {label}, {evidence.ranks_of(largest['placement']):,} ranks, T = {evidence.waiting_factor(largest):g}"
         for first in range(0, len(rates), join):
             bins = rates[first : first + join]
             rows.append({"series": series, "at": (first + len(bins) / 2) * width, "rate": sum(bins) / len(bins)})

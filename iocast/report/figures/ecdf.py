@@ -17,10 +17,11 @@ def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for name, runs in _chosen(sources).items():
         merged = _merged(runs)
-        for operation in sorted(merged, key=evidence.operation_order):
-            known = [p for p in PROBABILITIES if p * merged[operation].total >= 1]
-            values = merged[operation].quantiles(known)
-            rows += [{"panel": name, "operation": operation, "probability": p, "seconds": max(s, 1e-9)} for p, s in zip(known, values, strict=True)]
+        order = sources.phases
+        for phase, operation in sorted(merged, key=lambda place: (order.index(place[0]), evidence.operation_order(place[1]))):
+            known = [p for p in PROBABILITIES if p * merged[phase, operation].total >= 1]
+            values = merged[phase, operation].quantiles(known)
+            rows += [{"panel": f"{phase}, {name}", "operation": operation, "probability": p, "seconds": max(s, 1e-9)} for p, s in zip(known, values, strict=True)]
     return rows or None
 
 

@@ -21,21 +21,22 @@ def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for name, runs in _chosen(sources).items():
         kind = "simulated" if runs[0].simulated else "measured"
-        for operation, distribution in _merged(runs).items():
+        for (phase, operation), distribution in _merged(runs).items():
             probabilities = _probabilities(distribution.total)
             rows += [
-                {"operation": operation, "series": name, "kind": kind, "probability": p, "odds": 1 / (1 - p), "seconds": max(seconds, 1e-9)}
+                {"phase": phase, "operation": operation, "series": name, "kind": kind, "probability": p, "odds": 1 / (1 - p), "seconds": max(seconds, 1e-9)}
                 for p, seconds in zip(probabilities, distribution.quantiles(probabilities), strict=True)
             ]
     for forecast in _forecasts(sources):
         name = "forecast, " + _ranks(evidence.ranks_of(forecast["placement"]))
         for operation, law in (forecast.get("distributions") or {}).items():
             rows += [
-                {"operation": operation, "series": name, "kind": "forecast", "probability": p, "odds": 1 / (1 - p), "seconds": s}
+                {"phase": evidence.phase_of(forecast), "operation": operation, "series": name, "kind": "forecast", "probability": p, "odds": 1 / (1 - p), "seconds": s}
                 for p, s in zip(law["probability"], law["seconds"], strict=False)
                 if FIRST <= p < 1 and s is not None and s > 0
             ]
-    rows.sort(key=lambda r: (evidence.operation_order(r["operation"]), r["kind"] == "forecast", r["series"], r["probability"]))
+    order = sources.phases
+    rows.sort(key=lambda r: (order.index(r["phase"]), evidence.operation_order(r["operation"]), r["kind"] == "forecast", r["series"], r["probability"]))
     return rows or None
 
 
@@ -64,15 +65,14 @@ def _forecasts(sources: Sources) -> list[dict[str, Any]]:
     return same or ([] if focus else known[-3:])
 
 
-def _merged(runs: list[Run]) -> dict[str, Distribution]:
-    """One distribution for each operation over all runs, of the phase that a report is about."""
-    merged: dict[str, Distribution] = {}
+def _merged(runs: list[Run]) -> dict[tuple[str, str], Distribution]:
+    """One distribution for each phase that the report is about and operation, over all runs."""
+    merged: dict[tuple[str, str], Distribution] = {}
     for run in runs:
-        phase = (run.phase() or {}).get("name")
-        for (name, operation), distribution in run.distributions.items():
-            if name == phase:
-                merged.setdefault(operation, Distribution()).counts.update(distribution.counts)
-    return {o: d for o, d in merged.items() if d.total >= FEWEST}
+        for (phase, operation), distribution in run.distributions.items():
+            if phase in run.about:
+                merged.setdefault((phase, operation), Distribution()).counts.update(distribution.counts)
+    return {place: d for place, d in merged.items() if d.total >= FEWEST}
 
 
 def _probabilities(total: int) -> list[float]:
@@ -95,14 +95,15 @@ def draw(rows: list[Row]) -> Drawing:
             colour = style.BLACK if mark.colour == style.BLUE else mark.colour
             marks.append(style.Mark(name, colour, mark.shape, mark.dash, "line"))
     panels = []
-    for operation in dict.fromkeys(r["operation"] for r in rows):
-        seconds = [r["seconds"] for r in rows if r["operation"] == operation]
-        panels.append(Panel(operation, _chart(operation, seconds, marks)))
+    for phase, operation in dict.fromkeys((r["phase"], r["operation"]) for r in rows):
+        seconds = [r["seconds"] for r in rows if (r["phase"], r["operation"]) == (phase, operation)]
+        panels.append(Panel(f"{operation} in {phase}", _chart(phase, operation, seconds, marks)))
     return Drawing(panels, marks)
 
 
-def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("operation", operation)), style.seconds_text, value="seconds")
+def _chart(phase: str, operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
+    where = f"{style.is_('phase', phase)} && {style.is_('operation', operation)}"
+    base = style.told(style.chart(where), style.seconds_text, value="seconds")
     base = base.transform_calculate(percentile="format(100 * datum.probability, '.6~r') + ' %'")
     nines = "format(100 - 100 / datum.value, '.6~r') + ' %'"
     x = alt.X(
@@ -121,7 +122,7 @@ def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> sty
     line = base.mark_line(size=2).encode(strokeDash=style.dash(marks), **look)
     return style.finish(
         alt.layer(line, base.mark_point(size=60, opacity=0, filled=True).encode(**look)),
-        f"Latency of {operation} by percentile",
+        f"Latency of {operation} in {phase} by percentile",
         240,
     )
 

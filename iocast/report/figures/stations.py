@@ -22,19 +22,19 @@ MOST = 8  # panels
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = _of_study(sources)
-    labels = evidence.what_if(sources)
-    common = evidence.largest_common(labels)
-    for label, forecasts in labels.items():
+    common = evidence.largest_common(evidence.what_if(sources))
+    chosen = [(label, forecasts) for phase in evidence.forecast_phases(sources) for label, forecasts in evidence.what_if(sources, phase).items()]
+    for label, forecasts in chosen:
         wanted = [f for f in forecasts if f.get("stations") and evidence.ranks_of(f["placement"]) == common]
         known = wanted or [f for f in forecasts if f.get("stations")]
         if known:
             forecast = known[-1]
-            panel = f"{label}, {evidence.ranks_of(forecast['placement']):,} ranks"
+            panel = f"{evidence.phase_of(forecast)}, {label}, {evidence.ranks_of(forecast['placement']):,} ranks"
             for station, at in forecast["stations"].items():
                 rows += [_row(panel, station, part, at.get(key)) for part, key in KEYS.items()]
     if not rows:
         runs = [r for r in evidence.focus_runs(sources) if r.simulated]
-        rows = [row for run in runs for row in _of_run(run, f", {run.name}" if len(runs) > 1 else "")]
+        rows = [row for run in runs for phase in run.about for row in _of_run(run, phase, f" in {phase}" + (f", {run.name}" if len(runs) > 1 else ""))]
     return [r for r in rows if r["seconds"]] or None
 
 
@@ -54,9 +54,9 @@ def _of_study(sources: Sources) -> list[Row]:
     ]
 
 
-def _of_run(run: Run, suffix: str) -> list[Row]:
-    """Seconds an operation, by operation and station, of a simulated run."""
-    phase = run.phase() or {}
+def _of_run(run: Run, name: str, suffix: str) -> list[Row]:
+    """Seconds an operation, by operation and station, of a phase of a simulated run."""
+    phase = run.phase(name) or {}
     rows: list[Row] = []
     latency = phase.get("latency") or {}
     for operation in sorted(latency, key=evidence.operation_order):

@@ -16,39 +16,47 @@ BEYOND = 4  # forecasts up to so many times the largest measured scale are drawn
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
+    subjects = sources.workloads
     for run in sources.runs:
         series = "simulated" if run.simulated else "measured"
-        for phase in run.repeats():
-            if phase.get("rate"):
-                rows.append(_row(run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
+        for name in run.about:
+            shown = name if run.workload in subjects else f"{name} of {run.workload}"
+            for phase in run.repeats(name):
+                if phase.get("rate"):
+                    rows.append(_row(shown, run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
     largest = max((r["ranks"] for r in rows), default=None)
-    drawn = {(r["waiting_factor"], r["series"], r["ranks"]) for r in rows}
+    drawn = {_place(r) for r in rows}
     for comparison in evidence.comparisons(sources):
         said = comparison.row("rate")
         if said is None:
             continue
-        factor, ranks = comparison.waiting_factor, comparison.ranks
-        if (factor, "measured", ranks) not in drawn:
+        phase, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
+        if (phase, factor, "measured", ranks) not in drawn:
             ends = {"value": said["measured"], "low": said.get("measured_low"), "high": said.get("measured_high")}
-            rows.append(_row(factor, "measured", ranks, ends))
-        rows.append(_row(factor, "forecast", ranks, {"value": said["forecast"], "low": said.get("low"), "high": said.get("high")}))
-        rows += [_row(factor, name, ranks, entry) for name, entry in (said.get("baselines") or {}).items()]
-    drawn = {(r["waiting_factor"], r["series"], r["ranks"]) for r in rows}
+            rows.append(_row(phase, factor, "measured", ranks, ends))
+        rows.append(_row(phase, factor, "forecast", ranks, {"value": said["forecast"], "low": said.get("low"), "high": said.get("high")}))
+        rows += [_row(phase, factor, name, ranks, entry) for name, entry in (said.get("baselines") or {}).items()]
+    drawn = {_place(r) for r in rows}
     for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
-        ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
+        ranks, factor, phase = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast), evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
             continue
         said = {"forecast": forecast["quantities"]["rate"]}
         said |= {name: values["rate"] for name, values in (forecast.get("baselines") or {}).items() if "rate" in values}
         for name, entry in said.items():
-            if (factor, name, ranks) not in drawn:
-                rows.append(_row(factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
-    rows.sort(key=lambda r: (r["waiting_factor"], r["series"], r["ranks"]))
+            if (phase, factor, name, ranks) not in drawn:
+                rows.append(_row(phase, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
+    order = sources.phases
+    rows.sort(key=lambda r: (order.index(r["phase"]) if r["phase"] in order else len(order), r["waiting_factor"], r["series"], r["ranks"]))
     return rows if len(rows) > 1 else None
 
 
-def _row(factor: float, series: str, ranks: int, said: dict[str, Any], run: str = "") -> Row:
-    return {"waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(said), "run": run}
+def _row(phase: str, factor: float, series: str, ranks: int, said: dict[str, Any], run: str = "") -> Row:
+    return {"phase": phase, "waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(said), "run": run}
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return row["phase"], row["waiting_factor"], row["series"], row["ranks"]
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -57,22 +65,22 @@ def draw(rows: list[Row]) -> Drawing:
     simulated = style.Mark("simulated", style.PURPLE, "cross", kind="point")
     present = {r["series"] for r in rows}
     shown = [m for m in (style.MEASURED, simulated, style.FORECAST) if m.label in present]
-    factors = list(dict.fromkeys(r["waiting_factor"] for r in rows))
+    places = list(dict.fromkeys((r["phase"], r["waiting_factor"]) for r in rows))
     panels = []
-    for factor in factors:
-        title = f"Waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
-        here = [r for r in rows if r["waiting_factor"] == factor]
-        panels.append(Panel(title, _chart(factor, here, shown, baselines), wide=len(factors) == 1))
+    for phase, factor in places:
+        title = f"{phase}, waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
+        here = [r for r in rows if (r["phase"], r["waiting_factor"]) == (phase, factor)]
+        panels.append(Panel(title, _chart(phase, factor, here, shown, baselines), wide=len(places) == 1))
     has_interval = any(r["series"] == "forecast" and r["low"] is not None for r in rows)
     legend = shown + [style.INTERVAL] * has_interval + baselines
     return Drawing(panels, legend)
 
 
 def _chart(
-    factor: float, rows: list[Row], shown: list[style.Mark], baselines: list[style.Mark]
+    phase: str, factor: float, rows: list[Row], shown: list[style.Mark], baselines: list[style.Mark]
 ) -> style.Drawn:
     marks = shown + baselines
-    where = style.is_("waiting_factor", factor)
+    where = f"{style.is_('phase', phase)} && {style.is_('waiting_factor', factor)}"
     text = style.rate_text
     base = style.told(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
@@ -108,7 +116,7 @@ def _chart(
             base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
         ),
-        f"Throughput against the number of ranks at waiting factor {factor:g}",
+        f"Throughput of {phase} against the number of ranks at waiting factor {factor:g}",
         300,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ def data(sources: Sources) -> list[Row] | None:
             for name in sorted(forecast["quantities"], key=evidence.quantity_order):
                 if name == "rate" or name.endswith(".q99"):
                     values = evidence.drawable(forecast["quantities"][name])
-                    rows.append({"series": label, "ranks": ranks, "quantity": name, **values})
+                    rows.append({"phase": evidence.phase_of(forecast), "series": label, "ranks": ranks, "quantity": name, **values})
     several = len({(r["series"], r["ranks"]) for r in rows}) > 1
     return rows if several else None
 
@@ -26,17 +26,19 @@ def data(sources: Sources) -> list[Row] | None:
 def draw(rows: list[Row]) -> Drawing:
     marks = style.cycle(dict.fromkeys(r["series"] for r in rows))
     panels = []
-    for quantity in sorted({r["quantity"] for r in rows}, key=evidence.quantity_order):
-        operation, what = evidence.split_quantity(quantity)
-        title = f"{operation}, slowest in a hundred ({what})" if operation else "Throughput"
-        panels.append(Panel(title, _chart(quantity, [r for r in rows if r["quantity"] == quantity], marks), wide=not operation))
+    for phase in dict.fromkeys(r["phase"] for r in rows):
+        for quantity in sorted({r["quantity"] for r in rows if r["phase"] == phase}, key=evidence.quantity_order):
+            operation, what = evidence.split_quantity(quantity)
+            title = f"{phase}: " + (f"{operation}, slowest in a hundred ({what})" if operation else "throughput")
+            here = [r for r in rows if (r["phase"], r["quantity"]) == (phase, quantity)]
+            panels.append(Panel(title, _chart(phase, quantity, here, marks), wide=not operation))
     return Drawing(panels, marks)
 
 
-def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
+def _chart(phase: str, quantity: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     is_rate = quantity == "rate"
     text = style.rate_text if is_rate else style.seconds_text
-    where = f"{style.is_('quantity', quantity)} && isValid(datum.value)"
+    where = f"{style.is_('phase', phase)} && {style.is_('quantity', quantity)} && isValid(datum.value)"
     base = style.told(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
@@ -57,7 +59,7 @@ def _chart(quantity: str, rows: list[Row], marks: list[style.Mark]) -> style.Dra
             base.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
             base.mark_point(size=60, filled=True, opacity=1).encode(y=y, shape=style.shape(marks), tooltip=tooltip, **look),
         ),
-        f"Forecast of {quantity} of each alternative against the number of ranks",
+        f"Forecast of {quantity} in {phase} of each alternative against the number of ranks",
         280 if is_rate else 220,
     )
 
