@@ -248,7 +248,7 @@ def _measure_by_slurm(plan: Any, arguments: list[str], out: Path, limit: str, op
 def calibrate(
     sources: Annotated[list[Path], typer.Argument(help="Campaign directories and run directories.")],
     platform: Annotated[str, typer.Option(help="Platform whose numbers are to be fitted (see: iocast list platforms).")] = "local",
-    phase: Annotated[str, typer.Option(help="The phase of the runs that is fitted.")] = "benchmark",
+    phase: Annotated[Optional[list[str]], typer.Option(help="A phase of the runs that is fitted; may be repeated.  [default: all but set-up and clean-up]")] = None,
     out: Annotated[Path, typer.Option(help="Platform file to write.")] = Path("fitted.yaml"),
     workers: WorkerCount = 0,
     scheduler: Scheduler = "",
@@ -262,8 +262,8 @@ def calibrate(
 ) -> None:
     """Fits a platform to measurements and forecasts its largest measured scale as a test. What was tried lies beside the platform
     (fitted.search.jsonl); after an interruption the same command goes on from there."""
-    from iocast.calibrate import calibrate as fit
     from iocast.calibrate import findings
+    from iocast.calibrate.phases import calibrate_phases, chosen_phases
     from iocast.fitted import Fitted
     from iocast.plan import next_runs, telling
     from iocast.platform import dump
@@ -271,12 +271,16 @@ def calibrate(
     if look:
         from iocast.text import findings_text
 
-        found = [one.document() for one in findings([point for point in _points(sources, phase) if point.role == "fit"])]
+        found = [
+            one.document() | {"phase": name}
+            for name in chosen_phases(sources, phase or [])
+            for one in findings([point for point in _points(sources, name) if point.role == "fit"])
+        ]
         print(json.dumps(found) if json_ else findings_text(found))
         return
     _refuse_existing(out)
     with Steps() as steps, _crew(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out) as crew:
-        document = fit(_points(sources, phase), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))
+        document = calibrate_phases(sources, chosen_phases(sources, phase or []), platform, seed, steps, crew, out.with_suffix(".search.jsonl"))
         steps("what a further measurement would tell", 1, 1)
         fitted = document["fitted"]
         asked, proposed = next_runs(Fitted(out, fitted, [{key: value for key, value in document.items() if key != "fitted"}], []), seed=seed, workers=crew)
@@ -287,7 +291,12 @@ def calibrate(
         return
     from iocast.text import calibration_text, next_text
 
+    further = fitted.get("further_phases", {})
+    if further:
+        print(f"Phase {fitted['campaign']['phase']}")
     print(calibration_text(fitted))
+    for name, one in further.items():
+        print(f"\nPhase {name}\n{calibration_text(one['fitted'])}")
     print(next_text(fitted.get("open", {}), asked, telling(proposed)))
     print(f"Written to {out}.")
 
@@ -354,7 +363,8 @@ def validate(
     platform: Annotated[str, typer.Argument(help="Fitted platform.")],
     sources: Annotated[list[Path], typer.Argument(help="Run directories and campaigns with the measurements.")],
     role: Annotated[Optional[str], typer.Option(help="Only a campaign's points of this role: fit or check.")] = None,
-    forecast: Annotated[Optional[list[Path]], typer.Option(help="A forecast made earlier, judged instead of a new one; may be repeated.")] = None,
+    phase: Annotated[Optional[list[str]], typer.Option(help="A phase; may be repeated.  [default: all that the platform was fitted to]")] = None,
+    forecast: Annotated[Optional[list[Path]], typer.Option(help="A forecast made earlier, judged instead of new ones; may be repeated.")] = None,
     most_rate_error: Annotated[float, typer.Option(help="Median throughput error that still passes.")] = 0.25,
     least_coverage: Annotated[float, typer.Option(help="Share of values inside their intervals that still passes.")] = 0.7,
     level: Level = 0.9,
@@ -371,13 +381,18 @@ def validate(
     """Sets forecasts beside measurements, with errors, interval coverage and what simpler rules said."""
     from iocast.earlier import Earlier
     from iocast.fitted import Fitted
+    from iocast.strict_yaml import allowed_sentence
     from iocast.text import validation_text
     from iocast.validate import validate as judge
 
     if out is not None:
         _refuse_existing(out)
     fitted = Fitted.open(platform)
-    points = [point for point in _points(sources, fitted.phase) if role is None or point.role == role]
+    phases = phase or fitted.phases
+    for name in phases:
+        if name not in fitted.phases:
+            raise InputError(f"The platform '{platform}' was not fitted to the phase '{name}'. {allowed_sentence(name, fitted.phases)}")
+    points = [point for name in phases for point in _points(sources, name) if role is None or point.role == role]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
     with _crew(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out or Path("validation")) as crew:

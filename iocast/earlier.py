@@ -65,9 +65,16 @@ class Earlier:
         if abs(self.document["level"] - level) > 1e-9:
             raise InputError(f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level {self.document['level']:g}.")
 
-    def of(self, points: list[Point]) -> list[Point]:
-        """The measured points that it is the forecast of. @raises InputError that names the differences from the nearest point when there is none"""
-        found = [point for point in points if self.question.answers(point.question)]
+    def phases(self) -> list[tuple[Question, dict[str, Any]]]:
+        """Each phase's question, and the forecast as if it were of that phase alone."""
+        further = self.document.get("further_phases", [])
+        return [(self.question, self.document), *((Question.read(one["question"]), self.document | one) for one in further)]
+
+    def of(self, points: list[Point]) -> list[tuple[Point, dict[str, Any]]]:
+        """The measured points that it is the forecast of, each with the forecast of its phase.
+
+        @raises InputError that names the differences from the nearest point when there is none"""
+        found = [(point, document) for question, document in self.phases() for point in points if question.answers(point.question)]
         if not found:
             nearest = min(points, key=lambda point: len(self.question.differences(point.question)))
             raise InputError(f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(nearest.question))}.")

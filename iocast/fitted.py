@@ -27,6 +27,8 @@ class Fitted:
     fitted: dict[str, Any]  # empty for a platform that was never calibrated
     documents: list[Document]  # from the fitted file (or the family's name) up to the file asked for
     edits: list[tuple[str, Any]]
+    whole_file: Fitted | None = None
+    """The calibration of all phases that this one's phase is of."""
 
     @classmethod
     def open(cls, name_or_file: str, edits: list[tuple[str, Any]] | None = None) -> Fitted:
@@ -45,6 +47,18 @@ class Fitted:
     def phase(self) -> str:
         """The phase of the measured runs that was fitted."""
         return str(self.fitted.get("campaign", {}).get("phase", "benchmark"))
+
+    @property
+    def phases(self) -> list[str]:
+        """The phases that were fitted, the one that stands for the workload first."""
+        return [self.phase, *self.fitted.get("further_phases", {})]
+
+    def for_phase(self, phase: str) -> Fitted:
+        """The calibration of one of `phases`, with the same edits."""
+        own = self.fitted["further_phases"][phase] if phase != self.phase else None
+        base = {**self.documents[0]} if own is None else {"schema_version": 1, "extends": self.documents[0]["extends"], **own["platform"]}
+        fitted = {key: value for key, value in self.fitted.items() if key != "further_phases"} if own is None else own["fitted"]
+        return Fitted(self.file, fitted, [base, *self.documents[1:]], self.edits, self)
 
     @property
     def rates_alone(self) -> bool:
@@ -94,7 +108,7 @@ class Fitted:
     def content_hash(self) -> str:
         """Hash of all that a forecast by this platform depends on: the platform with all that it extends and all edits, and what was fitted.
         Comments, descriptions, the order of keys and the names of files don't count."""
-        return content_hash({"platform": whole(self.best()), "fitted": self.fitted})
+        return self.whole_file.content_hash() if self.whole_file else content_hash({"platform": whole(self.best()), "fitted": self.fitted})
 
     def _edited(self, base: Document) -> Document:
         document = copy.deepcopy(base)

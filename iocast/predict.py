@@ -70,6 +70,10 @@ def predict(
     alone, which is simple enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
 
     @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before anything is simulated"""
+    names = [phase] if phase else platform.phases
+    if len(platform.phases) > 1 and _is_its_workload(platform, workload) and all(name in platform.phases for name in names):
+        more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
+        return _joined([predict(platform.for_phase(name), workload, settings, nodes, ranks_per_node, phase=name, **more) for name in names])
     solver = solver or ("analytic" if platform.rates_alone else "simulate")
     if solver not in ("simulate", "analytic"):
         raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
@@ -148,6 +152,21 @@ def predict(
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
+
+
+OF_A_PHASE = (
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth",
+)  # fmt: skip
+"""Keys of a forecast that are of its phase."""
+
+
+def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Forecasts of several phases as the first one with the others under `further_phases`; warnings that not all of them have name their phase."""
+    joined = answers[0] | {"further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]}
+    every = list(dict.fromkeys(warning for one in answers for warning in one["warnings"]))
+    having = {warning: [one["phase"] for one in answers if warning in one["warnings"]] for warning in every}
+    joined["warnings"] = [warning if len(having[warning]) == len(answers) else f"{', '.join(having[warning])}: {warning}" for warning in every]
+    return joined
 
 
 def predict_planned(
@@ -253,10 +272,15 @@ def ranks_per_node_of(platform: Fitted) -> int:
     return max(((p["ranks"], p["ranks"] // p["nodes"]) for p in points if p.get("nodes")), default=(1, 1))[1]
 
 
+def _is_its_workload(platform: Fitted, workload: str | None) -> bool:
+    """Whether the platform was fitted to this workload, or it is not named."""
+    measured = platform.fitted.get("campaign", {}).get("workload", {})
+    return bool(measured) and workload in (None, measured.get("name"), measured.get("pattern"))
+
+
 def _is_fitted(platform: Fitted, workload: str | None, phase: str) -> bool:
     """Whether the platform was fitted to this phase of this workload."""
-    measured = platform.fitted.get("campaign", {}).get("workload", {})
-    return bool(measured) and workload in (None, measured.get("name"), measured.get("pattern")) and phase == platform.phase
+    return _is_its_workload(platform, workload) and phase == platform.phase
 
 
 @lru_cache(maxsize=64)
@@ -714,8 +738,7 @@ def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[
 def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str]) -> list[str]:
     """Which of these phases the platform was not fitted to, of the workload that it was fitted to."""
     other = [name for name in phases if not _is_fitted(platform, workload, name)]
-    measured = platform.fitted.get("campaign", {}).get("workload", {})
-    if not other or not measured or workload not in (None, measured.get("name"), measured.get("pattern")):
+    if not other or not _is_its_workload(platform, workload):
         return []
     return [f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."]
 

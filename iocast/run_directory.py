@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
+from iocast.phases import main_phases
 from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
 
@@ -74,21 +75,27 @@ class Run:
     def __init__(self, path: Path, phase: str = "benchmark", role: str = "fit") -> None:
         self.path = path
         self.role = role
-        if not path.is_dir():
-            raise InputError(f"There is no run directory '{path}'.")
-        if not (path / "run.json").is_file():
-            raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
-        self.json: dict[str, Any] = read_json(path / "run.json", "run")
-        if self.json["status"] != "complete":
-            raise InputError(
-                f"The run '{path}' is {'interrupted' if self.json['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
-                "only complete runs can be used. Measure it again."
-            )
+        self.json = self.read(path)
         self.phase = phase
         self.phases = [p for p in self.json["phases"] if p["name"] == phase]
         if not self.phases:
             names = list(dict.fromkeys(p["name"] for p in self.json["phases"]))
             raise InputError(f"The run '{path}' has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, names)}")
+
+    @staticmethod
+    def read(path: Path) -> dict[str, Any]:
+        """The run.json of a complete run. @raises InputError for anything else"""
+        if not path.is_dir():
+            raise InputError(f"There is no run directory '{path}'.")
+        if not (path / "run.json").is_file():
+            raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
+        content: dict[str, Any] = read_json(path / "run.json", "run")
+        if content["status"] != "complete":
+            raise InputError(
+                f"The run '{path}' is {'interrupted' if content['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
+                "only complete runs can be used. Measure it again."
+            )
+        return content
 
     @cached_property
     def question(self) -> Question:
@@ -344,24 +351,53 @@ def _system(run: Run) -> str:
     return str((environment.get("filesystem") or environment.get("service") or {}).get("type", ""))
 
 
-def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], dict[str, str]]:
-    """Runs of run directories and campaigns, and the role ("fit" or "check") of those that a campaign names."""
-    runs: list[Run] = []
-    roles: dict[str, str] = {}
+def run_directories(paths: list[Path]) -> list[tuple[Path, str, Path | None]]:
+    """Run directories, also those of complete points of campaigns and of directories of runs: each with its role, "fit" or "check", and the directory that
+    it is from where that holds runs and no campaign."""
+    found: list[tuple[Path, str, Path | None]] = []
     for path in paths:
         if (path / "campaign.json").is_file():
-            campaign = read_campaign(path)
-            for point in campaign["points"]:
-                if point["status"] == "complete" and point["role"] != "beside":
-                    runs.append(Run(path / "runs" / point["name"], phase, point["role"]))
-                    roles[str(path / "runs" / point["name"])] = point["role"]
+            points = read_campaign(path)["points"]
+            found += [(path / "runs" / p["name"], p["role"], None) for p in points if p["status"] == "complete" and p["role"] != "beside"]
         elif not (path / "run.json").is_file() and (inside := runs_in(path)):
-            runs += _with_phase(path, inside, phase)
+            found += [(one, "fit", path) for one in inside]
         else:
-            runs.append(Run(path, phase))
-    if not runs:
+            found.append((path, "fit", None))
+    if not found:
         raise InputError(f"There is no complete run in {', '.join(str(p) for p in paths)}; measure first.")
-    return runs, roles
+    return found
+
+
+def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], dict[str, str]]:
+    """Runs of run directories, directories of runs, and campaigns, and the role ("fit" or "check") of each by its directory. Of a directory of runs
+    those that have the phase."""
+    found = run_directories(paths)
+    of_series: dict[Path, list[Path]] = {}
+    for path, _, series in found:
+        if series is not None:
+            of_series.setdefault(series, []).append(path)
+    having = {path for series, members in of_series.items() for path in _with_phase(series, members, phase)}
+    kept = [(path, role) for path, role, series in found if series is None or path in having]
+    return [Run(path, phase, role) for path, role in kept], {str(path): role for path, role in kept}
+
+
+def measured_phases(paths: list[Path]) -> dict[str, float]:
+    """The phases but set-up and clean-up that all of these runs have, with their operations in all of them (1 where a tool doesn't count them), in the
+    order of the first run.
+
+    @raises InputError when there is none"""
+    by_run: list[dict[str, float]] = []
+    for path, _, _ in run_directories(paths):
+        phases = Run.read(path)["phases"]
+        did = [p for p in phases if p["operations"] or p["rate"]]
+        by_run.append({})
+        for phase in did or phases:
+            by_run[-1][phase["name"]] = by_run[-1].get(phase["name"], 0) + (phase["operations"] or 1)
+    common = [name for name in by_run[0] if all(name in one for one in by_run)]
+    if not common:
+        names = sorted({name for one in by_run for name in one})
+        raise InputError(f"No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have {', '.join(names)}.")
+    return {name: sum(one[name] for one in by_run) for name in main_phases(common)}
 
 
 def runs_in(path: Path) -> list[Path]:
@@ -369,12 +405,12 @@ def runs_in(path: Path) -> list[Path]:
     return sorted(file.parent for file in path.glob("*/run.json"))
 
 
-def _with_phase(directory: Path, paths: list[Path], phase: str) -> list[Run]:
+def _with_phase(directory: Path, paths: list[Path], phase: str) -> list[Path]:
     """Those runs of a directory that have the phase.
 
     @raises InputError that names the phases there are when none has it"""
     names = {path: {p["name"] for p in read_json(path / "run.json", "run")["phases"]} for path in paths}
-    found = [Run(path, phase) for path in paths if phase in names[path]]
+    found = [path for path in paths if phase in names[path]]
     if not found:
         known = ", ".join(sorted(set().union(*names.values())))
         raise InputError(f"No run in '{directory}' has a phase '{phase}'; name one of {known} with --phase.")

@@ -57,7 +57,7 @@ def validate(
         digest = platform.content_hash()
         for earlier in forecasts:
             earlier.check(digest, level)
-            scored += [_score(point, earlier.document) | {"made": earlier.made(point)} for point in earlier.of(points)]
+            scored += [_score(point, document) | {"made": earlier.made(point)} for point, document in earlier.of(points)]
     else:
         for point in points:
             scored.append(_score(point, forecast_for(platform, point, level=level, seed=seed, workers=workers)) | {"made": {"when": "now"}})
@@ -90,7 +90,8 @@ def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, wor
     run = point.first
     nodes, ranks_per_node = run.placement
     settings = {k: v for k, v in _asked(platform, run).items() if k != "phases"}
-    return predict(platform, run.json["workload"]["pattern"], settings, nodes, ranks_per_node, level=level, seed=seed, label=point.name, workers=workers)
+    pattern = run.json["workload"]["pattern"]
+    return predict(platform, pattern, settings, nodes, ranks_per_node, phase=run.phase, level=level, seed=seed, label=point.name, workers=workers)
 
 
 def _asked(platform: Fitted, run: Run) -> dict[str, str]:
@@ -131,6 +132,7 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         rows.append(row)
     return {
         "name": point.name,
+        "phase": point.first.phase,
         "role": point.role,
         "placement": {"ranks": point.ranks, "nodes": nodes, "ranks_per_node": ranks_per_node},
         "waiting_factor": point.waiting_factor,

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One platform file for all phases of a workload: fitted, forecast and validated phase by phase, with one number for one question."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from iocast.calibrate.phases import calibrate_phases, chosen_phases
+from iocast.earlier import Earlier
+from iocast.errors import InputError
+from iocast.files import write_json
+from iocast.fitted import Fitted
+from iocast.platform import dump
+from iocast.predict import predict
+from iocast.run_directory import find_runs, group, measured_phases
+from iocast.text import forecast_text, validation_text
+from iocast.validate import validate
+
+RATES = {"file-create": 900.0, "file-stat": 5000.0}
+"""Of a node alone."""
+
+
+def rate(phase: str, nodes: int) -> float:
+    return RATES[phase] * nodes / (1 + nodes / 12)
+
+
+def measured(path: Path, nodes: int) -> Path:
+    """A run with 4 ranks on each node, of a tool that counts operations."""
+    phases: list[dict[str, Any]] = [{"name": "tree-create", "operations": 1, "seconds": 1.0, "rate": 1.0}]
+    phases += [{"name": name, "operations": round(10 * rate(name, nodes)), "seconds": 10.0, "rate": rate(name, nodes)} for name in RATES]
+    phases.append({"name": "file-create-rest", "operations": 0, "seconds": 0.0, "rate": 0.0})
+    whole = [{"repeat": 0, "errors": 0, "latency": {"stat" if "stat" in p["name"] else "create": {"count": p["operations"]}}} | p for p in phases]
+    workload = {"name": "mdtest", "pattern": "mdtest", "parameters": {"items": 100}}
+    place = {"ranks": 4 * nodes, "nodes": nodes, "ranks_per_node": 4}
+    path.mkdir(parents=True)
+    write_json(path / "run.json", {"schema_version": 1, "kind": "run", "source": "imported", "status": "complete", "seed": None, "workload": workload, "placement": place, "phases": whole})
+    (path / "latency.hlog").write_text("")
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    place = tmp_path_factory.mktemp("phases")
+    return [measured(place / f"n{nodes}", nodes) for nodes in (1, 2, 4, 8, 16)]
+
+
+@pytest.fixture(scope="module")
+def file(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("fitted") / "fitted.yaml"
+    out.write_text(dump(calibrate_phases(runs[:4], chosen_phases(runs[:4], []), "queue", 0, lambda *_: None)))
+    return out
+
+
+def test_all_phases_but_set_up_and_clean_up_are_fitted_once(runs: list[Path], file: Path) -> None:
+    assert list(measured_phases(runs)) == list(RATES)
+    assert chosen_phases(runs, []) == ["file-stat", "file-create"]  # the one with most operations first
+    assert chosen_phases(runs, ["file-create", "file-create"]) == ["file-create"]
+    assert Fitted.open(str(file)).phases == ["file-stat", "file-create"]
+
+
+def test_each_phase_is_forecast_and_judged_by_its_own_fit(runs: list[Path], file: Path) -> None:
+    platform = Fitted.open(str(file))
+    answer = predict(platform, None, {}, 16)
+    assert answer["placement"]["ranks_per_node"] == 4, "as measured"
+    told = {one["phase"]: one for one in (answer, *answer["further_phases"])}
+    assert list(told) == ["file-stat", "file-create"]
+    for phase, one in told.items():
+        alone = predict(platform, None, {}, 16, phase=phase)
+        assert alone["further_phases"] == []
+        assert {key: alone[key] for key in ("quantities", "baselines", "question")} == {key: one[key] for key in ("quantities", "baselines", "question")}
+        assert one["quantities"]["rate"]["value"] == pytest.approx(rate(phase, 16), rel=0.25)
+        assert f"phase {phase} " in forecast_text(answer)
+    points = [point for phase in platform.phases for point in group(find_runs(runs, phase)[0])]
+    validation = validate(platform, points)
+    judged = {(p["phase"], p["placement"]["nodes"]): p for p in validation["points"]}
+    assert {key: p["role"] for key, p in judged.items()} == {(phase, n): "check" if n == 16 else "fit" for phase in RATES for n in (1, 2, 4, 8, 16)}
+    for phase, one in told.items():
+        (row,) = judged[phase, 16]["rows"]
+        assert row["forecast"] == one["quantities"]["rate"]["value"]
+    given = validate(platform, points, forecasts=[Earlier.of_document(json.loads(json.dumps(answer)))])
+    assert [(p["phase"], p["placement"]["nodes"]) for p in given["points"]] == [("file-stat", 16), ("file-create", 16)], "no other than the given ones"
+    assert given["passed"] and "does not say when it began" in validation_text(given)
+
+
+def test_results_a_hundred_times_as_large_do_not_pass(runs: list[Path], file: Path) -> None:
+    platform = Fitted.open(str(file))
+    points = group(find_runs(runs, "file-stat")[0])
+    document = json.loads(json.dumps(predict(platform, None, {}, 16, phase="file-stat")))
+    assert validate(platform, points, forecasts=[Earlier.of_document(document)])["passed"]
+    for said in document["quantities"].values():
+        for end in ("value", "low", "high"):
+            said[end] = said[end] and 100 * said[end]
+    judged = validate(platform, points, forecasts=[Earlier.of_document(document)])
+    assert not judged["passed"]
+    assert judged["summary"]["rate_error_median"] > 50 and judged["summary"]["coverage"] == 0
+
+
+def test_the_fitted_placements_forecast_is_its_fit(file: Path) -> None:
+    platform = Fitted.open(str(file))
+    for phase in platform.phases:
+        own = platform.for_phase(phase)
+        for row in own.fitted["fit"]:
+            (point,) = [p for p in own.fitted["campaign"]["points"] if p["name"] == row["point"]]
+            said = predict(platform, None, {}, point["nodes"], phase=phase)["quantities"]["rate"]["value"]
+            assert said == pytest.approx(row["forecast"], rel=1e-9)
+
+
+def test_what_was_not_fitted_is_refused(runs: list[Path], file: Path, iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="tree-remove"):
+        predict(Fitted.open(str(file)), None, {}, 4, phase="tree-remove")
+    refused = iocast("validate", file, *runs, "--phase", "file-stta")
+    assert refused.returncode == 2 and "Did you mean 'file-stat'" in refused.stderr
+    (tmp_path / "other").mkdir()
+    write_json(tmp_path / "other" / "run.json", json.loads((runs[0] / "run.json").read_text()) | {"phases": [{"name": "write", "operations": 5, "rate": 1.0}]})
+    with pytest.raises(InputError, match="No phase is in all of these runs"):
+        measured_phases([runs[0], tmp_path / "other"])
