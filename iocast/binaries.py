@@ -74,7 +74,7 @@ def _with_known_names(sentence: str) -> str:
 def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int, *, brief: bool = True) -> Any:
     """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief (docs/run-directory.md)."""
     arguments = [find("iocast-sim"), "--json", *(["--brief"] if brief else []), "--platform", str(platform), "--workload", workload, "--seed", str(seed)]
-    arguments += ["--nodes", str(nodes), "--ppn", str(ranks_per_node)]
+    arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)
@@ -82,7 +82,7 @@ def simulate(platform: str | Path, workload: str, settings: dict[str, Any], node
 
 def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> Any:
     """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as `[{name, repeat, most_seconds}]`."""
-    arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(ranks_per_node)]
+    arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     try:

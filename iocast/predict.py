@@ -99,7 +99,7 @@ def predict(
             found = _simulated(simulations, platform, asked, *place, seed)
         else:
             found = _solved(simulations, platform, asked, *place)
-    ranks = nodes * ranks_per_node
+    ranks = round(nodes * ranks_per_node)  # unlike nodes have a mean that is no whole number
     factor = float(asked.settings.get("waiting_factor", 0))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
     answer["platform"] = {
@@ -515,7 +515,7 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         out = Path(scratch) / "run"
         command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", asked.pattern, "--seed", str(seed)]
-        command += ["--nodes", str(nodes), "--ppn", str(ranks_per_node), "--out", str(out)]
+        command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
         for name, value in asked.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)

@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def question(self) -> Question:
         """What was measured, as forecasts are matched by it."""
-        return Question.of(self.json["workload"], self.json["placement"], self.phase)
+        return Question.of(self.json["workload"] | {"parameters": self.parameters}, self.json["placement"], self.phase)
 
     @cached_property
     def content(self) -> tuple[int, str]:
@@ -113,11 +113,12 @@ class Run:
 
     @property
     def placement(self) -> tuple[int, int]:
-        """Nodes, ranks per node."""
+        """Nodes, ranks per node; of an imported run with unlike nodes their mean, which is no whole number."""
         where = self.json["placement"]
         if where["nodes"] is None:
             raise InputError(f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes.")
-        return int(where["nodes"]), int(where["ranks_per_node"])
+        each = float(where["ranks_per_node"])
+        return int(where["nodes"]), int(each) if each.is_integer() else each  # type: ignore[return-value]
 
     @property
     def imported(self) -> bool:
@@ -125,7 +126,9 @@ class Run:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return dict(self.json["workload"]["parameters"])
+        """Those of the workload; of an imported run that has phases with several transfer sizes also the phase's own."""
+        own = {"transfer_size": self.phases[0]["transfer_size"]} if self.phases[0].get("transfer_size") else {}
+        return own | dict(self.json["workload"]["parameters"])
 
     @property
     def waiting_factor(self) -> float:
@@ -142,7 +145,9 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Operations a second over all repeats of the phase."""
+        """Operations a second over all repeats of the phase; bytes a second where an imported run has that `rate_unit`."""
+        if all(p.get("rate_unit") == "bytes" for p in self.phases):
+            return float(sum(p["bytes_per_second"] for p in self.phases) / len(self.phases))
         if all(p["operations"] is not None and p["seconds"] for p in self.phases):
             return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
         rates = [p["rate"] for p in self.phases if p["rate"] is not None]
@@ -273,7 +278,7 @@ class Point:
     @property
     def name(self) -> str:
         nodes, ranks_per_node = self.first.placement
-        where = f"N={self.ranks}" if nodes == 1 else f"N={nodes}x{ranks_per_node}"
+        where = f"N={self.ranks}" if nodes == 1 else f"N={nodes}x{ranks_per_node:.4g}"
         return " ".join([f"{where} T={self.waiting_factor:g}", *(f"{name}={value}" for name, value in self.apart.items())])
 
     def observations(self, quantity: str) -> list[float]:

@@ -34,6 +34,7 @@ def _read_one(source: Source) -> Record:
             phase = Phase("copy", len(phases) + 1, seconds=seconds or None, operations=count or None, bytes=size, origin={"": source.at(number)})
             if seconds:
                 phase.rate, phase.bytes_per_second = count / seconds, size / seconds
+                phase.more["rate_unit"] = "bytes"
             phase.origin |= {"operations": source.at(counted), "rate": f"{source.at(counted)} / {source.at(number)} (records / time)"}
             phase.origin["bytes_per_second"] = f"{source.at(number)} (bytes / time)"
             if count and size % count == 0:

@@ -280,6 +280,8 @@ def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: 
         phase = Phase(row["Phase"].lower(), seconds=seconds, origin={"": source.at(i)})
         if values["DoneBytes"]:
             phase.bytes, phase.bytes_per_second = int(values["DoneBytes"]), values["DoneBytes"] / seconds
+            if not values["Entries"]:
+                phase.more["rate_unit"] = "bytes"
         if values["Entries"]:
             phase.operations, phase.rate = int(values["Entries"]), values["Entries"] / seconds
             phase.counts = {OPERATIONS.get(row["Phase"], (row["Phase"].lower(), ""))[0]: phase.operations}
@@ -404,6 +406,8 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
     if facts["first"] and facts["last"]:
         phase.balance = facts["first"] / facts["last"]
     phase.bytes_per_second = facts["bytes/s"]
+    if not of_entries and facts["bytes/s"] is not None:
+        phase.more["rate_unit"] = "bytes"
     phase.bytes = round(facts["mebibytes"] * 2**20) if facts["mebibytes"] else None
     for kind, tag, number in (
         ("entry", op if of_entries else "", count),

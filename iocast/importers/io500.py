@@ -96,6 +96,7 @@ def _phase(name: str, score: float, seconds: float, where: str) -> Phase:
     phase = Phase(name, seconds=seconds, origin={"": where})
     if name.startswith("ior"):
         phase.bytes_per_second = score * 2**30
+        phase.more["rate_unit"] = "bytes"
     else:
         phase.rate = 1000 * score
     return phase

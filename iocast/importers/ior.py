@@ -271,7 +271,7 @@ def _phase(access: str, repeat: int, mebibytes: float, seconds: float, size: flo
         phase.operations = round(phase.bytes / size) or None if phase.bytes else None
         phase.counts = {op: phase.operations} if phase.operations else {}
         phase.origin |= dict.fromkeys(("operations", "latency"), f"{phase.origin.get('bytes', where)} (bytes / transfer size)")
-    phase.more["part_seconds"] = parts
+    phase.more |= {"part_seconds": parts, "rate_unit": "bytes"}
     return phase
 
 

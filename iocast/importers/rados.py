@@ -52,6 +52,7 @@ def _read_one(source: Source) -> Record:
     phase.origin["rate"] = f"{source.at(counted)} / {source.at(timed)} (operations / time)"
     for key in ("bandwidth (mb/sec)",):
         if key in values:
+            phase.more["rate_unit"] = "bytes"
             phase.bytes_per_second, phase.origin["bytes_per_second"] = values[key][0] * 2**20, source.at(values[key][1])
     sizes = [values[key] for key in ("write size", "read size", "object size") if key in values]
     if sizes:

@@ -121,6 +121,16 @@ class Phase:
             ]  # fmt: skip
         self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MOST_SLOW]
 
+    def _by_operation(self, latency: Mapping[str, Any]) -> dict[str, Any]:
+        """Counts and rates of whole operations, with bytes where one alone moves them."""
+        found: dict[str, Any] = {}
+        for op, known in latency.items():
+            if "." not in op and known["count"] and self.seconds:
+                found[op] = {"count": known["count"], "rate": known["count"] / self.seconds}
+        if len(found) == 1 and self.bytes and self.bytes_per_second:
+            next(iter(found.values())).update(bytes=self.bytes, bytes_per_second=self.bytes_per_second)
+        return found
+
     def as_json(self) -> dict[str, Any]:
         latency = {op: known.as_json() for op, known in self.latency.items()}
         for op, count in self.counts.items():
@@ -138,6 +148,7 @@ class Phase:
             "bytes_per_second": self.bytes_per_second,
             "errors": self.errors,
             "rate": self.rate,
+            "by_operation": self._by_operation(latency),
             "balance": self.balance,
             "responding_seconds": sum(n * m for n, m in terms) if whole else None,
             "think_asked_seconds": None,
@@ -241,8 +252,8 @@ def _even(ranks: int, nodes: int) -> int | float:
     return ranks // nodes if ranks % nodes == 0 else ranks / nodes
 
 
-NOT_READ = ("repeat", "start_seconds", "timeline", "slowest", "balance")
-"""Keys of a phase that are no numbers of the tool, or series of single operations."""
+NOT_READ = ("repeat", "start_seconds", "timeline", "slowest", "balance", "by_operation", "responding_seconds")
+"""Keys of a phase that are no numbers of the tool, follow from others, or are series of single operations."""
 
 
 def numbers_of(phase: Mapping[str, Any]) -> list[str]:

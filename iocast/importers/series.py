@@ -289,15 +289,16 @@ def _curves(series: Series) -> dict[str, list[Placed]]:
             continue
         kept = {k: str(v) for k, v in sorted(record.parameters.items()) if k not in SIZING}
         for phase in record.phases:
-            rate = phase.bytes_per_second if phase.more.get("transfer_size") and phase.bytes_per_second else phase.rate or phase.bytes_per_second
+            rate = phase.bytes_per_second if phase.more.get("rate_unit") == "bytes" else phase.rate or phase.bytes_per_second
             if rate:
-                key = (record.tool, phase.name, phase.more.get("transfer_size"), *kept.items())
+                own = {"transfer_size": str(phase.more["transfer_size"])} if phase.more.get("transfer_size") else {}
+                key = (record.tool, phase.name, *sorted((kept | own).items()))
                 found[key].append(Placed(name, record.nodes, record.ranks, rate, _work(record)))
     whole = {key: points for key, points in found.items() if len({(p.nodes, p.ranks) for p in points}) > 1}
     names = [f"{key[0]} {key[1]}" for key in whole]
     differ = {name for name in names if names.count(name) > 1}
     return {
-        name if name not in differ else f"{name} ({', '.join(f'{k}={v}' for k, v in key[3:])})": points
+        name if name not in differ else f"{name} ({', '.join(f'{k}={v}' for k, v in key[2:])})": points
         for name, (key, points) in zip(names, whole.items(), strict=True)
     }
 

@@ -322,3 +322,59 @@ def test_explain_names_file_and_line(iocast: Any, tmp_path: Path) -> None:
     number = 1 + sample.read_text().splitlines().index("WARNING: Using actual aggregate bytes moved = 79020448000")
     assert re.search(rf"write\.bytes\s+79020448000\s+{re.escape(str(sample))}:{number}$", done.stdout, re.MULTILINE), done.stdout
     assert iocast("import", sample).returncode == 2  # neither --out nor --explain
+
+
+IOR_LOG = """IOR-4.0.0: MPI Coordinated Test of Parallel I/O
+Began               : Fri Jun 14 10:10:{nodes:02d} 2024
+Command line        : ior -w -t {size} -b 1g -F -o /scratch/f
+StartTime           : Fri Jun 14 10:10:{nodes:02d} 2024
+Options: 
+api                 : POSIX
+access              : file-per-process
+nodes               : {nodes}
+tasks               : {tasks}
+clients per node    : 8
+repetitions         : 1
+xfersize            : {size} bytes
+blocksize           : 1 GiB
+Results: 
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
+write     {rate}     1000       0.001       1048576    {kib}      0.01       20.0       0.01       20.0       0   
+"""  # noqa: W291
+
+
+def test_transfer_sizes_are_compared_and_fitted_in_bytes(iocast: Any, tmp_path: Path) -> None:
+    """Rising bandwidths stay rising whatever the transfer size, and runs with others are no repeats."""
+    from iocast.calibrate.rates import BYTES, unit_of
+    from iocast.importers.series import import_series
+    from iocast.run_directory import Run, group
+
+    (tmp_path / "logs").mkdir()
+    for nodes, size, rate in ((1, 2**20, 353.0), (2, 2**19, 459.0), (4, 2**21, 526.0), (8, 2**20, 900.0)):
+        text = IOR_LOG.format(nodes=nodes, tasks=8 * nodes, size=size, rate=rate, kib=size // 1024)
+        (tmp_path / "logs" / f"{nodes}.txt").write_text(text)
+    runs = [Run(path, "write") for path in import_series([tmp_path / "logs"], tmp_path / "series")]
+    points = group(runs)
+    assert [point.value("rate") for point in points] == pytest.approx([mib * 2**20 for mib in (353, 459, 526, 900)])
+    assert [run.parameters["transfer_size"] for run in runs] == [2**20, 2**19, 2**21, 2**20] and unit_of(points) == BYTES
+    done = iocast("calibrate", tmp_path / "series", "--phase", "write", "--platform", "queue", "--out", tmp_path / "q.yaml")
+    assert done.returncode == 0 and "transfer_size" in done.stdout, done.stdout + done.stderr
+    other = IOR_LOG.format(nodes=1, tasks=8, size=2**22, rate=400.0, kib=4096)
+    (tmp_path / "other.txt").write_text(other)
+    import_files([tmp_path / "other.txt"], tmp_path / "other")
+    assert len(group([runs[0], Run(tmp_path / "other", "write")])) == 2  # of one placement, and no repeats of each other
+
+
+def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> None:
+    from iocast.run_directory import Run
+
+    write_logs(tmp_path / "logs", [(1, 8, 4000.0), (2, 16, 7500.0), (5, 41, 16000.0), (21, 410, 52000.0)])
+    assert iocast("import", tmp_path / "logs", "--out", tmp_path / "series").returncode == 0
+    run = Run(tmp_path / "series" / "mdtest-21x410-n410", "file-create")
+    assert run.placement[0] * run.placement[1] == pytest.approx(410)
+    done = iocast("calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml")
+    assert done.returncode == 0 and "N=21x19.52" in done.stdout, done.stdout + done.stderr
+    done = iocast("validate", tmp_path / "q.yaml", tmp_path / "series", "--out", tmp_path / "v.json")
+    assert done.returncode in (0, 4), done.stdout + done.stderr
+    assert 410 in [point["placement"]["ranks"] for point in json.loads((tmp_path / "v.json").read_text())["points"]]
