@@ -21,6 +21,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from iocast import analytic, arrivals, baselines, binaries, draws, growth
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
+from iocast.family import Beside
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import MOVES_DATA, iteration, profile
@@ -134,6 +135,10 @@ def predict(
     answer |= told.pop(main)
     answer["further_phases"] = list(told.values())
     samples = found[main][0]
+    beside = samples.get("beside")
+    if beside is not None:
+        for one in (answer, *answer["further_phases"]):
+            one["family"] = beside.document(one["phase"], one["quantities"])
     answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
@@ -149,6 +154,7 @@ def predict(
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
     answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
     answer["warnings"] += _other_phases(platform, workload, found) + _outside_bounds([answer, *answer["further_phases"]]) + _more_objects(platform, samples.get("peak_objects"))
+    answer["warnings"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
@@ -449,6 +455,13 @@ def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: 
         return lambda document: {(phase, n): v for phase in names for n, v in solution.quantities(phase, solution.solve(phase, document)).items()}
 
     document = documents[0] if settles else yaml.safe_load(best.read_text())
+    def ask(system: Document) -> draws.Values:
+        """One simulation, which may be shorter."""
+        settings = draws.shorter(asked.settings, first) or asked.settings
+        (run,) = simulations.run([(simulations.write(system), asked.pattern, settings, nodes, ranks_per_node, seed)])
+        return {(p, n): pooled_quantity(run, n, p) for p, of in names.items() for n in of if not _is_part(n)}
+
+    beside = Beside.of(platform, ask) if not platform.fitted else None
     told = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
     settled = [one for one in told.values if one is not None]
     structures = platform.fitted.get("draw_structures") or [{}] * len(told.values)
@@ -461,7 +474,7 @@ def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: 
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
         shown["balance"] = _balance([p["balance"] for run in (told.runs or centre) for p in run["phases"] if p["name"] == phase])
-        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": told.document()}
+        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": told.document(), "beside": beside}
         found[phase] = (samples, shown)
     return found
 
@@ -565,6 +578,11 @@ def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int
         asked.warnings.append(
             f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
         )
+
+    def ask(system: Document) -> draws.Values:
+        return {(p, n): v for p in solver.phases for n, v in solver.quantities(p, solver.solve(p, system)).items()}
+
+    beside = Beside.of(platform, ask) if not platform.fitted else None
     found: Found = {}
     for phase in solver.phases:
         solutions = [solver.solve(phase, document) for document in (platform.best(), *platform.draws())]
@@ -573,7 +591,7 @@ def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int
         shown = {"workload": solver.workload, "shares": solver.shares(phase), "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
         ensemble = {n: [one[n] for one in told] for n in value}
         count = {"used": len(told), "of": len(told), "how": "solved"}
-        found[phase] = ({"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count}, shown)
+        found[phase] = ({"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count, "beside": beside}, shown)
     return found
 
 

@@ -106,7 +106,8 @@ def selftest_text(answer: dict[str, Any]) -> str:
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
     assumed = ", ranks a node as in the largest measurement" if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1 else ""
-    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}, {100 * forecast['level']:.0f} % intervals"]
+    level = "" if "family" in forecast else f", {100 * forecast['level']:.0f} % intervals"
+    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}{level}"]
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
@@ -116,31 +117,36 @@ def forecast_text(forecast: dict[str, Any]) -> str:
 
 def _phase_lines(one: dict[str, Any]) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
-    models = list(one["baselines"])
+    models, rulers = list(one["baselines"]), one["baselines"]
+    family = one.get("family")
+    if family:  # never calibrated: measured systems of the family in the place of rulers, a range in that of the interval
+        rulers = {system["name"]: system["quantities"] for system in family["systems"]}
+        models = list(rulers)
 
     def beside(name: str, share: float, model: str) -> str:
-        said = one["baselines"][model].get(name)
+        said = rulers[model].get(name)
         if isinstance(said, dict):
             return f"{quantity(name, share * said['low'])} .. {quantity(name, share * said['high'])}"
         return quantity(name, share * said) if said else "-"  # a straight line may have met zero on the way
 
-    def interval(kind: str, said: dict[str, Any]) -> list[str]:
-        return [quantity(kind, said["value"]), f"{quantity(kind, said['low'])} .. {quantity(kind, said['high'])}"]
+    def interval(kind: str, said: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
+        ends = {end: share * value for end, value in family["range"][name].items()} if family and name in family["range"] else said
+        return [quantity(kind, said["value"]), f"{quantity(kind, ends['low'])} .. {quantity(kind, ends['high'])}"]
 
     operations: dict[str, Any] = one.get("operations") or {}
-    rows = [["all operations", *interval("rate", one["quantities"]["rate"]), *(beside("rate", 1, model) for model in models)]]
+    rows = [["all operations", *interval("rate", one["quantities"]["rate"], "rate"), *(beside("rate", 1, model) for model in models)]]
     for op, said in operations.items():
-        rows += [[op, *interval("rate", said["rate"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
+        rows += [[op, *interval("rate", said["rate"], "rate", said["share"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
         if "bytes_per_second" in said:
             rows.append([f"{op} bandwidth", *interval("bandwidth", said["bytes_per_second"]), *("-" for _ in models)])
     for name, said in one["quantities"].items():
         if name != "rate":
-            rows.append([name, *interval(name, said), *(beside(name, 1, model) for model in models)])
+            rows.append([name, *interval(name, said, name), *(beside(name, 1, model) for model in models)])
     if one.get("seconds"):
         rows.append(["whole phase", *interval("", one["seconds"]), *("-" for _ in models)])
-    lines = ["", table([f"phase {one['phase']}", "forecast", "interval", *models], rows)]
+    lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
-        lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over what the measurements left open.")
+        lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}.")
     return [*lines, one["bottleneck"], *([one["growth"]["text"]] if "growth" in one else [])]
 
 

@@ -64,6 +64,9 @@ class Option:
     detected: tuple[tuple[str, str], ...] = ()
 
 
+MEASURED_SYSTEM = "measured_system"
+
+
 @dataclass
 class Recipe:
     family: str
@@ -79,10 +82,11 @@ def read_recipe(platform: str) -> Recipe:
     """@raises InputError when the platform can't be calibrated, or its section is malformed (with file and line)"""
     documents = chain(find_platform(platform))
     # The nearest one that says how.
-    file = next((path for path, document in documents if "calibration" in document), None)
+    file = next((path for path, document in documents if "calibration" in document and set(document["calibration"] or {"": ""}) != {MEASURED_SYSTEM}), None)
     if file is None:
         raise InputError(f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' section.")
     yaml_section = Section.load(file).section("calibration")
+    yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)
     recipe = Recipe(
         family=platform,
         method=yaml_section.choice("method", ("quantiles", "rates"), "quantiles"),

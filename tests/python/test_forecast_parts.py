@@ -16,10 +16,13 @@ from scipy.stats import binom
 
 from iocast import draws
 from iocast.calibrate import fit
+from iocast.calibrate.recipe import read_recipe
+from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.predict import _baselines, _intervals, predict
 from iocast.residuals import Residuals
 from iocast.run_directory import Point, Run, pooled_quantity
+from iocast.text import forecast_text
 
 THINK = 5e-3
 
@@ -254,3 +257,59 @@ def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Calla
     few, many = maxima(100, 2, 3), maxima(200, 6, 1)
     chance = math.hypot(*(np.std(logs, ddof=1) / math.sqrt(len(logs)) for _, logs in (few, many)))
     assert abs(math.log(few[0] / many[0])) < 4 * chance
+
+
+# Platforms without measurements
+
+SITE = "schema_version: 1\nextends: lustre\nstations: {mds: {count: 2, servers: 32}}\n"
+
+
+@pytest.mark.parametrize("solver", ["analytic", "simulate"])
+def test_without_measurements_measured_systems_stand_beside(solver: str, tmp_path: Path, simulator: Path) -> None:
+    """The same question to the catalogue's measured Lustres: each as it answers by itself; a range that is called none of an interval."""
+    (tmp_path / "site.yaml").write_text(SITE)
+    settings = {"datasets": "1", "objects": "30", "iterations": "30"}
+
+    def ask(platform: str) -> dict[str, Any]:
+        return predict(Fitted.open(platform), "md-workbench", settings, 16, 1, solver=solver)
+
+    site, mistral = ask(str(tmp_path / "site.yaml")), ask("mistral")
+    family = site["family"]
+    assert family["family"] == "lustre" and family["label"] == "range, not an interval"
+    systems = {one["name"]: one["quantities"] for one in family["systems"]}
+    assert {"mistral", "ddn-duesseldorf"} <= set(systems)
+    tolerance = 1e-9 if solver == "analytic" else 0.3  # one simulation beside three
+    assert systems["mistral"]["rate"] == pytest.approx(mistral["quantities"]["rate"]["value"], rel=tolerance)
+    value = site["quantities"]["rate"]
+    assert value["low"] is value["high"] is None
+    assert family["range"]["rate"] == {"low": min(one["rate"] for one in systems.values()), "high": value["value"]}
+    assert family["range"]["create.q99"] == {"low": site["quantities"]["create.q99"]["value"], "high": max(one["create.q99"] for one in systems.values())}
+    # None stands beside itself.
+    assert "mistral" not in {one["name"] for one in mistral["family"]["systems"]}
+    text = forecast_text(site)
+    assert "range, not an interval" in text and "ddn-duesseldorf" in text and "90 %" not in text
+    assert any("measured systems of the family lustre" in one for one in site["warnings"])
+
+
+def test_a_family_without_measured_systems_says_so(simulator: Path) -> None:
+    answer = predict(Fitted.open("beegfs"), "md-workbench", {"datasets": "1", "objects": "10", "iterations": "10"}, 2, 1)
+    assert answer["family"]["systems"] == [] and answer["family"]["range"] == {}
+    assert any("no measured system of this family (beegfs)" in one for one in answer["warnings"])
+
+
+def test_systems_set_to_another_workload_are_named_so(tmp_path: Path, simulator: Path) -> None:
+    answer = predict(Fitted.open("lustre"), "postmark", {}, 2, 1)
+    assert any("measurements of md-workbench, not of postmark" in one for one in answer["warnings"]), answer["warnings"]
+
+
+def test_a_measured_system_is_calibrated_as_its_family() -> None:
+    ours, family = read_recipe("mistral"), read_recipe("lustre")
+    assert (ours.laws, ours.parameters, ours.choices) == (family.laws, family.parameters, family.choices)
+
+
+def test_every_measured_system_is_of_a_family_of_the_catalogue(simulator: Path) -> None:
+    families = {"lustre", "datawarp"}
+    found = [(family, one.name) for family in families for one in measured_systems(family)]
+    assert len(found) >= 4
+    for family, name in found:
+        assert family_of(Fitted.open(name)) == family

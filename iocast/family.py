@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured systems of the catalogue beside a platform that was never calibrated. A platform of the catalogue names itself one in its section `calibration`:
+`measured_system: {family: lustre, by: md-workbench}`, the family that it belongs to and the workload that it was set to measurements of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.calibrate.recipe import MEASURED_SYSTEM
+from iocast.errors import InputError, RunError
+from iocast.files import read_yaml
+from iocast.fitted import Fitted
+from iocast.platform import PLATFORMS, Document
+
+LABEL = "range, not an interval"
+"""Of the ends that stand beside a forecast without measurements: they have no probability."""
+Values = dict[tuple[str, str], float]
+"""Quantities by phase and name."""
+
+
+@dataclass(frozen=True)
+class MeasuredSystem:
+    name: str
+    description: str
+    by: str
+
+    @property
+    def document(self) -> Document:
+        return {"schema_version": 1, "extends": self.name}
+
+
+def family_of(platform: Fitted) -> str:
+    """The platform at the bottom of all that it extends."""
+    return platform.chain()[-1][0].stem
+
+
+def measured_systems(family: str) -> list[MeasuredSystem]:
+    """Those of the catalogue, by name."""
+    found = []
+    for file in sorted(PLATFORMS.glob("*.yaml")):
+        document = read_yaml(file)
+        told = (document.get("calibration") or {}).get(MEASURED_SYSTEM)
+        if told and told["family"] == family:
+            found.append(MeasuredSystem(file.stem, str(document.get("description", "")), str(told["by"])))
+    return found
+
+
+@dataclass
+class Beside:
+    """What measured systems of the family forecast for the same question, the platform itself left out."""
+
+    family: str
+    systems: list[tuple[MeasuredSystem, Values]]
+    refused: list[str]
+
+    @classmethod
+    def of(cls, platform: Fitted, ask: Callable[[Document], Values]) -> Beside:
+        family = family_of(platform)
+        systems, refused = [], []
+        for one in measured_systems(family):
+            if one.name == platform.file.stem and platform.file.parent.resolve() == PLATFORMS.resolve():
+                continue
+            try:
+                systems.append((one, ask(one.document)))
+            except (InputError, RunError) as error:
+                refused.append(f"{one.name} has no answer to this question: {error}")
+        return cls(family, systems, refused)
+
+    def document(self, phase: str, quantities: dict[str, Any]) -> dict[str, Any]:
+        """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the lowest rate or the longest latency, to the
+        platform's own value."""
+        told = [
+            {"name": one.name, "description": one.description, "by": one.by, "quantities": {n: v for (p, n), v in values.items() if p == phase}}
+            for one, values in self.systems
+        ]
+        ranges = {}
+        for name, said in quantities.items():
+            known = [one["quantities"][name] for one in told if name in one["quantities"]]
+            if known:
+                worst = min(known) if name == "rate" else max(known)
+                ranges[name] = {"low": min(worst, said["value"]), "high": max(worst, said["value"])}
+        return {"family": self.family, "systems": told, "range": ranges, "label": LABEL}
+
+    def sentences(self, workload: str) -> list[str]:
+        """What a reader must know of the comparison."""
+        if not self.systems:
+            return [f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value may be off.", *self.refused]
+        others = sorted({one.by for one, _ in self.systems} - {workload})
+        said = [
+            f"Beside it stand the catalogue's measured systems of the family {self.family}, as models that were set to their measurements: "
+            f"{', '.join(one.name for one, _ in self.systems)}. "
+            f"The range from the least favourable of them to this platform's value is a {LABEL}."
+        ]
+        if others:
+            said.append(f"They were set to measurements of {' and '.join(others)}, not of {workload}.")
+        return said + self.refused
