@@ -146,7 +146,7 @@ class Run:
     @property
     def rate(self) -> float:
         """Operations a second over all repeats of the phase; bytes a second where an imported run has that `rate_unit`."""
-        if all(p.get("rate_unit") == "bytes" for p in self.phases):
+        if all(p.get("rate_unit") == "bytes" and p.get("bytes_per_second") is not None for p in self.phases):
             return float(sum(p["bytes_per_second"] for p in self.phases) / len(self.phases))
         if all(p["operations"] is not None and p["seconds"] for p in self.phases):
             return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
