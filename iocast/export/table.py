@@ -56,6 +56,8 @@ def rows_of(path: Path) -> Iterator[Row]:
                 yield row("", key, value)
         for operation, summary in phase["latency"].items():
             yield from (row(operation, f"latency_{key}" if key != "count" else "count", value) for key, value in summary.items() if _is_number(value))
+        for operation, did in (phase.get("by_operation") or {}).items():
+            yield from (row(operation, key, value) for key, value in did.items() if key != "count" and _is_number(value))
         for operation, counts in histograms.get(number, {}).items():
             yield from (row(operation, "latency_count", count, at=seconds) for seconds, count in counts)
         for rank, seconds in enumerate(phase.get("rank_seconds") or []):

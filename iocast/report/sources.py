@@ -260,7 +260,8 @@ def _read(path: Path, sources: Sources) -> None:
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
         document.setdefault("name", path.stem)
-        sources.fitted.append(document)
+        further = document["fitted"].get("further_phases") or {}
+        sources.fitted += [document, *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values())]
     else:
         what = f"has the kind {kind!r}" if kind else "has neither a kind nor a part fitted"
         raise InputError(f"{path} {what}, which no report can show. {ALLOWED}")

@@ -13,6 +13,7 @@ from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path
 from iocast.platform_names import known_paths, missing
 from iocast.strict_yaml import allowed_sentence
@@ -150,7 +151,7 @@ class Desk:
         except InputError as error:
             raise InputError(f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}") from error
         phases = profile["phases"]
-        named = workload.phase or ("benchmark" if "benchmark" in phases else max(phases, key=lambda p: sum(phases[p]["operations"].values())))
+        named = workload.phase or first_phase({name: sum(of["operations"].values()) for name, of in phases.items()})
         if named not in phases:
             raise InputError(f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}")
         return profile | {"phase": named, "settings": settings, **phases[named]}
@@ -171,11 +172,23 @@ class Desk:
         else:
             needed = set(tasks.get(subject, {subject: 1}))
             having = tuple(w for w in level.workloads if needed <= set(self.profiles[w]["operations"]))
+            self._check_phases(level, needed)
         if not having:
             has = sorted({op for w in level.workloads for op in self.profiles[w]["operations"]} | set(tasks) | {ANY, ALL})
             about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
             raise InputError(f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}")
         return replace(level, workloads=having)
+
+    def _check_phases(self, level: Level, needed: set[str]) -> None:
+        """@raises InputError for a workload that names no phase, and whose main phases with the level's operation are several, or another than is looked at"""
+        for workload in (w for w in self.study.workloads.values() if w.name in level.workloads and not w.phase):
+            profile = self.profiles[workload.name]
+            having = [name for name in main_phases(profile["phases"]) if needed <= set(profile["phases"][name]["operations"])]
+            if having and having != [profile["phase"]]:
+                raise InputError(
+                    f"{self.study.file}: the level '{level.text}' is about '{level.subject}', which the workload '{workload.name}' does in {' and '.join(having)}; "
+                    f"name the phase with workloads.{workload.name}.phase, or list the workload once for each."
+                )
 
     def _moves(self, workload: str, direction: str) -> bool:
         from iocast.study.evaluate import READS, WRITES

@@ -47,6 +47,8 @@ def test_the_table_holds_the_whole_run(run: Path) -> None:
     by = {(r.phase, r.repeat, r.operation, r.quantity): r.value for r in rows if r.at is None and r.rank is None}
     for phase in document["phases"]:
         assert by[phase["name"], phase["repeat"], "", "rate"] == phase["rate"]
+        for op, did in phase["by_operation"].items():
+            assert {key: by[phase["name"], phase["repeat"], op, key] for key in did} == did
         for op, latency in phase["latency"].items():
             assert by[phase["name"], phase["repeat"], op, "latency_q99"] == latency["q99"]
             counts = [r for r in rows if (r.phase, r.repeat, r.operation, r.quantity) == (phase["name"], phase["repeat"], op, "latency_count")]

@@ -41,6 +41,14 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("an unknown workload", changed(workloads={"mix": {"workload": "md-workbnch"}}), ("workloads.mix", "md-workbnch", "md-workbench")),
     ("an unknown setting", changed(workloads={"mix": {"workload": "md-workbench", "settings": {"datsets": 1}}}), ("workloads.mix", "datsets", "datasets")),
     ("an unknown phase", changed(workloads={"mix": {"workload": "md-workbench", "phase": "benchmrk"}}), ("workloads.mix", "benchmrk")),
+    (
+        "an operation of two phases", changed(workloads={"mix": {"workload": "mdtest", "settings": {"items": 4}}}, levels=["p99(stat) < 1 s"]),
+        ("study.yaml:", "p99(stat)", "directory-stat and file-stat", "workloads.mix.phase"),
+    ),
+    (
+        "an operation of another phase", changed(workloads={"mix": {"workload": "ior-easy", "settings": {"per_process": "8MiB"}}}, levels=["p99(pread) < 1 s"]),
+        ("study.yaml:", "in read", "workloads.mix.phase"),
+    ),
     ("an unknown platform", changed(platform="lustr"), ("study.yaml:", "lustr", "lustre")),
     ("a platform file that is not there", changed(platform="nothing.yaml"), ("study.yaml:", "nothing.yaml")),
     ("an unknown axis to exclude", changed(exclude=[{"sped": "fast"}]), ("study.yaml:", "sped", "speed")),
