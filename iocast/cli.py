@@ -506,9 +506,13 @@ def import_(
     a trace for the pattern replay: iocast import darshan LOG --out ops.h5."""
     import tempfile
 
+    from iocast.importers import darshan_log
+
     del seed  # nothing is drawn at random; every verb takes it
     if str(files[0]) == "darshan" and not files[0].exists():
         format_, files = "darshan", files[1:]
+    if format_ is None and len(files) == 1 and files[0].is_file() and darshan_log.recognises(files[0]):
+        format_ = "darshan"
     if out is None and not (explain and format_ != "darshan"):
         raise InputError("An import needs --out DIRECTORY, where it is written; --explain alone shows what would be imported.")
     with tempfile.TemporaryDirectory() as scratch:

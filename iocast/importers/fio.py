@@ -85,6 +85,8 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
         phase.more["latency_of"] == "total" for phase in phases
     ):
         record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
+    if any(phase.operations is None for phase in phases):
+        record.missing["phases[].operations"] = "This version of fio prints whole operations a second, too few digits to tell how many there were."
     if not any(latency.counts for phase in phases for latency in phase.latency.values()):
         record.missing["latency.hlog"] = "fio writes its latency bins with --output-format=json+ only; there are percentiles."
     record.missing |= {
@@ -132,10 +134,10 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     data, seconds, bytes_moved = {}, 0.0, 0.0
     for theirs, op in OPERATIONS.items():
         op = ENGINES.get(engine, {}).get(theirs, op)
-        parts = [job[theirs] for job in group if isinstance(job.get(theirs), dict) and job[theirs].get("total_ios")]
+        parts = [job[theirs] for job in group if isinstance(job.get(theirs), dict) and _count(job[theirs])]
         if not parts:
             continue
-        count = sum(int(part["total_ios"]) for part in parts)
+        count = sum(_count(part) for part in parts)
         seconds = max(seconds, *(float(part.get("runtime", 0)) / 1000 for part in parts))
         bytes_moved += sum(_bytes(part) for part in parts)
         phase.origin[f"latency.{op}"] = source.at(_key_line(source, line, theirs))
@@ -157,12 +159,32 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     phase.bytes = round(bytes_moved) or None
     phase.bytes_per_second = bytes_moved / seconds if seconds and bytes_moved else None
     phase.origin |= {"rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)", "bytes": phase.origin["operations"]}
+    told = [job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])]
+    if not any("total_ios" in part for part in told):
+        _forget_counts(phase, sum(float(part["iops"]) for part in told), min(float(part["iops"]) for part in told))
+        phase.origin["rate"] = source.at(_key_line(source, line, "iops"))
     phase.errors = sum(int(job.get("total_err", 0) or (1 if job.get("error") else 0)) for job in group)
     ends = [float(job["job_runtime"]) / 1000 for job in group if job.get("job_runtime")]
     if len(ends) == len(group) and _processes(group, shared) == len(group):
         phase.rank_seconds = ends
         phase.balance = min(ends) / max(ends)
     return phase
+
+
+def _count(part: Mapping[str, Any]) -> int:
+    """Operations of a part; versions before 2.2 print none, and their rate times their time is as exact as the rate."""
+    if "total_ios" in part:
+        return int(part["total_ios"] or 0)
+    return round(float(part.get("iops") or 0) * float(part.get("runtime") or 0) / 1000)
+
+
+def _forget_counts(phase: Phase, rate: float, least: float) -> None:
+    """Leaves out operations that only whole operations a second tell, when those are too few to tell them to a thousandth."""
+    phase.rate = rate
+    if 0.5 / least > 1e-3:
+        phase.operations, phase.counts = None, {}
+        for latency in phase.latency.values():
+            latency.count = None
 
 
 def _bytes(part: Mapping[str, Any]) -> float:
@@ -177,7 +199,7 @@ def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None
         return known
     if not isinstance(known := part.get(name), dict):
         return None
-    inside = {float(k): v for k, v in (known.get("percentile") or {}).items() if float(k) > 0}
+    inside = {share: v for k, v in (known.get("percentile") or {}).items() if (share := float(k.rstrip("%"))) > 0}
     scaled = {k: 1000 * float(v) for k, v in known.items() if isinstance(v, int | float)}
     return scaled | ({"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {})
 
@@ -192,7 +214,7 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
             binned = [_in_nanoseconds(part, "clat") or {} for part in parts]
             if all("bins" in one or "percentile" in one for one in binned):
                 continue
-        weights = [int(one.get("N", part["total_ios"])) for one, part in zip(known, parts, strict=True)]
+        weights = [int(one.get("N", _count(part))) for one, part in zip(known, parts, strict=True)]
         exact = {
             "mean": sum(n * float(one["mean"]) for n, one in zip(weights, known, strict=True)) / max(sum(weights), 1) * 1e-9,
             "min": min(float(one["min"]) for one in known) * 1e-9,

@@ -15,17 +15,17 @@ from iocast.importers.source import Source
 
 JOB = re.compile(r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$")
 ASKED = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)")
-VERSION = re.compile(r"^fio-(\d\S*)$")
+VERSION = re.compile(r"^fio[- ](\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
 RUNTIME = re.compile(r"(?:/|runtime=)\s*(\d+)\s*msec")
-TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kMG]?), max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)")
+TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, avg=\s*([\d.]+)([kKMG]?)")
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
-ISSUED = re.compile(r"^\s+issued\s*(?:rwts?)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
+ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
 CLOSED = re.compile(r"^Run status group (\d+) \(")
 SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
 UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
-LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+LETTERS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim"}
 QUANTILES = {25.0: "q25", 50.0: "q50", 75.0: "q75", 90.0: "q90", 95.0: "q95", 99.0: "q99", 99.9: "q999"}

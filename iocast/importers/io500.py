@@ -30,6 +30,8 @@ RESULT = re.compile(
 SCORE = re.compile(r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: TOTAL ([\d.]+|-?nan|inf)")
 OPERATIONS = {"write": "create", "stat": "stat", "read": "read", "delete": "unlink"}
 LAUNCHED = re.compile(r"was launched with (\d+) total task\(s\) on (\d+) node")
+LAUNCH = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|srun|mpiargs=).*?\s?-(?:np|n|-ntasks[= ])\s*(\d+)\b")
+LAUNCHERS = re.compile(r"\.(sh|out|log|slurm|sbatch|job)$|^io500.*\.txt$")
 NAMES = ("result_summary.txt", "result.txt")
 NO_PHASE = ("timestamp",)
 
@@ -72,6 +74,8 @@ def _read_one(source: Source) -> Record:
     _add_score(record, main)
     if source.is_directory:
         _add_outputs(record, source.path)
+    if record.ranks is None:
+        _add_launch(record, [source] if not source.is_directory else [Source(p) for p in sorted(source.path.iterdir()) if LAUNCHERS.search(p.name) and p.stat().st_size])
     record.missing |= {
         "phases[].latency.*": "IO500 prints rates, no latencies.",
         "phases[].errors": "IO500 does not count failed operations.",
@@ -254,6 +258,17 @@ def _add_outputs(record: Record, directory: Path) -> None:
         record.origin |= {"ranks": where[place], "nodes": where[place]}
     for phase in record.phases:
         _add_rank_times(phase, directory, record.ranks)
+
+
+def _add_launch(record: Record, sources: list[Source]) -> None:
+    """Processes from the command by which mpirun, mpiexec or srun started them, in io500.sh or its output, when all commands agree."""
+    found = {}
+    for source in sources:
+        for number, line in enumerate(source.lines if source.head else [], start=1):
+            if not line.lstrip().startswith("#") and (launch := LAUNCH.search(line)):
+                found.setdefault(int(launch[1]), source.at(number))
+    if len(found) == 1:
+        record.ranks, record.origin["ranks"] = next(iter(found.items()))
 
 
 def _add_output(phase: Phase, own: Record) -> None:

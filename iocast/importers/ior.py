@@ -45,11 +45,15 @@ NOT_TOLD = {
 def recognises(source: Source) -> bool:
     if TEXT.search(source.head) or re.search(r"^access\s+bw\(MiB/s\)", source.head, re.MULTILINE):
         return True
-    return source.head.lstrip().startswith("{") and '"tests"' in source.head and '"Command line"' in source.head
+    return _is_json(source)
+
+
+def _is_json(source: Source) -> bool:
+    return '"tests"' in source.head and '"Command line"' in source.head and not re.search(r"^access\s+bw\(MiB/s\)", source.head, re.MULTILINE)
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [record for source in sources for record in (_read_json(source) if source.head.lstrip().startswith("{") else _read_text(source))]
+    return [record for source in sources for record in (_read_json(source) if _is_json(source) else _read_text(source))]
 
 
 def command_size(text: str) -> int | None:
@@ -68,7 +72,16 @@ def transfer_size(command: str) -> int | None:
 
 
 def _read_json(source: Source) -> list[Record]:
-    (line, document), *_ = source.json_values() or [(1, {})]
+    documents = [(line, value) for line, value in source.json_values() if isinstance(value, dict) and "tests" in value]
+    records = [record for line, document in documents for record in _read_document(source, line, document)]
+    if not records:
+        raise source.refuse(documents[0][0] if documents else 1, "the JSON has no result of a write or read ('tests', 'Results')")
+    if source.cut_value is not None:
+        records[0].warnings.append(f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out.")
+    return records
+
+
+def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> list[Record]:
     records = []
     for test in document.get("tests") or []:
         options = {str(k).lower(): v for k, v in {**(test.get("Parameters") or {}), **(test.get("Options") or {})}.items()}
@@ -94,8 +107,6 @@ def _read_json(source: Source) -> list[Record]:
             record.phases.append(phase)
         if record.phases:
             records.append(_finish(record))
-    if not records:
-        raise source.refuse(line, "the JSON has no result of a write or read ('tests', 'Results')")
     return records
 
 
@@ -173,7 +184,7 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
     access, where = row["access"], source.at(number)
     bandwidth = source.number(row["bw"], number, "bw")
     parts = {ours: float(row[c]) for ours, _, c in PARTS if re.match(r"^[\d.]+(e[-+]?\d+)?$", row.get(c, ""))}
-    seconds = source.number(row["total"], number, "total") if "total" in row else sum(parts.values())  # IOR 2 has no total
+    seconds = source.number(row["total"], number, "total") if "total" in row else _without_total(record, bandwidth, sum(parts.values()))
     size = record.parameters.get("transfer_size") or 1024 * source.number(row["xfer"], number, "xfer")
     bytes_: int | None = None
     said = ""
@@ -181,13 +192,20 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
         bytes_, said = moved[0], source.at(moved[1])
     elif (whole := _whole(record, bandwidth * 2**20 * seconds)) is not None:
         bytes_, said = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
-    phase = _phase(access, int(source.number(row["iter"], number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
+    phase = _phase(access, int(source.number(row.get("iter", "0"), number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
     if said:
         phase.origin |= {"bytes": said} | dict.fromkeys(("operations", "latency"), f"{said} (bytes / transfer size)")
     for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
         if row.get(theirs) not in (None, "-", "NA"):
             phase.more[ours] = source.number(row[theirs], number, theirs)
     return phase
+
+
+def _without_total(record: Record, bandwidth: float, parts: float) -> float:
+    """Seconds of a result of IOR 2, which prints no total: bytes over bandwidth, or its parts, which overlap, where bytes are not known."""
+    segments, block = record.parameters.get("segments", 1), record.parameters.get("block_size")
+    whole = record.ranks * segments * block if record.ranks and isinstance(segments, int) and isinstance(block, int) else 0
+    return whole / (bandwidth * 2**20) if whole and bandwidth else parts
 
 
 def _whole(record: Record, about: float) -> int | None:

@@ -261,8 +261,10 @@ def test_a_directory_becomes_a_series_that_every_verb_takes(iocast: Any, tmp_pat
     assert iocast("export", tmp_path / "series", "--format", "csv", "--out", tmp_path / "r.csv").returncode == 0
     done = iocast("compare", tmp_path / "series", tmp_path / "series", "--phase", "file-create")
     assert done.returncode == 0, done.stdout + done.stderr
-    done = iocast("calibrate", tmp_path / "series", "--platform", "queue", "--out", tmp_path / "q.yaml")
-    assert done.returncode == 2 and "file-create" in done.stderr and "--phase" in done.stderr
+    done = iocast("calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml")
+    assert done.returncode == 0 and (tmp_path / "q.yaml").is_file(), done.stderr
+    done = iocast("calibrate", tmp_path / "series", "--phase", "file-creation", "--platform", "queue", "--out", tmp_path / "r.yaml")
+    assert done.returncode == 2 and "file-create" in done.stderr
 
 
 def test_an_archive_is_as_its_directory(tmp_path: Path) -> None:

@@ -56,10 +56,11 @@ def _document(document: dict) -> Printed:
         engine = options.get("ioengine", "")
         count, longest, size = 0, 0.0, 0
         for way, op in OPS.items():
-            parts = [job[way] for job in jobs if way in job and job[way].get("total_ios")]
+            parts = [job[way] for job in jobs if way in job and job[way].get("total_ios", job[way].get("iops"))]
             if not parts:
                 continue
-            number = sum(part["total_ios"] for part in parts)
+            number = sum(part.get("total_ios", round(part["iops"] * part["runtime"] / 1000)) for part in parts)
+            rounded = any("total_ios" not in part and part["iops"] < 500 for part in parts)
             count += number
             longest = max(longest, *(part["runtime"] / 1000 for part in parts))
             # Before version 3 io_bytes is in KiB: bandwidth (KiB/s) times time tells.
@@ -70,7 +71,7 @@ def _document(document: dict) -> Printed:
             scale = 1e-9 if key == "lat_ns" else 1e-6
             if engine in ("filecreate", "filestat", "filedelete") or key not in parts[0]:
                 continue
-            run.put(name, 0, **{f"latency__{op}__count": float(number)})
+            run.put(name, 0, **{f"latency__{op}__count": None if rounded else float(number)})
             clat = parts[0].get("clat_ns") or parts[0].get("clat") or {}
             if len(parts) == 1 and "percentile" in clat:
                 for ours, theirs in (("q50", "50.000000"), ("q75", None), ("q90", "90.000000"), ("q95", "95.000000"), ("q99", "99.000000"),
@@ -83,7 +84,7 @@ def _document(document: dict) -> Printed:
         syncs = sum(job["sync"].get("total_ios", 0) for job in jobs if isinstance(job.get("sync"), dict))
         if not count:
             continue
-        run.put(name, 0, operations=float(count + syncs), seconds=longest, rate=Quantity((count + syncs) / longest, 1e-6))
+        run.put(name, 0, operations=None if rounded else float(count + syncs), seconds=longest, rate=Quantity((count + syncs) / longest, 1e-5))
         if size:
             run.put(name, 0, bytes=float(size), bytes_per_second=Quantity(size / longest, 1e-6))
     return run
