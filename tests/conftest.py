@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from machine import NEEDS, Machine
 from pages import Page
 from programs import find_program
 from schedule import Schedule
@@ -15,8 +16,14 @@ from schedule import Schedule
 os.environ.setdefault("OMPI_MCA_pml", "ob1")  # spares every start of Open MPI 0.2 s of looking for fabrics
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--without", default="", metavar="NAME,...", help=f"leave out the tests that need this of the machine: {', '.join(NEEDS)}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(what): what of the machine the test needs, by its name in tests/machine.py")
     config.pluginmanager.register(Schedule(config), "iocast-schedule")
+    config.pluginmanager.register(Machine(config), "iocast-machine")
     config.addinivalue_line("markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers")
 
 

@@ -70,7 +70,8 @@ class Schedule:
 
 def group_of(item: pytest.Item) -> str:
     """The module, and the place of a backend, where its tests share a fixture of the module; else the test itself."""
-    definitions = getattr(item, "_fixtureinfo").name2fixturedefs
+    fixtures = getattr(item, "_fixtureinfo", None)
+    definitions = fixtures.name2fixturedefs if fixtures else {}
     if not any(definition.scope in ("module", "package") for found in definitions.values() for definition in found[-1:]):
         return item.nodeid
     module = item.nodeid.partition("::")[0]

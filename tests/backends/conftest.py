@@ -20,7 +20,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         # A test that only some places can answer says which.
         wanted = metafunc.definition.get_closest_marker("places")
         chosen = [name for name, kind in PLACES.items() if kind.backend in names and (wanted is None or wanted.args[0](kind))]
-        metafunc.parametrize("place", chosen, indirect=True, scope="module")
+        cases = [pytest.param(name, marks=[pytest.mark.needs(PLACES[name].needs)] if PLACES[name].needs else []) for name in chosen]
+        metafunc.parametrize("place", cases, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")

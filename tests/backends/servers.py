@@ -59,6 +59,7 @@ class Place(ABC):
     replaces = True  # whether creating an object that exists replaces it
     secrets: tuple[str, ...] = ()  # what must not be seen anywhere
     needs_root = False
+    needs = ""  # of the machine: a name of tests/machine.py
 
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix=f"iocast-{self.backend}-"))
@@ -172,6 +173,7 @@ class NfsMount(Directory):
     """A directory of a real NFS server (nfs-ganesha, NFSv4), mounted as often as there are nodes to be."""
 
     needs_root = True
+    needs = "nfs"
     mounts = 2
 
     def __init__(self) -> None:
@@ -244,7 +246,7 @@ EXPORT {{
 class Buckets(Served):
     """rclone's S3 gateway, which checks signatures, on a directory: what it holds are files."""
 
-    backend = "s3"
+    backend = needs = "s3"
     one_bucket = False
 
     def __init__(self) -> None:
@@ -309,7 +311,7 @@ class OneBucket(Buckets):
 class Tables(Served):
     """PostgreSQL with passwords."""
 
-    backend = "postgresql"
+    backend = needs = "postgresql"
     replaces = False
 
     def __init__(self) -> None:
@@ -384,9 +386,24 @@ class Tables(Served):
 class Collections(Served):
     """A server of MongoDB's protocol that keeps everything in memory."""
 
-    backend = "mongodb"
+    backend = needs = "mongodb"
     replaces = False
     keeps = False
+    JARS = HERE.parents[1] / "build" / "mongodb-server"
+
+    @classmethod
+    def fetch(cls) -> None:
+        """Has Maven fetch the server, once."""
+        if cls.JARS.is_dir():
+            return
+        cls.JARS.parent.mkdir(exist_ok=True)
+        fresh = cls.JARS.with_name(f"{cls.JARS.name}.{os.getpid()}")
+        subprocess.run([program("mvn", "the Debian package maven"), "-q", "-B", "-f", str(HERE / "mongodb_server" / "pom.xml"), "dependency:copy-dependencies",
+                        f"-DoutputDirectory={fresh}"], check=True, capture_output=True, text=True)  # fmt: skip
+        try:
+            fresh.rename(cls.JARS)
+        except OSError:  # another process of the tests was faster
+            shutil.rmtree(fresh)
 
     def __init__(self) -> None:
         super().__init__()
@@ -399,17 +416,9 @@ class Collections(Served):
     def start(self) -> None:
         import pymongo
 
-        jars = HERE.parents[1] / "build" / "mongodb-server"
-        if not jars.is_dir():
-            fresh = jars.with_name(f"{jars.name}.{os.getpid()}")
-            subprocess.run([program("mvn", "the Debian package maven"), "-q", "-B", "-f", str(HERE / "mongodb_server" / "pom.xml"), "dependency:copy-dependencies",
-                            f"-DoutputDirectory={fresh}"], check=True)  # fmt: skip
-            try:
-                fresh.rename(jars)
-            except OSError:  # another process of the tests was faster
-                shutil.rmtree(fresh)
+        self.fetch()
         java = program("java", "the Debian package default-jdk-headless")
-        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port),
+        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{self.JARS}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port),
                  env=os.environ | self.user)  # fmt: skip
         self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient(self.uri())
 
@@ -463,7 +472,7 @@ class CollectionsOfOneUser(Collections):
 class CephFiles(Served):
     """A Ceph cluster of a monitor, a metadata server, and one for objects, which keeps them in memory. Keys say who may do what."""
 
-    backend = "cephfs"
+    backend = needs = "cephfs"
     keeps = False
     unanswered = "no answer"  # libcephfs knocks again, whatever it hears
     root = "/scratch/me"

@@ -17,6 +17,7 @@ import report_inputs  # noqa: E402
 
 from iocast.report import units, write_report  # noqa: E402
 
+pytestmark = pytest.mark.needs("browser")
 DRAWN = "document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"
 
 

@@ -14,6 +14,8 @@ import pytest
 from chromium import SIZES, Browser
 from programs import REPOSITORY, find_program
 
+pytestmark = pytest.mark.needs("browser")
+
 READY = "document.readyState === 'complete' && document.querySelector('main h1') !== null"
 LONGEST_BUILD = 15  # seconds, on two cores that have nothing else to do
 # A page with wide tables, one with long lines of code, one with figures, and the longest ones.

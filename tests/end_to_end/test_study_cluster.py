@@ -30,6 +30,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+@pytest.mark.needs("slurm")
 def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
     if os.geteuid() != 0:
         pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")

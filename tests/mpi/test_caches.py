@@ -79,6 +79,7 @@ def test_moments_to_drop_them_at(run: Run, root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.needs("mounts")
 def test_who_may_not_drop_them_is_told_before_anything_happens(run: Run, bench: Path, root: Path, mpi_environment: dict[str, str]) -> None:
     command = [str(bench), *SMALL, "--posix.root", str(root), "--drop-caches"]
     if MAY_DROP:  # as root, whose kernel settings can be made unwritable for one process

@@ -211,6 +211,7 @@ def test_no_time_limits(run: Run) -> None:
     assert counts(limited["phases"][1])["pwrite"] < 41 == counts(unlimited["phases"][1])["pwrite"]
 
 
+@pytest.mark.needs("mounts")
 def test_room_that_is_lacking_only_without_the_time_limit_is_a_warning(run: Run, root: Path) -> None:
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", root]).returncode != 0:
         pytest.skip("a small file system needs root and the right to mount")
@@ -270,6 +271,7 @@ def test_sigterm_within_collective_accesses(start: Callable[..., subprocess.Pope
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.needs("mounts")
 def test_a_full_disk_ends_all_ranks_of_a_group(run: Run, root: Path) -> None:
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", root]).returncode != 0:
         pytest.skip("a small file system needs root and the right to mount")

@@ -126,6 +126,7 @@ def asked_calls(stream: Path) -> list[Asked]:
 
 
 @pytest.mark.parametrize(("workload", "settings"), cases())
+@pytest.mark.needs("tools")
 def test_system_calls_are_those_of_the_stream(
     bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], root: Path, tmp_path: Path, workload: str, settings: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_system_calls_are_those_of_the_stream(
             assert os.path.dirname(path) == names[dataset, None]
 
 
+@pytest.mark.needs("tools")
 def test_ranks_are_spread_over_mount_points(
     bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], root: Path, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from iocast import binaries
 from iocast.errors import InputError
 from iocast.selftest import mounted, selftest
 
+pytestmark = pytest.mark.needs("fuse")
+
 TRUTH = """\
 schema_version: 1
 stations: {mds: {servers: 3}}

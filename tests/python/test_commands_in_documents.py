@@ -82,6 +82,7 @@ def test_calibration(page: Page) -> None:
     assert "Forecast for 4000 ranks" in page.said[-1]
 
 
+@pytest.mark.needs("slurm")
 def test_campaigns(page: Page) -> None:
     if os.geteuid() != 0:
         pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")

@@ -161,6 +161,7 @@ def test_elbencho(tmp_path: Path) -> None:
     assert latency["mean"] == 588e-6 and latency["max"] == 4958e-6 and latency["q50"] == pytest.approx((512 * 608) ** 0.5 * 1e-6, rel=1e-3)
 
 
+@pytest.mark.needs("tools")
 def test_fio(tmp_path: Path) -> None:
     """What is here now: two jobs at a time, then one."""
     (tmp_path / "files").mkdir()
@@ -181,6 +182,7 @@ def test_fio(tmp_path: Path) -> None:
     assert later["latency"]["pwrite"]["q95"] == pytest.approx(own, rel=0.02)
 
 
+@pytest.mark.needs("tools")
 def test_fs_mark_and_postmark(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     # It has no room for a long directory's name.

@@ -40,6 +40,7 @@ def ask(program: str, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("program", ["iocast-bench", "iocast-sim"])
+@pytest.mark.needs("tools")
 def test_all_of_the_help_is_in_the_page(program: str, pages: dict[str, str]) -> None:
     words = re.sub(r"^Usage:.*$", "", ask(program, "--help"), flags=re.MULTILINE).split("\n", 1)[1]
     options = [line for line in words.splitlines() if line.startswith("  --")]
@@ -49,6 +50,7 @@ def test_all_of_the_help_is_in_the_page(program: str, pages: dict[str, str]) -> 
             assert phrase.lower() in pages[f"{program}.1"].lower(), phrase
 
 
+@pytest.mark.needs("tools")
 def test_each_verb_has_a_page_with_its_options(iocast: Iocast, pages: dict[str, str]) -> None:
     verbs = [name.removeprefix("iocast-")[:-2] for name in pages if name.endswith(".1") and name not in ("iocast-bench.1", "iocast-sim.1", "iocast.1")]
     assert {"measure", "calibrate", "import", "manual"} <= set(verbs)
@@ -61,6 +63,7 @@ def test_each_verb_has_a_page_with_its_options(iocast: Iocast, pages: dict[str, 
 
 
 @pytest.mark.parametrize("what", ["backends", "patterns", "workloads", "platforms", "primitives"])
+@pytest.mark.needs("tools")
 def test_each_thing_is_described(what: str, pages: dict[str, str]) -> None:
     program = "iocast-bench" if what == "backends" else "iocast-sim"
     for entry in json.loads(ask(program, "--list", what, "--json"))[what]:
@@ -70,6 +73,7 @@ def test_each_thing_is_described(what: str, pages: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("what", ["campaigns", "formats"])
+@pytest.mark.needs("tools")
 def test_what_the_toolkit_itself_knows_is_described(what: str, iocast: Iocast, pages: dict[str, str]) -> None:
     listed = json.loads(iocast("list", what, "--json").stdout)[what]
     assert len(listed) >= 2 and all(f"{entry['name']} {entry['summary']}" in pages[f"iocast-{what}.7"] for entry in listed)

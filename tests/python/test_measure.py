@@ -146,6 +146,7 @@ def test_caches_are_dropped_before_runs_where_the_campaign_says_so(iocast: Iocas
 
 
 @pytest.mark.skipif(not os.access("/proc/sys/vm/drop_caches", os.W_OK), reason="makes unwritable what isn't writable anyway")
+@pytest.mark.needs("mounts")
 def test_who_may_not_drop_caches_measures_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "true"))
     (tmp_path / "root").mkdir()

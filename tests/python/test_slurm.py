@@ -143,6 +143,7 @@ def log_of(out: Path) -> str:
     return "\n".join(p.read_text() for p in sorted((out / "slurm").glob("*.log")))
 
 
+@pytest.mark.needs("slurm")
 def test_a_campaign_is_measured_by_a_job(cluster: Cluster, ask: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
     done = ask(SMALL, "--json")
     assert done.returncode == 0, done.stderr
@@ -159,6 +160,7 @@ def test_a_campaign_is_measured_by_a_job(cluster: Cluster, ask: Callable[..., Co
     assert refused.returncode == 1 and "did not take the job script" in refused.stderr and "Traceback" not in refused.stderr
 
 
+@pytest.mark.needs("slurm")
 def test_workers_that_slurm_refuses_are_not_waited_for(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in cluster.changed.items():
         monkeypatch.setenv(name, value)
@@ -169,6 +171,7 @@ def test_workers_that_slurm_refuses_are_not_waited_for(cluster: Cluster, monkeyp
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.needs("slurm")
 def test_a_near_time_limit_begins_nothing(cluster: Cluster, ask: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
     """A job of one minute is within a minute of its limit from the start."""
     assert ask(SMALL, "--slurm-time", "1").returncode == 0
@@ -182,6 +185,7 @@ def test_a_near_time_limit_begins_nothing(cluster: Cluster, ask: Callable[..., C
     assert [p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]] == ["complete"] * 2, log_of(tmp_path / "out")
 
 
+@pytest.mark.needs("slurm")
 def test_the_signal_before_the_limit_keeps_what_was_measured(cluster: Cluster, ask: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
     """The signal that announces the limit, in the middle of a long run: the ranks end together, and all is kept and said."""
     done = ask(LONG, "--json", f"--slurm-option=--partition={PARTITION}")
@@ -203,6 +207,7 @@ def test_the_signal_before_the_limit_keeps_what_was_measured(cluster: Cluster, a
     )
 
 
+@pytest.mark.needs("slurm")
 def test_the_example_job_script(cluster: Cluster, bench: Path, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     environment = {**cluster.environment, "PATH": f"{bench.parent}:{cluster.environment['PATH']}", "OMPI_ALLOW_RUN_AS_ROOT": "1"}

