@@ -52,13 +52,15 @@ def _registry(name: str) -> dict[str, Any]:
     program = find_program(name)
     if program is None:
         return {}
-    directory = program.parents[1]
-    with (directory / f".{name}-registry.lock").open("w") as lock:
+    directory = program.parents[1] / "registries"
+    directory.mkdir(exist_ok=True)
+    file = directory / f"{name}-{_key(program)}.json"
+    with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # collections at the same time wait for the one that asks
-        file, key = directory / f".{name}-registry.json", _key(program)
-        if file.exists() and (kept := json.loads(file.read_text()))["key"] == key:
-            return dict(kept)
-        made = {"key": key, **_ask(program)}
+        if file.exists():
+            kept: dict[str, Any] = json.loads(file.read_text())
+            return kept
+        made = _ask(program)
         written = file.with_suffix(".new")
         written.write_text(json.dumps(made))
         written.replace(file)
@@ -67,9 +69,11 @@ def _registry(name: str) -> dict[str, Any]:
 
 def _key(program: Path) -> str:
     """Changes with the program, and with the files that it reads its workloads and platforms from."""
-    files = [program, *sorted((REPOSITORY / "workload" / "catalogue").iterdir()), *sorted((REPOSITORY / "platforms").iterdir()), Path(__file__)]
-    facts = [(str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in files]
-    return hashlib.sha256(json.dumps([facts, os.environ.get("IOCAST_HOME", "")]).encode()).hexdigest()
+    status = program.stat()
+    digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {os.environ.get('IOCAST_HOME', '')}".encode())
+    for file in (*sorted((REPOSITORY / "workload" / "catalogue").iterdir()), *sorted((REPOSITORY / "platforms").iterdir()), Path(__file__)):
+        digest.update(file.name.encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _ask(program: Path) -> dict[str, Any]:
