@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, least_squares
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaln
 
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
 from iocast.errors import InputError
@@ -92,7 +92,7 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
         """Cost, service and delay with c servers."""
 
         def miss(x: Array) -> Array:
-            rates = [_cycle(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c)[0] for p in ordered]
+            rates = [_rate(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c) for p in ordered]
             return np.log(rates) - logs
 
         fits = []
@@ -259,15 +259,8 @@ def _probability(key: str, count: float) -> float:
 
 def _cycle(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
     """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside, that think T times the response and a think time."""
-    station = Station("queue", service, servers(c))
-
-    def gap(think: float) -> float:
-        return think - think_time - factor * (ranks / ClosedNetwork([station], delay + think, ranks).throughput - think)
-
-    think = think_time
-    if factor > 0:
-        think = float(brentq(gap, think_time, think_time + factor * (delay + service * (ranks + 1)) * 1.01, rtol=1e-10))
-    network = ClosedNetwork([station], delay + think, ranks)
+    think = _think(ranks, factor, think_time, service, delay, c)
+    network = ClosedNetwork([Station("queue", service, servers(c))], delay + think, ranks)
     first, p = network.queue_lengths("queue", seen_by_arrival=True)
     ahead = np.maximum(np.arange(first, first + len(p)) - c + 1, 0)
     kept = p > 1e-14
@@ -283,6 +276,40 @@ def _cycle(ranks: int, factor: float, think_time: float, service: float, delay: 
         return delay + float(brentq(above, 0.0, most, rtol=1e-9))
 
     return network.throughput, quantile
+
+
+def _think(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> float:
+    """Seconds that a rank thinks between operations, when it does so for a think time and T times the response."""
+    if factor == 0:
+        return think_time
+
+    def gap(think: float) -> float:
+        return think - think_time - factor * (ranks / _throughput(ranks, service, delay + think, c) - think)
+
+    return float(brentq(gap, think_time, think_time + factor * (delay + service * (ranks + 1)) * 1.01, rtol=1e-10))
+
+
+def _rate(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> float:
+    """The rate of `_cycle` alone."""
+    return _throughput(ranks, service, delay + _think(ranks, factor, think_time, service, delay, c), c)
+
+
+def _throughput(ranks: int, service: float, delay: float, c: int) -> float:
+    """Operations a second of a closed M/M/c queue with a delay, by its product form (Gordon & Newell 1967), O(ranks)."""
+    numbers, log_factorials = _factorials(ranks)
+    at_delay = ranks - numbers
+    busy = np.minimum(numbers, c)
+    logs = at_delay * math.log(delay) - log_factorials[::-1] if delay > 0 else np.where(at_delay > 0, -np.inf, 0.0)
+    logs = logs + numbers * math.log(service) - log_factorials[busy] - (numbers - busy) * math.log(c)
+    p = np.exp(logs - logs.max())
+    return float(np.dot(p, busy) / p.sum() / service)
+
+
+@lru_cache(maxsize=16)
+def _factorials(most: int) -> tuple[NDArray[np.int64], Array]:
+    """0 .. most, and the logarithms of their factorials."""
+    numbers = np.arange(most + 1)
+    return numbers, gammaln(numbers + 1.0)
 
 
 def _sojourn_cdf(ahead: Array, t: float, service: float, c: int) -> Array:

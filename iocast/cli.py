@@ -244,6 +244,39 @@ def _measure_by_slurm(plan: Any, arguments: list[str], out: Path, limit: str, op
         print(f"Written {script}{f', submitted as job {jobs[i]}' if jobs else ''}.")
 
 
+@app.command(
+    epilog="Examples: iocast forecast 'results/mdtest-*.txt' --nodes 32,1000 --out forecast\n\niocast forecast campaigns/scratch --nodes 100 --out forecast"
+)
+def forecast(
+    sources: Annotated[list[Path], typer.Argument(help="Results of other tools (files, directories, globs, archives), run directories, or campaigns.")],
+    nodes: Annotated[str, typer.Option(help="Client nodes to forecast, such as 32 or 32,1000.")],
+    ppn: Annotated[Optional[int], typer.Option(help="Ranks a node.  [default: those of the largest measurement]", min=1)] = None,
+    phase: Annotated[Optional[str], typer.Option(help="Phase to forecast.  [default: all but set-up and clean-up]")] = None,
+    platform: Annotated[Optional[str], typer.Option(help="Platform to fit.  [default: by the results; queue for rates alone]")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for runs, fitted platforms, forecasts and the report.")] = Path("forecast"),
+    ranks_measured: Annotated[Optional[int], typer.Option("--ranks-measured", help="Ranks of the results, when the files don't say.")] = None,
+    nodes_measured: Annotated[Optional[int], typer.Option("--nodes-measured", help="Client nodes of the results, when the files don't say.")] = None,
+    level: Level = 0.9,
+    workers: WorkerCount = 0,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Forecasts larger scales from your results, with a report."""
+    from iocast.forecast import forecast as whole_way
+    from iocast.forecast import forecasts_text
+
+    targets = [int(one) for one in nodes.split(",") if one.strip().isdigit() and int(one) > 0]
+    if not targets or len(targets) != len(nodes.split(",")):
+        raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
+    _refuse_existing(out)
+    told = {"ranks": ranks_measured, "nodes": nodes_measured}
+    with Steps() as steps, _crew(workers, "", None, False, None, "", out) as crew:
+        answer = whole_way(
+            sources, targets, out, ranks_per_node=ppn, platform=platform, phase=phase, told=told, level=level, seed=seed, report=steps, workers=crew
+        )
+    print(json.dumps(answer.document()) if json_ else forecasts_text(answer))
+
+
 @app.command(epilog="Example: iocast calibrate campaigns/scratch --platform local --out fitted.yaml")
 def calibrate(
     sources: Annotated[list[Path], typer.Argument(help="Campaign directories and run directories.")],
@@ -321,7 +354,7 @@ def predict(
     """Forecasts throughput and latencies at a scale that was not measured."""
     from iocast.platform import parse_edit
     from iocast.fitted import Fitted
-    from iocast.predict import predict as forecast
+    from iocast.predict import predict as predict_
 
     if out is not None:
         _refuse_existing(out)
@@ -329,7 +362,7 @@ def predict(
     if points_of is not None:
         _predict_points(fitted, points_of, out, phase, solver, level, seed, json_)
         return
-    answer = forecast(fitted, workload, _settings(sets), nodes, ppn, phase=phase, solver=solver, level=level, seed=seed, label=label)
+    answer = predict_(fitted, workload, _settings(sets), nodes, ppn, phase=phase, solver=solver, level=level, seed=seed, label=label)
     if out is not None:
         write_json(out, answer)
     if json_:

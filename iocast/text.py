@@ -28,6 +28,10 @@ def quantity(name: str, value: float | None) -> str:
     return f"{value / scale:.{min(digits, 3)}f} {unit}"
 
 
+TOO_WIDE = 30.0
+"""Upper over lower end of an interval, from which on only the range is printed."""
+
+
 def percent(error: float | None) -> str:
     return "-" if error is None else f"{100 * error:+.0f} %"
 
@@ -103,6 +107,20 @@ def selftest_text(answer: dict[str, Any]) -> str:
     return "\n".join([*lines, "Passed." if answer["passed"] else "Not passed."])
 
 
+def interval(kind: str, answer: dict[str, Any]) -> list[str]:
+    """Value and interval in words. An interval wider than a factor TOO_WIDE is a range, of which the middle says nothing."""
+    value, low, high = answer["value"], answer["low"], answer["high"]
+    if low is None:
+        return [quantity(kind, value), "not known"]
+    between = f"{quantity(kind, low)} .. {quantity(kind, high)}"
+    return ["order of magnitude only", between] if too_wide(answer) else [quantity(kind, value), between]
+
+
+def too_wide(answer: dict[str, Any]) -> bool:
+    """Whether the interval is so wide that its value is no answer."""
+    return answer["low"] is not None and answer["low"] >= 0 and answer["high"] > TOO_WIDE * max(answer["low"], 1e-300)
+
+
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
     assumed = ", ranks a node as in the largest measurement" if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1 else ""
@@ -129,21 +147,22 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
             return f"{quantity(name, share * said['low'])} .. {quantity(name, share * said['high'])}"
         return quantity(name, share * said) if said else "-"  # a straight line may have met zero on the way
 
-    def interval(kind: str, said: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
-        ends = {end: share * value for end, value in family["range"][name].items()} if family and name in family["range"] else said
-        return [quantity(kind, said["value"]), f"{quantity(kind, ends['low'])} .. {quantity(kind, ends['high'])}"]
+    def shown(kind: str, said: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
+        if family and name in family["range"]:
+            return [quantity(kind, said["value"]), " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high"))]
+        return interval(kind, said)
 
     operations: dict[str, Any] = one.get("operations") or {}
-    rows = [["all operations", *interval("rate", one["quantities"]["rate"], "rate"), *(beside("rate", 1, model) for model in models)]]
+    rows = [["all operations", *shown("rate", one["quantities"]["rate"], "rate"), *(beside("rate", 1, model) for model in models)]]
     for op, said in operations.items():
-        rows += [[op, *interval("rate", said["rate"], "rate", said["share"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
+        rows += [[op, *shown("rate", said["rate"], "rate", said["share"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
         if "bytes_per_second" in said:
-            rows.append([f"{op} bandwidth", *interval("bandwidth", said["bytes_per_second"]), *("-" for _ in models)])
+            rows.append([f"{op} bandwidth", *shown("bandwidth", said["bytes_per_second"]), *("-" for _ in models)])
     for name, said in one["quantities"].items():
         if name != "rate":
-            rows.append([name, *interval(name, said, name), *(beside(name, 1, model) for model in models)])
+            rows.append([name, *shown(name, said, name), *(beside(name, 1, model) for model in models)])
     if one.get("seconds"):
-        rows.append(["whole phase", *interval("", one["seconds"]), *("-" for _ in models)])
+        rows.append(["whole phase", *shown("", one["seconds"]), *("-" for _ in models)])
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
         lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}.")

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From results to forecasts in one go: import, calibration with its held-out test, a forecast of every phase at every target, and the report
+(`iocast forecast`). Each step is that of a verb of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iocast.calibrate import calibrate
+from iocast.errors import InputError
+from iocast.files import read_json, write_json, write_text
+from iocast.fitted import Fitted
+from iocast.importers import import_files
+from iocast.importers.series import import_series, is_series
+from iocast.names import as_file_name
+from iocast.phases import is_beside
+from iocast.platform import dump
+from iocast.predict import predict
+from iocast.run_directory import Point, find_runs, group, runs_in
+from iocast.text import interval, percent, quantity, table
+from iocast.workers import Workers
+
+Report = Callable[[str, int, int], None]
+RATES_ALONE = "queue"
+"""The platform for runs that have no latencies."""
+FAMILIES = {"lustre": "lustre", "beegfs": "beegfs", "ceph": "cephfs", "fuse": "fuse"}
+"""The platform family by a file system's type; any other is `local`."""
+
+
+@dataclass
+class PhaseForecast:
+    """A phase of the results: what was fitted, the forecasts by target, or why there are none."""
+
+    phase: str
+    fitted: Path | None = None
+    holdout: dict[str, Any] = field(default_factory=dict)
+    largest: Point | None = None
+    forecasts: list[dict[str, Any]] = field(default_factory=list)
+    refusal: str = ""
+
+
+@dataclass
+class Answer:
+    out: Path
+    imported: list[Path]
+    phases: list[PhaseForecast]
+    report: Path | None
+
+    def document(self) -> dict[str, Any]:
+        rows = []
+        for one in self.phases:
+            row: dict[str, Any] = {"phase": one.phase}
+            if one.refusal:
+                row["refusal"] = one.refusal
+            else:
+                row |= {"fitted": str(one.fitted), "holdout": one.holdout, "forecasts": one.forecasts}
+            rows.append(row)
+        return {"kind": "forecasts", "runs": [str(path) for path in self.imported], "phases": rows, "report": str(self.report) if self.report else None}
+
+
+def forecast(
+    sources: Sequence[Path],
+    targets: Sequence[int],
+    out: Path,
+    *,
+    ranks_per_node: int | None = None,
+    platform: str | None = None,
+    phase: str | None = None,
+    told: dict[str, Any] | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    report: Report,
+    workers: Workers | None = None,
+) -> Answer:
+    """Writes OUT/runs (what was imported), OUT/fitted/PHASE.yaml, OUT/forecasts/PHASE-NODESxRANKS.json and OUT/report.html.
+
+    @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
+    @param out must not exist
+    @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
+    try:
+        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, told or {}, level, seed, report, workers)
+    except InputError:
+        shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
+        raise
+
+
+def _whole_way(
+    sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
+    told: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
+) -> Answer:  # fmt: skip
+    runs = runs_of(sources, out, told)
+    names = [phase] if phase else phases_of(runs)
+    found: list[PhaseForecast] = []
+    for number, name in enumerate(names):
+        report(f"phase {name}", number, len(names))
+        found.append(_of_phase(runs, name, targets, out, ranks_per_node, platform, level, seed, workers))
+    if all(one.refusal for one in found):
+        raise InputError("No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found))
+    report("the report", len(names), len(names))
+    return Answer(out, runs, found, _write_report(runs, found, out))
+
+
+def runs_of(sources: Sequence[Path], out: Path, told: dict[str, Any]) -> list[Path]:
+    """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
+
+    @raises InputError for a mixture, whose runs would not be one series"""
+    ready = [path for path in sources if path.is_dir() and ((path / "campaign.json").is_file() or (path / "run.json").is_file() or runs_in(path))]
+    if len(ready) == len(sources):
+        return list(sources)
+    if ready:
+        raise InputError(f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import.")
+    target = out / "runs"
+    written = import_series(sources, target, told) if is_series(sources) else import_files(list(sources), target, None, told)
+    return written
+
+
+def phases_of(runs: Sequence[Path]) -> list[str]:
+    """Phases with operations or a rate of their own, in order, each once; set-up and clean-up left out where there is anything else."""
+    names: list[str] = []
+    for path in runs:
+        inside = [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]] if (path / "campaign.json").is_file() else []
+        for run in inside or ([path] if (path / "run.json").is_file() else runs_in(path)):
+            if (run / "run.json").is_file():
+                names += [p["name"] for p in read_json(run / "run.json", "run")["phases"] if p.get("operations") or p.get("rate")]
+    every = list(dict.fromkeys(names))
+    return [name for name in every if not is_beside(name)] or every
+
+
+def _of_phase(
+    sources: Sequence[Path], phase: str, targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None,
+    level: float, seed: int, workers: Workers | None,
+) -> PhaseForecast:  # fmt: skip
+    answer = PhaseForecast(phase)
+    try:
+        points = group([run for path in sources for run in _with_phase(path, phase)])
+        answer.largest = max(points, key=lambda p: p.ranks)
+        family = platform or family_of(points)
+        name = as_file_name(phase)
+        answer.fitted = out / "fitted" / f"{name}.yaml"
+        document = calibrate(points, family, seed, lambda *_: None, workers, out / "fitted" / f"{name}.search.jsonl")
+        write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
+        fitted = Fitted.open(str(answer.fitted))
+        answer.holdout = fitted.fitted.get("holdout") or {}
+        ppn = ranks_per_node or answer.largest.first.placement[1]
+        for nodes in targets:
+            one = predict(fitted, None, {}, nodes, ppn, phase=phase, level=level, seed=seed, label=f"{phase} {nodes} x {ppn:g}", workers=workers)
+            write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)
+            answer.forecasts.append(one)
+    except InputError as error:
+        answer.refusal, answer.fitted = str(error), None
+    return answer
+
+
+def _with_phase(path: Path, phase: str) -> list[Any]:
+    """Runs of a source that have the phase; none where it has another one only."""
+    document = path / "run.json"
+    if document.is_file() and all(p["name"] != phase for p in read_json(document, "run")["phases"]):
+        return []
+    return find_runs([path], phase)[0]
+
+
+def family_of(points: Sequence[Point]) -> str:
+    """`queue` where some point has no quantiles of latency, else the family of the file system that was measured."""
+    if any(len(point.quantities()) == 1 for point in points):
+        return RATES_ALONE
+    environment = points[0].first.json.get("environment") or {}
+    kind = str((environment.get("filesystem") or {}).get("type", "")).lower()
+    if environment.get("service"):
+        return "service"
+    return next((family for name, family in FAMILIES.items() if name in kind), "local")
+
+
+def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path) -> Path:
+    from iocast.report import write_report
+
+    done = [one for one in found if one.forecasts]
+    first = done[0]
+    assert first.fitted is not None
+    forecasts = [out / "forecasts" / f"{as_file_name(one.phase)}-{f['placement']['nodes']}x{f['placement']['ranks_per_node']:g}.json" for one in done for f in one.forecasts]
+    page = out / "report.html"
+    write_report([*runs, first.fitted, *forecasts], page, None)
+    return page
+
+
+def forecasts_text(answer: Answer) -> str:
+    """A row for each phase and target: the largest measurement, the forecast, its interval, the best simple rule, and the held-out error."""
+    rows, refused, warnings = [], [], []
+    for one in answer.phases:
+        if one.refusal or one.largest is None:
+            refused.append(f"{one.phase}: {one.refusal}")
+            continue
+        held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
+        for made in one.forecasts:
+            where, said = made["placement"], made["quantities"]["rate"]
+            value, between = interval("rate", said)
+            rule = rule_of(made)
+            rows.append(
+                [
+                    one.phase,
+                    f"{where['nodes']} x {where['ranks_per_node']}",
+                    f"{quantity('rate', one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
+                    value,
+                    between,
+                    f"{quantity('rate', rule[1])} ({rule[0]})" if rule else "-",
+                    percent(held_out[0]) if held_out else "not held out",
+                ]
+            )
+            warnings += [f"{one.phase}: {sentence}" for sentence in made["warnings"]]
+    level = next(f["level"] for one in answer.phases for f in one.forecasts)
+    header = ["phase", "nodes x ranks", "largest measured", "forecast", f"{100 * level:g} % interval", "a simple rule", "held-out error"]
+    lines = [table(header, rows), ""]
+    shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
+    lines += [f"Note: {sentence}" for sentence in shown[:3]]
+    lines += [f"{len(shown) - 3} further notes are in the report."] if len(shown) > 3 else []
+    lines += [f"Not forecast: {sentence}" for sentence in refused]
+    return "\n".join([*lines, f"Written to {answer.out}: runs, fitted platforms, forecasts; the page for a board is {answer.report}."])
+
+
+def rule_of(made: dict[str, Any]) -> tuple[str, float] | None:
+    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over published systems."""
+    for name in ("closed M/M/c", "last value"):
+        value = made["baselines"].get(name, {}).get("rate")
+        if isinstance(value, int | float):
+            return name, float(value)
+    return None

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast forecast`: from other tools' files to forecasts and a report, with the answers of the single verbs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+TABLE = """\
+nodes,ppn,rate,phase,operation
+1,36,5400,create,create
+2,36,10500,create,create
+4,36,19000,create,create
+1,36,40000,stat,stat
+2,36,79000,stat,stat
+4,36,140000,stat,stat
+"""
+
+
+def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+    out = tmp_path / "out"
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8,32", "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [one["phase"] for one in answer["phases"]] == ["create", "stat"]
+    assert (out / "report.html").stat().st_size > 0
+    for one in answer["phases"]:
+        assert [f["placement"]["nodes"] for f in one["forecasts"]] == [8, 32]
+        assert {f["placement"]["ranks_per_node"] for f in one["forecasts"]} == {36}
+        assert json.loads((out / "forecasts" / f"{one['phase']}-32x36.json").read_text())["quantities"] == one["forecasts"][1]["quantities"]
+    stat = answer["phases"][1]
+    runs = sorted((out / "runs").glob("*-stat"))
+    assert iocast("calibrate", *runs, "--phase", "stat", "--platform", "queue", "--out", tmp_path / "stat.yaml").returncode == 0
+    single = iocast("predict", tmp_path / "stat.yaml", "--nodes", 32, "--json")
+    assert json.loads(single.stdout)["quantities"] == stat["forecasts"][1]["quantities"]
+
+
+def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path: Path) -> None:
+    """Phase, placement, largest measurement, forecast with interval; a range where the interval is too wide."""
+    (tmp_path / "table.csv").write_text(TABLE)
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8,4000", "--phase", "create", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    near, far = [line for line in done.stdout.splitlines() if line.startswith("create")]
+    assert "8 x 36" in near and "19.0 k/s at 4x36" in near and "order of magnitude" not in near
+    assert "4000 x 36" in far and "order of magnitude only" in far
+    assert "stat" not in done.stdout.split("Note")[0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "content", "says"),
+    [("8,many", TABLE, "must be numbers of nodes"), ("0", TABLE, "must be numbers of nodes"), ("8", "no result\n", "")],
+)
+def test_what_cannot_be_forecast_leaves_nothing_behind(iocast: Call, tmp_path: Path, nodes: str, content: str, says: str) -> None:
+    (tmp_path / "table.csv").write_text(content)
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", nodes, "--out", tmp_path / "out")
+    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_answer_that_is_there_is_left_alone(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("kept")
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "nothing is overwritten" in done.stderr and (tmp_path / "out" / "mine").read_text() == "kept"
