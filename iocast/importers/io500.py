@@ -38,7 +38,7 @@ NO_PHASE = ("timestamp",)
 
 def recognises(source: Source) -> bool:
     if source.is_directory:
-        return is_package(source.path)
+        return bool(packages(source.path))
     return bool(re.search(r"^\[RESULT(?:-invalid)?\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(ior|mdtest|find)", source.head, re.MULTILINE)) or (
         "config-hash" in source.head and "[ior-easy-write]" in source.head
     )
@@ -48,8 +48,21 @@ def is_package(path: Path) -> bool:
     return any((path / name).is_file() for name in NAMES)
 
 
+def packages(path: Path) -> list[Path]:
+    """The directory itself when it is a package, else those below it, as submissions have them in results/TIME."""
+    if is_package(path):
+        return [path]
+    return sorted({file.parent for name in NAMES for file in path.glob(f"**/{name}") if not any(part.startswith(".") for part in file.parts)})
+
+
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [_read_one(source) for source in sources]
+    found = []
+    for source in sources:
+        for path in packages(source.path) if source.is_directory else [source.path]:
+            own = Source(path) if source.is_directory else source
+            found.append(_read_one(own))
+            found[-1].sources = [own]
+    return found
 
 
 def _read_one(source: Source) -> Record:

@@ -57,7 +57,7 @@ def is_series(paths: Sequence[Path]) -> bool:
 
 
 def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | None = None) -> list[Path]:
-    """Writes what the paths hold as run directories `out/NAME`, and series.json beside them.
+    """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in `out`.
 
     @return the run directories
     @raises InputError when there is no result in any of them; nothing is written then"""
@@ -68,10 +68,14 @@ def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | No
         if not series.runs:
             why = f" {series.left_out[0]}" if series.left_out else ""
             raise InputError(f"There is no result of a known tool in {', '.join(str(p) for p in paths)} ({series.no_results} other files).{why}")
-        for name, record in series.runs:
-            write_record(record, out / name)
+        if len(series.runs) == 1:  # as an import of one call: `out` is the run directory
+            places = [out]
+        else:
+            places = [out / name for name, _ in series.runs]
+        for (_, record), place in zip(series.runs, places, strict=True):
+            write_record(record, place)
     write_json(out / "series.json", describe(series))
-    return [out / name for name, _ in series.runs]
+    return places
 
 
 # ---- finding
@@ -101,7 +105,7 @@ def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
             for own, _ in _found([inside], scratch):
                 yield own, f"{path}:{own.relative_to(inside)}"
         elif path.is_dir():
-            if io500.is_package(path) and io500.recognises(Source(path)):
+            if io500.is_package(path):
                 yield path, str(path)
             else:
                 yield from _found(sorted(p for p in path.iterdir() if not p.name.startswith(".")), scratch)

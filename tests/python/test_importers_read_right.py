@@ -209,6 +209,7 @@ def test_a_package_with_an_empty_summary_or_in_an_outer_folder(tmp_path: Path) -
     assert run["placement"]["ranks"] == 40
     (package / "result_summary.txt").write_text("")
     assert content(imported([package], tmp_path / "empty")[0]) == content(run)
+    assert [content(r) for r in imported([tmp_path / "outer"], tmp_path / "outer-run")] == [content(run)]
 
 
 def test_a_partial_trace_of_darshan_is_no_whole_one() -> None:
