@@ -13,7 +13,7 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table):
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -211,3 +211,54 @@ def _table(path: Path, text: str) -> Reading | None:
         run.put(row.get("phase") or "benchmark", 0, rate=float(row["rate"]))
         reading.runs.append(run)
     return reading
+
+
+def _sysbench(path: Path, text: str) -> Reading | None:
+    del path
+    if "File operations:" not in text or "General statistics:" not in text:
+        return None
+    value = lambda name: float(re.search(rf"^\s+{name}:\s+([\d.]+)", text, re.M)[1])  # noqa: E731
+    if "execution time (avg/stddev)" not in text:
+        return Reading("sysbench", refusal="truncated")
+    run, seconds = Printed(int(re.search(r"^Number of threads: (\d+)", text, re.M)[1]), 1), value("total time")
+    run.put("benchmark", 0, seconds=seconds, operations=value("total number of events"), rate=Quantity(value("total number of events") / seconds, 1e-6),
+            bytes_per_second=Quantity((value("read, MiB/s") + value("written, MiB/s")) * 2**20, 1e-9))  # fmt: skip
+    return Reading("sysbench", "fileio", [run])
+
+
+def _pgbench(path: Path, text: str) -> Reading | None:
+    del path
+    if "number of transactions actually processed" not in text:
+        return None
+    tps = re.search(r"^tps = ([\d.]+) \((?:without initial connection time|excluding connections establishing)\)", text, re.M)
+    if not tps:
+        return Reading("pgbench", refusal="truncated")
+    run = Printed(int(re.search(r"^number of clients: (\d+)", text, re.M)[1]), 1)
+    run.put("benchmark", 0, rate=float(tps[1]), operations=float(re.search(r"actually processed: (\d+)", text)[1]),
+            latency__transaction__mean=Quantity(float(re.search(r"^latency average = ([\d.]+) ms", text, re.M)[1]) / 1000, 1e-9))  # fmt: skip
+    return Reading("pgbench", "", [run])
+
+
+def _smallfile(path: Path, text: str) -> Reading | None:
+    del path
+    if not re.search(r"^total threads = \d+", text, re.M) or "files/sec" not in text:
+        return None
+    value = lambda name: float(re.search(rf"^{name} =\s+([\d.]+)", text, re.M)[1])  # noqa: E731
+    run = Printed(int(value("total threads")), len(set(re.findall(r"^host = (\S+?),", text, re.M))) or None)
+    name = re.search(r"^\s*operation : (\S+)", text, re.M)[1]
+    run.put(name, 0, operations=value("total files"), seconds=value("elapsed time"), rate=value("files/sec"), bytes_per_second=value("MiB/sec") * 2**20)
+    return Reading("smallfile", "", [run])
+
+
+def _iozone(path: Path, text: str) -> Reading | None:
+    del path
+    seen = re.findall(r"Children see throughput for\s+(\d+) (.*?)\s*=\s*([\d.]+) kB/sec", text)
+    if not seen:
+        return None
+    if "iozone test complete" not in text:
+        return Reading("iozone", refusal="truncated")
+    run = Printed(int(seen[0][0]))
+    names = {"initial writers": "write", "readers": "read", "rewriters": "rewrite", "re-readers": "reread"}
+    for _, words, value in seen:
+        run.put(names.get(words, words.replace(" ", "-")), 0, bytes_per_second=float(value) * 1024)
+    return Reading("iozone", "throughput", [run])
