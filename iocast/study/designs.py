@@ -108,6 +108,7 @@ class Platform:
     def __init__(self, reference: str, fitted: Fitted, defaults: list[Edit]) -> None:
         self.reference = reference
         self.fitted = fitted.fitted
+        self.edited = fitted.edited
         own = fitted.chain()[0][1]
         self.description, self.source = str(own.get("description") or ""), str(own.get("source") or "")
         self._source = fitted
@@ -191,7 +192,7 @@ class Variants:
 
     @staticmethod
     def draw_of(replication: int, count: int) -> int:
-        """Draws come in order of their structures' weight; few replications are spread over them all (van der Corput 1935)."""
+        """Each choice is permuted over the draws by itself, so that any of them are a sample; few replications are spread over them all (van der Corput 1935)."""
         order = sorted(range(count), key=lambda i: int(f"{i:08b}"[::-1], 2))
         return order[(replication - 1) % count]
 

@@ -16,7 +16,9 @@ from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path
 from iocast.platform_names import known_paths, missing
+from iocast.residuals import Residuals
 from iocast.strict_yaml import allowed_sentence
+from iocast.study import carried
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Edit, number, plus
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of
@@ -68,6 +70,7 @@ class Desk:
         """Called once, when something must be computed."""
         self._down: dict[tuple[int, str], bool] = {}
         self._keys: dict[Ask, str] = {}
+        self._residuals: dict[tuple[str, str], Residuals | None] = {}
 
     # What is asked of a platform ------------------------------------------------------------------------------------------------
 
@@ -235,7 +238,7 @@ class Desk:
     def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
         """All results; what the store lacks is computed, and kept at once."""
         wanted = list(dict.fromkeys(asks))
-        result = self.known(wanted)
+        result = self._stored(wanted)
         self.found += sum("down" not in r for r in result.values())
         missing = [a for a in wanted if a not in result]
         if missing:
@@ -243,10 +246,36 @@ class Desk:
                 call, self.before_computing = self.before_computing, None
                 call()
             self._compute(missing, result, label)
-        return {a: result[a] for a in wanted}  # in the order asked, whoever was ready first
+        return {a: self._shifted(a, result[a]) for a in wanted}  # in the order asked, whoever was ready first
+
+    def residuals(self, design: Design, workload: str) -> Residuals | None:
+        """What the design's platform misses of this workload; None where that is not known."""
+        platform, profile = self.variants.platform_of(design), self.profiles[workload]
+        key = (platform.reference, workload)
+        if key not in self._residuals:
+            names = (self.study.workloads[workload].reference, profile["pattern"])
+            known = bool(platform.fitted) and platform.fitted.get("method") != "rates" and carried.is_measured(platform.fitted, names, profile["phase"])
+            settings = {name: str(value) for name, value in profile["settings"].items()}
+            self._residuals[key] = Residuals.of_fitted(platform.fitted, settings) if known else None
+        return self._residuals[key]
+
+    def _shifted(self, ask: Ask, result: Result) -> Result:
+        """As a forecast of the same question is."""
+        residuals = self.residuals(self.designs.at(ask.design), ask.point.workload)
+        factor = float(self.profiles[ask.point.workload]["given"].get("waiting_factor", 0))
+        return result if residuals is None else carried.shifted(result, residuals, self.scale(ask).ranks, factor)
+
+    def is_as_measured(self, design: Design, point: Point) -> bool:
+        """Whether the design's platform was fitted to this workload, and is not edited here."""
+        platform = self.variants.platform_of(design)
+        return self.residuals(design, point.workload) is not None and not platform.edited and not self.variants.edits(design, point.scenario, 0)
 
     def known(self, asks: Iterable[Ask]) -> dict[Ask, Result]:
         """What need not be computed: what the store has, and systems that are down."""
+        return {ask: self._shifted(ask, one) for ask, one in self._stored(asks).items()}
+
+    def _stored(self, asks: Iterable[Ask]) -> dict[Ask, Result]:
+        """The same as computed, without what the platform misses."""
         wanted = list(asks)
         result: dict[Ask, Result] = {a: DOWN for a in wanted if self._is_down(a)}
         keys = {a: self._key(a) for a in wanted if a not in result}

@@ -64,7 +64,7 @@ class Search:
         self.candidates: dict[int, Candidate] = {}
         self.stability = 0.0
         self.explored = "full factorial"
-        self._errors: dict[str, ModelError] = {}
+        self._errors: dict[tuple[str, bool], ModelError] = {}
         self._judged: dict[int, Array] = {}
         self._ratios: dict[tuple[Point, str], Any] = {}
         self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of what was not simulated
@@ -280,15 +280,15 @@ class Search:
     # Risk -----------------------------------------------------------------------------------------------------------------------
 
     def model_error(self, candidate: Candidate) -> ModelError:
-        """Of the conditions, on the platform that the design starts from."""
-        reference = self.desk.variants.platform_of(candidate.design).reference
-        if reference not in self._errors:
-            self._errors[reference] = self.error_of(candidate, [(level.quantity, point) for level, point in self.conditions])
-        return self._errors[reference]
+        """Of the conditions, on the platform that the design starts from, as it is or edited."""
+        key = self.desk.variants.platform_of(candidate.design).reference, any(value.edits for value in candidate.design.values)
+        if key not in self._errors:
+            self._errors[key] = self.error_of(candidate, [(level.quantity, point) for level, point in self.conditions])
+        return self._errors[key]
 
     def error_of(self, candidate: Candidate, asked: list[tuple[str, Point]]) -> ModelError:
-        """What the platform's calibration found, grown with the distance beyond its scales, and what the platform misses of its own measurements, for a
-        study's designs are other systems, where that is no shift but a doubt; without a calibration, what the study states."""
+        """What the platform's calibration found, grown with the distance beyond its scales; where the design is another system than the measured one, what the
+        platform misses of its own measurements as well, which may be something else there; without a calibration, what the study states."""
         scale, degrees, noise, kinds = [], [], [], []
         fitted = self.desk.variants.platform_of(candidate.design).fitted
         for quantity, point in asked:
@@ -298,7 +298,8 @@ class Search:
                 from iocast.fitted import discrepancy_at
 
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
-                scale.append(math.hypot(error, Residuals.of_fitted(fitted).largest(quantity, kind)))
+                doubt = 0.0 if self.desk.is_as_measured(candidate.design, point) else Residuals.of_fitted(fitted).largest(quantity, kind)
+                scale.append(math.hypot(error, doubt))
                 degrees.append(freedom)
                 noise.append(fitted["noise"][kind])
             else:

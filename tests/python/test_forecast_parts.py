@@ -22,7 +22,12 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.predict import _baselines, _intervals, predict
 from iocast.residuals import Residuals
 from iocast.run_directory import Point, Run, pooled_quantity
+from iocast.study.desk import Ask, Desk
+from iocast.study.desk import Point as Point_
+from iocast.study.spec import NORMAL, read_study
+from iocast.study.store import Store
 from iocast.text import forecast_text
+from iocast.workers import Workers
 
 THINK = 5e-3
 
@@ -232,6 +237,35 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
         if quantity == "stat.q99":
             assert a["model"] / a["value"] == pytest.approx(1.2, rel=0.01)
         assert b["low"] < a["low"] < a["high"] < b["high"], quantity
+
+
+def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator: Path) -> None:
+    """Shifted by what the platform misses, whatever the design; the design without an edit is as sure as a forecast, the others have it as a doubt."""
+    plain = server(tmp_path, fit=MISSED)
+    study = {
+        "schema_version": 1, "title": "t", "platform": str(plain.file), "workloads": {"own": {"workload": "md-workbench", "settings": {"iterations": 20, "objects": 20, "datasets": 1}},
+        "other": {"workload": "postmark"}},
+        "scales": {"s": {"nodes": 1, "ranks_per_node": 16}}, "currency": "EUR", "parts": {"core": {"price": 1, "source": "made up"}},
+        "axes": {"nodes": {"as it is": {}, "more": {"edit": {"stations.node.servers": 65}, "parts": {"core": 1}}}}, "levels": ["rate(stat) >= 1/s", "p99(stat) < 1 s"],
+    }  # fmt: skip
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    read = read_study(tmp_path / "study.yaml")
+    with Workers(1) as workers, Store(tmp_path / "store") as store:
+        desk = Desk(read, store, workers, lambda *_: None)
+        by_workload = {w: Point_(NORMAL, w, "s") for w in ("own", "other")}
+        asks = [Ask("simulate", design, point, 0) for design in (0, 1) for point in by_workload.values()]
+        told, raw = desk.gather(asks, ""), desk._stored(asks)
+        forecast = predict(plain, None, {"iterations": "20"}, 1, 16)["quantities"]
+        for ask in asks:
+            for name in ("rate", "stat.q99") if ask.point.workload == "own" else ("rate",):
+                shift = told[ask]["quantities"][name] / raw[ask]["quantities"][name]
+                expected = forecast[name]["value"] / forecast[name]["model"] if ask.point.workload == "own" else 1.0
+                assert shift == pytest.approx(expected, rel=1e-6), (ask, name)
+            assert told[ask]["quantities"]["seconds"] * told[ask]["quantities"]["rate"] == pytest.approx(raw[ask]["quantities"]["seconds"] * raw[ask]["quantities"]["rate"])
+        assert desk.known(asks) == told
+        for ask in asks:
+            design = desk.designs.at(ask.design)
+            assert desk.is_as_measured(design, ask.point) is (design.name == "as it is" and ask.point.workload == "own")
 
 
 # Maxima

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fitted platform misses of its own measurements, carried to a study's designs by the rule of forecasts (docs/calibration.md): results of the measured
+workload are shifted by the residual; an edited system, or another workload, has it as a doubt."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from iocast.residuals import Residuals
+from iocast.run_directory import QUANTITIES
+from iocast.study.evaluate import Result
+from iocast.study.levels import kind_of
+
+Json = dict[str, Any]
+
+
+def is_measured(fitted: Json, names: tuple[str, str], phase: str) -> bool:
+    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was fitted to."""
+    campaign = fitted.get("campaign") or {}
+    workload = campaign.get("workload") or {}
+    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == campaign.get("phase", "benchmark")
+
+
+def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:
+    """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has none (utilisations)."""
+    subject, _, which = name.rpartition(".")
+    if which == "utilisation":
+        return 0.0
+    if name == "seconds":
+        return -residuals.at("rate", ranks, waiting_factor)
+    kind = kind_of(name)
+    return residuals.at("rate" if kind == "rate" else f"{subject}.{kind}", ranks, waiting_factor)
+
+
+def shifted(result: Result, residuals: Residuals, ranks: int, waiting_factor: float) -> Result:
+    """The result with its quantities, and its bounds of the rate, without what the platform misses."""
+    if "quantities" not in result:
+        return result
+    quantities = {name: value * math.exp(-residual(residuals, name, ranks, waiting_factor)) for name, value in result["quantities"].items()}
+    for op in {name.rpartition(".")[0] for name in quantities}:
+        rising = [f"{op}.{q}" for q in QUANTITIES if f"{op}.{q}" in quantities]
+        for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
+            quantities[higher] = max(quantities[higher], quantities[lower])
+    found = result | {"quantities": quantities}
+    if "bounds" in result:
+        rate = math.exp(-residuals.at("rate", ranks, waiting_factor))
+        found["bounds"] = {end: value * rate for end, value in result["bounds"].items()}
+    return found
