@@ -239,7 +239,7 @@ def test_campaigns_are_compared_point_by_point(tmp_path: Path) -> None:
                 written(
                     tmp_path / side / "runs" / name, noisy(generator, 2, **shifts), placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}
                 )
-                points.append({"name": name, "status": "complete", "role": "fit"})
+                points.append({"name": name, "status": "complete", "role": "fit", "nodes": 1, "ranks_per_node": ranks, "settings": {}})
         (tmp_path / side / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": points}))
     answer = compare(tmp_path / "before", tmp_path / "after")
     assert [p["ranks"] for p in answer["points"]] == [2] and answer["points"][0]["repeats"] == [4, 4]
