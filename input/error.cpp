@@ -2,6 +2,7 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
@@ -9,8 +10,10 @@
 namespace iocast {
 
 namespace {
+/// Small letters and capitals are the same.
 size_t edit_distance(std::string_view a, std::string_view b)
 {
+  const auto small = [](char letter) { return std::tolower(static_cast<unsigned char>(letter)); };
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -18,7 +21,7 @@ size_t edit_distance(std::string_view a, std::string_view b)
     row[0]          = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t above = row[j];
-      row[j]   = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      row[j]   = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (small(a[i - 1]) == small(b[j - 1]) ? 0 : 1)});
       diagonal = above;
     }
   }

@@ -182,6 +182,14 @@ void YamlNode::allow_only(const std::vector<std::string>& allowed) const
     }
 }
 
+std::vector<std::string> YamlNode::files() const
+{
+  std::vector<std::string> files;
+  for (const auto& layer : layers_)
+    files.push_back(layer.file);
+  return files;
+}
+
 std::string YamlNode::where() const
 {
   const auto mark = node().Mark();

@@ -58,6 +58,10 @@ public:
   /// Refuses keys of this map outside `allowed`.
   void allow_only(const std::vector<std::string>& allowed) const;
 
+  /// The file that this was read from; of a map that several have, the one on top.
+  const std::string& file() const { return layers_.front().file; }
+  /// Files that have this map, the one on top first; of all else the file that it was read from.
+  std::vector<std::string> files() const;
   /// "platforms/lustre.yaml:12", for messages.
   std::string where() const;
   [[noreturn]] void fail(const std::string& sentence) const;

@@ -246,6 +246,8 @@ LawPointer read_empirical(const YamlNode& yaml)
   }
   for (const auto& item : yaml["values"].items()) {
     const double value = item.quantity(Unit::seconds, 0, longest);
+    if (value == 0)
+      item.fail("nothing that was measured takes no time; values are above 0, of 1ps at least: leave it out, or write the clock's resolution");
     if (!values.empty() && value < values.back())
       item.fail("values must not fall");
     values.push_back(value);

@@ -59,6 +59,11 @@ YamlNode load_with_base(const std::string& file, std::vector<std::string> chain,
 
 } // namespace
 
+bool PlatformReader::is_of_catalogue(const std::string& file)
+{
+  return fs::path(file).parent_path() == fs::path(data_directory("platforms"));
+}
+
 Platform open_platform(const std::string& name_or_file)
 {
   Platform platform;

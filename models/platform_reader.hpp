@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,15 +26,31 @@ inline const char* name_of(Per per)
 /// operations (platform_routes.cpp). @throws InputError with file and line for whatever makes no sense
 class PlatformReader {
 public:
-  PlatformReader(const YamlNode& yaml, Platform& platform) : yaml_(yaml), platform_(platform) {}
+  PlatformReader(const YamlNode& yaml, Platform& platform) : yaml_(yaml), platform_(platform)
+  {
+    // From the top down to the first file that has routes, those of the catalogue below it excepted. Not the one at the bottom, whose names are
+    // the first of their kind: a slip in one of them is seen where a route has the right one.
+    const auto operations = yaml_.has("operations") ? yaml_["operations"].files() : std::vector<std::string>{};
+    auto files            = yaml_.files();
+    files.pop_back();
+    for (const auto& file : files) {
+      if (file == platform_.file || !is_of_catalogue(file))
+        own_files_.push_back(file);
+      if (std::find(operations.begin(), operations.end(), file) != operations.end())
+        break;
+    }
+  }
 
   void read();
 
 private:
+  static bool is_of_catalogue(const std::string& file);
+
   static constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
   static constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
   static constexpr double longest_seconds = 1e6;
   static constexpr double most            = 4e9; // instances, servers, slots
+  static constexpr uint32_t most_slicing  = 100'000; // servers that slice time, each of which is known
   static constexpr uint32_t most_parts    = 255; // of a request at the same time
   static constexpr size_t most_steps      = 10000; // of a hit and a miss
   static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
@@ -54,6 +71,25 @@ private:
         return i;
     reference.fail(fmt::format("there is no {} '{}'. {}", what, name, allowed_sentence(name, names_of(specs))));
   }
+
+  /// Refuses `key` with this sentence, unless it is inherited from below the file that sets `decided_by`, the key that takes its effect away.
+  void refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const;
+  /// Refuses words that others use for ours, with ours.
+  static void refuse_foreign_words(const YamlNode& owner, std::initializer_list<std::pair<const char*, const char*>> words);
+  /// Refuses parts of the file that no route uses: nothing would change if they were something else.
+  void check_all_used() const;
+  template <class Specs> void check_used(const char* section, const char* what, const Specs& specs, const std::vector<bool>& used) const
+  {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (used[i])
+        names.push_back(specs[i].name);
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (!used[i])
+        refuse_unused(section, what, specs[i].name, names);
+  }
+  void refuse_unused(const char* section, const char* what, const std::string& name, const std::vector<std::string>& used) const;
+  bool is_own(const std::string& file) const { return std::find(own_files_.begin(), own_files_.end(), file) != own_files_.end(); }
 
   static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
@@ -127,6 +163,8 @@ private:
   const YamlNode& yaml_;
   Platform& platform_;
   std::map<std::string, LawPointer> demands_;
+  std::set<std::string> used_demands_;
+  std::vector<std::string> own_files_; ///< those whose parts must be used: of the files that extend another, the platform's, and those below it that nobody above gives other routes
   OpKind op_                 = OpKind::phase; ///< whose route is read
   const BufferSpec* drained_ = nullptr;       ///< whose drain is read
   const PoolSpec* filled_    = nullptr;       ///< whose refill is read

@@ -28,8 +28,10 @@ LawPointer PlatformReader::read_demand(const YamlNode& yaml)
 {
   if (!yaml.is_scalar() || demands_.empty() || (!yaml.text().empty() && std::isdigit(static_cast<unsigned char>(yaml.text()[0]))))
     return read_law(yaml);
-  if (const auto found = demands_.find(yaml.text()); found != demands_.end())
+  if (const auto found = demands_.find(yaml.text()); found != demands_.end()) {
+    used_demands_.insert(found->first);
     return found->second;
+  }
   std::vector<std::string> names;
   for (const auto& [name, law] : demands_)
     names.push_back(name);
@@ -152,6 +154,9 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       set_law(step, read_demand(item["demand"]));
       step.bandwidth  = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
       step.lock_share = item.quantity_or("lock_share", Unit::factor, item.has("lock") ? 1 : 0, 0, 1);
+      for (const char* key : {"lock_share", "lock_mode"})
+        if (item.has(key) && !item.has("lock"))
+          item[key].fail(fmt::format("'{}' is of a lock, and this step takes none; name one with 'lock'", key));
       nlohmann::ordered_json visit{{"station", item["station"].text()}, {"demand", demand_json(item["demand"], step.law)}};
       if (const auto lock = item.find("lock")) {
         step.lock          = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));

@@ -3,10 +3,14 @@
 
 #include "workload/workload.hpp"
 
+#include <cctype>
+#include <fmt/ranges.h>
+
 namespace iocast {
 
 void PlatformReader::read()
 {
+  refuse_foreign_words(yaml_, {{"nodes", "--nodes of the command: a platform does not say how many client nodes there are"}, {"ops", "operations"}, {"routes", "operations"}, {"servers", "stations"}, {"queues", "stations"}});
   yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
                     "background", "caches", "buffers", "pools", "demands", "network", "operations", "calibration", "fitted"});
   platform_.description = yaml_.text_or("description", "");
@@ -30,6 +34,103 @@ void PlatformReader::read()
   read_buffers();
   read_pools();
   read_operations();
+  check_all_used();
+}
+
+void PlatformReader::refuse_foreign_words(const YamlNode& owner, std::initializer_list<std::pair<const char*, const char*>> words)
+{
+  for (const auto& [word, ours] : words)
+    if (owner.has(word))
+      owner[word].fail(fmt::format("'{}' is no key here; write {}", word, ours));
+}
+
+void PlatformReader::refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const
+{
+  const auto idle = owner.find(key);
+  if (!idle)
+    return;
+  const auto decided = owner.find(decided_by);
+  if (!decided || idle->file() == decided->file() || idle->file() == platform_.file)
+    idle->fail(fmt::format("'{}' has no effect: {}", key, sentence));
+}
+
+void PlatformReader::check_all_used() const
+{
+  std::vector<bool> stations(platform_.stations.size());
+  std::vector<bool> limits(platform_.limits.size());
+  std::vector<bool> locks(platform_.locks.size());
+  std::vector<bool> buffers(platform_.buffers.size());
+  std::vector<bool> pools(platform_.pools.size());
+  std::vector<bool> caches(platform_.caches.size());
+  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
+    switch (step.kind) {
+      case Step::Kind::visit:
+        stations[step.target] = true;
+        if (step.lock >= 0)
+          locks[static_cast<size_t>(step.lock)] = true;
+        break;
+      case Step::Kind::transfer:
+        stations[step.target] = true;
+        break;
+      case Step::Kind::seize:
+        limits[step.target] = true;
+        break;
+      case Step::Kind::enter:
+      case Step::Kind::flush:
+        buffers[step.target] = true;
+        break;
+      case Step::Kind::take:
+        pools[step.target] = true;
+        break;
+      case Step::Kind::look:
+        caches[step.target] = true;
+        break;
+      default:
+        break;
+    }
+  });
+  const auto mark = [&](const auto& specs) {
+    for (const auto& spec : specs)
+      if (spec.station >= 0)
+        stations[static_cast<size_t>(spec.station)] = true;
+  };
+  mark(platform_.locks);
+  mark(platform_.buffers);
+  mark(platform_.pools);
+  mark(platform_.caches);
+  check_used("stations", "station", platform_.stations, stations);
+  check_used("limits", "limit", platform_.limits, limits);
+  check_used("locks", "lock", platform_.locks, locks);
+  check_used("buffers", "buffer", platform_.buffers, buffers);
+  check_used("pools", "pool", platform_.pools, pools);
+  check_used("caches", "cache", platform_.caches, caches);
+  // A calibration writes what it measured, whether or not the structure that it tries has a use for it.
+  std::set<std::string> measured;
+  if (const auto calibration = yaml_.find("calibration"); calibration && calibration->is_map()) {
+    if (const auto laws = calibration->find("laws"))
+      for (const auto& [name, tag] : laws->entries())
+        measured.insert(name);
+    if (const auto parameters = calibration->find("parameters"))
+      for (const auto& [name, parameter] : parameters->entries())
+        if (const auto within = parameter.find("within"))
+          for (const auto& [law, way] : within->entries())
+            measured.insert(way.text());
+  }
+  const std::vector<std::string> used{used_demands_.begin(), used_demands_.end()};
+  for (const auto& [name, law] : demands_)
+    if (!used_demands_.contains(name) && !measured.contains(name))
+      refuse_unused("demands", "demand", name, used);
+}
+
+void PlatformReader::refuse_unused(const char* section, const char* what, const std::string& name, const std::vector<std::string>& used) const
+{
+  const auto part = yaml_[section][name];
+  if (!is_own(part.file()))
+    return;
+  const std::string match = nearest_match(name, used);
+  part.fail(fmt::format("no route uses the {} '{}', so that it changes nothing. {}{} in use: {}.", what, name, match.empty() ? "" : fmt::format("Did you mean '{}'? ", match),
+                        std::string(section) == "demands" ? "Demands" : std::string(1, static_cast<char>(std::toupper(section[0]))) + (section + 1),
+                        used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", "))));
 }
 
 Per PlatformReader::read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed)
@@ -48,6 +149,7 @@ void PlatformReader::read_stations()
   for (const auto& [name, yaml] : yaml_["stations"].entries()) {
     StationSpec station;
     station.name    = name;
+    refuse_foreign_words(yaml, {{"threads", "servers"}, {"cores", "servers"}, {"cpus", "servers"}, {"instances", "count"}, {"nodes", "count, the instances of a station of the system, or per: node"}});
     station.per     = read_per(yaml, Per::system, {"system", "node"});
     station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
     station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
@@ -58,6 +160,12 @@ void PlatformReader::read_stations()
         spread->fail(fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
       station.spread = static_cast<Spread>(found - known.begin());
     }
+    if (station.per == Per::node)
+      for (const char* key : {"count", "spread", "stripe_size", "stripe_count"})
+        refuse_idle(yaml, key, "per", fmt::format("each client node has its own instance of the station '{}'", name));
+    if (station.spread != Spread::stripe)
+      for (const char* key : {"stripe_size", "stripe_count"})
+        refuse_idle(yaml, key, "spread", fmt::format("the station '{}' is spread by {}; only what is spread by stripe has stripes", name, spread_names[static_cast<size_t>(station.spread)]));
     station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
     station.stripe_count = static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
     if (const auto discipline = yaml.find("discipline")) {
@@ -76,6 +184,13 @@ void PlatformReader::read_stations()
         wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
       station.wakeup_preempts = text == "preempts";
     }
+    if (station.discipline != Discipline::timeslice)
+      for (const char* key : {"quantum", "wakeup"})
+        refuse_idle(yaml, key, "discipline", fmt::format("the station '{}' doesn't slice time; only the discipline 'timeslice' does", name));
+    else if (station.servers > most_slicing)
+      yaml["servers"].fail(fmt::format("a station that slices time has at most {} servers; '{}' has {}", most_slicing, name, station.servers));
+    if (station.discipline == Discipline::ps && !yaml_.has("fitted") && yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3) > 0)
+      refuse_idle(yaml, "crowding", "discipline", fmt::format("nobody waits at the station '{}', whose requests share its servers (discipline ps)", name));
     station.rating     = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
     if (const auto sockets = yaml.find("sockets")) {
       const auto on_one   = static_cast<uint32_t>((*sockets)["servers"].quantity(Unit::count, 1, most));
@@ -151,6 +266,7 @@ void PlatformReader::read_limits_and_locks()
 {
   if (const auto limits = yaml_.find("limits"))
     for (const auto& [name, yaml] : limits->entries()) {
+      refuse_foreign_words(yaml, {{"threads", "slots"}, {"requests", "slots"}, {"count", "slots"}, {"servers", "slots"}});
       platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
                                   read_per(yaml, Per::node, {"system", "node"})});
       yaml.finish();

@@ -176,7 +176,9 @@ class _Search:
 
     def _active(self, options: list[Option]) -> list[Parameter]:
         own = [p for option in options for p in option.parameters]
-        return [p for p in (*self.recipe.parameters, *own) if p.path not in self.told and (p.when != "thinking" or self.thinking)]
+        # Nobody waits at a station whose requests share its servers, so that nothing crowds there.
+        shared = {f"stations.{name}.crowding" for o in options for name, edit in (o.edit.get("stations") or {}).items() if (edit or {}).get("discipline") == "ps"}
+        return [p for p in (*self.recipe.parameters, *own) if p.path not in self.told and p.path not in shared and (p.when != "thinking" or self.thinking)]
 
     def _fit(self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target]) -> Fit:
         options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]

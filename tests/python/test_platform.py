@@ -35,6 +35,7 @@ def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> N
     file = tmp_path / "p.yaml"
     file.write_text(
         "schema_version: 1\nextends: queue\nbuffers:\n  quantiles: {capacity: 1GiB, drain: [{delay: 3ms}]}\n  other: {capacity: 1GiB, drain: [{delay: {law: exponential, mean: 1ms}}]}\n"
+        "operations:\n  fsync: [{flush: quantiles}, {flush: other}]\n"
     )
     told = binaries.resolve_platform(file)
     assert list(told["buffers"]) == ["quantiles", "other"]
