@@ -23,6 +23,7 @@ struct CacheSums {
   uint64_t fetched = 0; ///< bytes, ahead of readers
   uint64_t waited  = 0; ///< lookups that waited for such
   uint64_t unused  = 0; ///< bytes of them that went before anybody read them
+  uint64_t interrupted = 0; ///< readers who read on and had been forgotten
   uint64_t taken   = 0; ///< pages or objects that one node had and another one took out
 };
 

@@ -170,8 +170,10 @@ void ExtentLock::activate(Request& request, const ExtentCutter& cutter, const Lo
     else
       held[++last] = held[next];
   held.resize(last + 1);
-  if (ranges() > most_ranges)
+  if (const size_t all = ranges(); all > most_) {
     forget_oldest();
+    sums.forgotten += all - ranges();
+  }
   sums.ranges += ranges() - before;
 }
 

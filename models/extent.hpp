@@ -47,6 +47,7 @@ struct ExtentSums {
   uint64_t kept        = 0; ///< of these: the node had them still
   uint64_t called_back = 0; ///< others had to give up some of them first
   uint64_t ranges      = 0; ///< that nodes keep at this moment
+  uint64_t forgotten   = 0; ///< given up at no cost, as there were more than ExtentLock::most_ranges
 };
 
 /// Locks on ranges of one object. Who asks gets all its ranges at once, when nobody who came before has or wants any of them in a way that
@@ -54,8 +55,10 @@ struct ExtentSums {
 /// up what the other gets. While it is in use all that was granted is; others' requests wait.
 class ExtentLock {
 public:
-  /// Kept by nodes, at most; beyond that those that were taken longest ago are given up.
-  static constexpr size_t most_ranges = 4096;
+  /// Kept by nodes, at most (25 MB of an object); beyond that those that were taken longest ago are given up, which ExtentSums::forgotten counts.
+  static constexpr size_t most_ranges = 1 << 18;
+
+  explicit ExtentLock(size_t most = most_ranges) : most_(most) {}
 
   /// True when the job has its ranges; otherwise it waits and will be appended to the `freed` of a grant().
   bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> asked, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
@@ -108,6 +111,7 @@ private:
   std::map<uint64_t, Kept> exclusive_; ///< by begin; they don't overlap
   std::map<std::pair<uint32_t, uint64_t>, Kept> shared_; ///< by node and begin; those of a node don't overlap
   uint64_t stamp_ = 0;
+  size_t most_; ///< ranges
 };
 
 /// Those of all objects, of one lock of the platform.

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace iocast {
@@ -100,29 +102,53 @@ public:
   bool take(uint64_t key, uint32_t node, bool shared)
   {
     Keepers& keepers = keepers_[key];
-    auto& nodes      = keepers.nodes;
-    const bool mine  = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-    const bool alone = nodes.empty() || (mine && nodes.size() == 1);
+    const bool mine  = keepers.has(node);
+    const bool alone = keepers.count == 0 || (mine && keepers.count == 1);
     if (shared && (alone || !keepers.exclusive)) {
       if (!mine)
-        nodes.push_back(node);
+        keepers.add(node);
       return false;
     }
     keepers.exclusive = !shared;
     if (!alone)
-      nodes = {node};
-    else if (!mine)
-      nodes.push_back(node);
+      keepers.clear();
+    if (!alone || !mine)
+      keepers.add(node);
     return !alone;
   }
   /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their own.
   double& there_at(uint64_t key) { return keepers_[key].there_at; }
 
 private:
+  /// One node, as most locks have, or a set of several.
   struct Keepers {
     bool exclusive  = false;
+    uint32_t count  = 0;
+    uint32_t first  = 0; ///< when there is but one
     double there_at = 0;
-    std::vector<uint32_t> nodes;
+    std::unique_ptr<std::unordered_set<uint32_t>> several;
+
+    bool has(uint32_t node) const { return count == 1 ? first == node : count > 1 && several->contains(node); }
+    void add(uint32_t node)
+    {
+      if (count == 0) {
+        first = node;
+      } else {
+        if (count == 1) {
+          if (!several)
+            several = std::make_unique<std::unordered_set<uint32_t>>();
+          several->insert(first);
+        }
+        several->insert(node);
+      }
+      ++count;
+    }
+    void clear()
+    {
+      count = 0;
+      if (several)
+        several->clear();
+    }
   };
   std::unordered_map<uint64_t, Keepers> keepers_;
 };

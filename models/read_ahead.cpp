@@ -15,7 +15,15 @@ ReadAhead::Stream* ReadAhead::read(uint64_t object, uint32_t reader, uint64_t be
   } else {
     streams_.push_front({key});
     stream_of_[key] = streams_.begin();
-    if (streams_.size() > most_streams) {
+    if (const auto gone = forgotten_.find(key); gone != forgotten_.end()) {
+      interrupted_ += gone->second == begin;
+      forgotten_.erase(gone);
+    }
+    readers_.insert(reader);
+    if (streams_.size() > fewest_streams + streams_of_reader * readers_.size()) {
+      if (forgotten_.size() >= most_forgotten)
+        forgotten_.clear();
+      forgotten_[streams_.back().key] = streams_.back().end;
       stream_of_.erase(streams_.back().key);
       streams_.pop_back();
     }
@@ -102,6 +110,7 @@ void ReadAhead::clear(std::vector<JobId>& freed)
   queue_ = {};
   streams_.clear();
   stream_of_.clear();
+  forgotten_.clear();
   fetching_ = 0;
   ++epoch_;
 }

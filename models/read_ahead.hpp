@@ -8,6 +8,7 @@
 #include <list>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace iocast {
@@ -16,7 +17,9 @@ namespace iocast {
 /// system's business, which asks for next() after every plan() and arrived().
 class ReadAhead {
 public:
-  static constexpr size_t most_streams = 1024; ///< those that were read from longest ago are forgotten
+  /// Streams of an instance, at most, so many in all and so many more for each reader; those that were read from longest ago are forgotten.
+  static constexpr size_t fewest_streams = 1024;
+  static constexpr size_t streams_of_reader = 64;
 
   /// A reader's reads of an object, each beginning where the one before ended.
   struct Stream {
@@ -58,6 +61,8 @@ public:
   void clear(std::vector<JobId>& freed);
 
   bool is_fetching() const { return fetching_ > 0; }
+  /// Readers who read on where a stream had been forgotten, as there were too many. A lower bound: only the last ones are known.
+  uint64_t interrupted() const { return interrupted_; }
   uint64_t pages() const { return coming_.size(); }
   /// What was planned has come, was forgotten, or is on its way; and so have those fetches that did not come.
   bool adds_up() const { return planned_ - gone_ == coming_.size() && fetching_ + queue_.size() == fetches_.size() && fetching_ <= spec_->at_once; }
@@ -69,7 +74,12 @@ private:
   };
 
   const CacheSpec* spec_;
+  static constexpr size_t most_forgotten = 1 << 16; ///< streams whose ends are known still
+
   std::list<Stream> streams_; ///< last used first
+  std::unordered_set<uint32_t> readers_; ///< all that have been there
+  std::unordered_map<uint64_t, uint64_t> forgotten_; ///< by stream, where it would go on
+  uint64_t interrupted_ = 0;
   std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_of_; ///< by object and reader
   std::unordered_map<uint64_t, uint64_t> coming_; ///< by page, the fetch that brings it
   std::unordered_map<uint64_t, Coming> fetches_;  ///< by serial number

@@ -12,7 +12,8 @@ namespace {
 constexpr double unlimited = 1e15; // bytes a second, for links whose bandwidth the platform leaves open
 } // namespace
 
-Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement) : servers_(platform.stations.size())
+Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement, uint32_t hosts)
+    : node_bandwidth_(platform.network.node_bandwidth), servers_(platform.stations.size())
 {
   const auto& spec      = platform.network;
   auto* zone            = simgrid_compat::add_star_zone("cluster");
@@ -37,7 +38,9 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
     zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, down, false);
   };
 
-  nodes_per_host_ = (placement.nodes() + most_hosts - 1) / most_hosts;
+  nodes_per_host_ = (placement.nodes() + hosts - 1) / hosts;
+  if (nodes_per_host_ > 1)
+    busy_links_.resize(2 * size_t{placement.nodes()});
   for (uint32_t first = 0; first < placement.nodes(); first += nodes_per_host_) {
     const auto together = std::min(nodes_per_host_, placement.nodes() - first);
     nodes_.push_back(simgrid_compat::add_host(zone, fmt::format("node-{}", first), 1e9));
@@ -69,11 +72,18 @@ void Network::connect(System& system)
 
 void Network::start(const Transfer& transfer)
 {
-  s4u::Host* node   = transfer.from_station == UINT32_MAX ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
+  const bool of_node = transfer.from_station == UINT32_MAX;
+  s4u::Host* node    = of_node ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
   s4u::Host* server = servers_[transfer.station][transfer.instance];
   auto comm         = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
   comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
-  flows_[comm.get()] = {comm, transfer.job};
+  if (of_node && nodes_per_host_ > 1) {
+    crowded_ += flows_of(transfer.node, transfer.to_server)++ > 0;
+    if (node_bandwidth_ > 0)
+      comm->set_rate(node_bandwidth_);
+  }
+  begun_bytes_ += transfer.bytes;
+  flows_[comm.get()] = {comm, transfer.job, transfer.bytes, of_node ? transfer.node : UINT32_MAX, transfer.to_server};
   comm->start();
 }
 
@@ -82,8 +92,12 @@ void Network::finished(const s4u::Comm& comm)
   const auto found = flows_.find(&comm);
   if (found == flows_.end())
     return;
-  const JobId job = found->second.job;
-  ended_          = found->second.comm;
+  const Flow& flow = found->second;
+  const JobId job  = flow.job;
+  ended_bytes_ += flow.bytes;
+  if (flow.node != UINT32_MAX && nodes_per_host_ > 1)
+    --flows_of(flow.node, flow.to_server);
+  ended_ = flow.comm;
   flows_.erase(found);
   system_->transfer_done(job, s4u::Engine::get_clock());
 }

@@ -44,6 +44,7 @@ void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
 const CacheSums& Caches::checked()
 {
   sums.held     = 0;
+  sums.interrupted = 0;
   sums.unused   = in_vain;
   uint64_t known = 0; // by the directory
   bool adds_up  = true;
@@ -57,6 +58,7 @@ const CacheSums& Caches::checked()
   for (const auto& coming : ahead) {
     adds_up = adds_up && coming.adds_up();
     known += coming.pages();
+    sums.interrupted += coming.interrupted();
   }
   if (!adds_up || (holders && holders->size() != known))
     throw RunError(fmt::format("What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.", spec->name));

@@ -217,14 +217,17 @@ TEST(ExtentLock, NobodyIsPassedAndAllHaveTheirTurn)
 
 TEST(ExtentLock, KeepsNoMoreRangesThanItMay)
 {
+  constexpr uint64_t most = 1024;
   Object object;
+  object.lock        = ExtentLock(most);
   object.spec.grow   = 0;
   object.spec.extent = 1;
-  for (uint64_t at = 0; at < 3 * ExtentLock::most_ranges; ++at)
+  for (uint64_t at = 0; at < 3 * most; ++at)
     object.use(static_cast<JobId>(at % 7 * 10), {2 * at, 2 * at + 1});
-  EXPECT_LE(object.lock.ranges(), ExtentLock::most_ranges);
-  EXPECT_GE(object.lock.ranges(), ExtentLock::most_ranges / 2 - 1);
-  constexpr uint64_t last = 6 * ExtentLock::most_ranges - 2;
+  EXPECT_LE(object.lock.ranges(), most);
+  EXPECT_EQ(object.lock.ranges() + object.sums.forgotten, 3 * most);
+  EXPECT_GE(object.lock.ranges(), most / 2 - 1);
+  constexpr uint64_t last = 6 * most - 2;
   EXPECT_TRUE(object.use(10, {last, last + 1}) || object.use(20, {last, last + 1}));
   EXPECT_FALSE(object.use(60, {0, 1})); // forgotten
 }

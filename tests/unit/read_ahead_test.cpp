@@ -242,18 +242,36 @@ TEST(ReadAhead, AServersCacheReadsAheadOfWhatNodesFetch)
   EXPECT_EQ(outcome.took[0][19], 0);
 }
 
+TEST(ReadAhead, AllReadersAreKnownWhoReadAFewObjects)
+{
+  CacheSpec spec;
+  spec.page = spec.unit = 1;
+  spec.ahead = spec.capacity = 100;
+  ReadAhead ahead(spec);
+  constexpr uint32_t readers = 5000;
+  for (uint64_t at = 0; at < 3; ++at)
+    for (uint32_t reader = 0; reader < readers; ++reader)
+      EXPECT_NE(ahead.read(7, reader, at, at + 1), nullptr);
+  EXPECT_EQ(ahead.interrupted(), 0U);
+}
+
 TEST(ReadAhead, OfManyReadersTheLastOnesAreKnown)
 {
   CacheSpec spec;
   spec.page = spec.unit = 1;
   spec.ahead = spec.capacity = 100;
   ReadAhead ahead(spec);
-  for (uint64_t object = 0; object < 2 * ReadAhead::most_streams; ++object)
+  constexpr uint64_t most = ReadAhead::fewest_streams + ReadAhead::streams_of_reader; // of one reader
+  for (uint64_t object = 0; object < 2 * most; ++object)
     EXPECT_EQ(ahead.read(object, 0, 5, 6), nullptr);
-  EXPECT_EQ(ahead.read(ReadAhead::most_streams - 1, 0, 6, 7), nullptr);
-  EXPECT_NE(ahead.read(ReadAhead::most_streams + 1, 0, 6, 7), nullptr);
-  EXPECT_EQ(ahead.read(ReadAhead::most_streams + 1, 0, 6, 7), nullptr); // it has gone on
-  EXPECT_EQ(ahead.read(ReadAhead::most_streams + 1, 1, 7, 8), nullptr); // another reader has not been there
+  EXPECT_EQ(ahead.interrupted(), 0U);
+  EXPECT_EQ(ahead.read(most - 1, 0, 6, 7), nullptr);
+  EXPECT_EQ(ahead.interrupted(), 1U); // it would have gone on
+  EXPECT_EQ(ahead.read(0, 0, 9, 10), nullptr);
+  EXPECT_EQ(ahead.interrupted(), 1U); // not where it ended
+  EXPECT_NE(ahead.read(most + 3, 0, 6, 7), nullptr);
+  EXPECT_EQ(ahead.read(most + 3, 0, 6, 7), nullptr); // it has gone on
+  EXPECT_EQ(ahead.read(most + 3, 1, 7, 8), nullptr); // another reader has not been there
   EXPECT_EQ(ahead.read(0, 0, 0, 1)->length, 1U);
   EXPECT_EQ(ahead.read(0, 0, 1, 3)->length, 3U);
   EXPECT_EQ(ahead.read(0, 0, 9, 10), nullptr);
