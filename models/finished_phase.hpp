@@ -22,6 +22,12 @@ struct VisitSums {
   double lost      = 0; ///< in failures: spent in vain, and until it was asked again
   uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
 };
+/// What a station's servers and requests did in a phase, in the time from its begin until the next one begins.
+struct StationTimes {
+  double busy    = 0; ///< seconds, of all servers together
+  double present = 0; ///< seconds, of all requests together: waiting or in service
+};
+
 /// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
 using StationSums = std::vector<std::array<VisitSums, work_count>>;
 
@@ -29,6 +35,7 @@ struct FinishedPhase {
   size_t number;
   double start; ///< simulated seconds
   double end;   ///< last answer
+  double closed; ///< the next phase begins
   std::vector<double> rank_seconds; ///< the listener's to take: there may be millions
   double think_asked;
   double think_actual;
@@ -36,6 +43,8 @@ struct FinishedPhase {
   bool watched;       ///< by Options::precision
   const PhaseRecorder& recorder;
   const StationSums& stations;
+  const std::vector<StationTimes>& times; ///< by station
+  const std::array<uint64_t, op_count>& bytes; ///< moved, by kind of operation
   const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
   const std::vector<CacheSums>& caches;   ///< likewise
   const std::vector<PoolSums>& pools;     ///< likewise

@@ -25,9 +25,10 @@ struct alignas(64) Job {
   uint16_t at        = 0;      ///< step of the route
   OpKind kind        = OpKind::phase;
   uint8_t parts_done = 0;
-  uint8_t draws      = 0; ///< random words used by this operation
-  bool locked        = false;
-  bool in_timeslice  = false; ///< a visit to a timeslice station is going on
+  uint16_t draws     = 0; ///< random numbers used by this operation
+  bool locked : 1       = false;
+  bool in_timeslice : 1 = false; ///< a visit to a timeslice station is going on
+  bool preempted : 1    = false; ///< there, and has `work` seconds of its slice still to come
   bool joined : 1    = false; ///< all ranks of the group have done what they do together
   bool beside : 1    = false; ///< its steps are those of others' work or of a piece, not of an operation
   bool piece : 1     = false; ///< that a buffer drains, a pool makes or a cache fetches

@@ -2,6 +2,7 @@
 #pragma once
 #include "models/failure.hpp"
 #include "models/huge.hpp"
+#include "models/integral.hpp"
 #include "models/job.hpp"
 #include "models/platform.hpp"
 #include "models/priority.hpp"
@@ -11,23 +12,49 @@
 
 namespace iocast {
 
+/// The speed of each of n busy servers: a table as far as there can be many of them, beyond it the station's law.
+class Speeds {
+public:
+  Speeds() = default;
+  explicit Speeds(const StationSpec& spec) : spec_(&spec)
+  {
+    for (uint32_t n = 0; n <= std::min(spec.servers, most_in_table); ++n)
+      table_.push_back(spec.speed(std::max(n, 1U)));
+  }
+  bool empty() const { return table_.empty(); }
+  /// Of n of the servers.
+  double of(size_t n) const { return n < table_.size() ? table_[n] : spec_->speed(static_cast<uint32_t>(n)); }
+  /// Of each of n jobs that share them. With more jobs than servers the total speed stays the same.
+  double of_sharing(size_t n) const
+  {
+    const size_t servers = spec_->servers;
+    return n <= servers ? of(n) : of(servers) * (static_cast<double>(servers) / static_cast<double>(n));
+  }
+
+private:
+  static constexpr uint32_t most_in_table = 1 << 16;
+
+  const StationSpec* spec_ = nullptr;
+  std::vector<double> table_; ///< by the number of busy servers, from 0 on; empty: always 1
+};
+
 /// Servers that share a common speed which depends on how many of them work: processor sharing, and first come first served
 /// where servers get in each other's way. Each job departs when the virtual clock, which runs at that speed, reaches the value it
 /// had at the job's start plus the job's demand: exact, and one heap operation an arrival or departure.
 class SharedServers {
 public:
-  void add(JobId job, double demand, double now, const std::vector<double>& speeds)
+  void add(JobId job, double demand, double now, const Speeds& speeds)
   {
     advance(now, speeds);
     jobs_.push_back({virtual_now_ + demand, job});
     std::push_heap(jobs_.begin(), jobs_.end(), later);
   }
   /// When the next job departs if nothing else happens.
-  double next_departure(double now, const std::vector<double>& speeds) const
+  double next_departure(double now, const Speeds& speeds) const
   {
-    return now + std::max(0.0, jobs_.front().departs_at - virtual_now_) / speed(speeds);
+    return now + std::max(0.0, jobs_.front().departs_at - virtual_now_) / speeds.of_sharing(jobs_.size());
   }
-  JobId pop(double now, const std::vector<double>& speeds)
+  JobId pop(double now, const Speeds& speeds)
   {
     advance(now, speeds);
     const JobId job = jobs_.front().job;
@@ -39,6 +66,7 @@ public:
     return job;
   }
   bool empty() const { return jobs_.empty(); }
+  size_t size() const { return jobs_.size(); }
   /// All are lost.
   void clear()
   {
@@ -54,17 +82,10 @@ private:
     JobId job;
   };
   static bool later(const InService& a, const InService& b) { return a.departs_at > b.departs_at; }
-  double speed(const std::vector<double>& speeds) const { return speeds[std::min(jobs_.size(), speeds.size() - 1)] * tail(speeds); }
-  /// Beyond the table (more jobs than servers under processor sharing) the total speed stays the same.
-  double tail(const std::vector<double>& speeds) const
-  {
-    const size_t last = speeds.size() - 1;
-    return jobs_.size() > last ? static_cast<double>(last) / static_cast<double>(jobs_.size()) : 1;
-  }
-  void advance(double now, const std::vector<double>& speeds)
+  void advance(double now, const Speeds& speeds)
   {
     if (!jobs_.empty())
-      virtual_now_ += (now - last_) * speed(speeds);
+      virtual_now_ += (now - last_) * speeds.of_sharing(jobs_.size());
     last_ = now;
   }
 
@@ -82,6 +103,7 @@ struct StationInstance {
 
 /// All instances of a station of the platform. Looked up at each visit, which whole cache lines make cheap.
 struct alignas(64) Station {
+  Occupancy occupancy;
   StationSpec spec;
   HugeVector<StationInstance> instances;
   std::vector<LongQueue> lines;      ///< who waits, by instance, unless it is on a node, where few can
@@ -89,7 +111,7 @@ struct alignas(64) Station {
   std::vector<SharedServers> shared; ///< by instance; only where the speed varies
   std::vector<std::vector<JobId>> running; ///< who holds a server, by instance; only where they fail
   Outages outages;                   ///< empty: none of them fails
-  std::vector<double> speeds;        ///< speed of each of n busy servers, n = 0 ... servers; empty: always 1
+  Speeds speeds;                     ///< empty: always 1
   bool has_classes = false; ///< some are served before others
   bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
   uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations
@@ -100,8 +122,7 @@ struct alignas(64) Station {
     const uint32_t count = spec.per == Per::node ? nodes : spec.count;
     instances.resize(count);
     if (spec.contention > 0 || spec.coherency > 0 || !spec.speeds.empty() || spec.discipline == Discipline::ps) {
-      for (uint32_t n = 0; n <= spec.servers; ++n)
-        speeds.push_back(spec.speed(std::max(n, 1U)));
+      speeds = Speeds(station);
       if (spec.discipline != Discipline::timeslice)
         shared.resize(count);
     }

@@ -170,7 +170,10 @@ private:
   void reach_barrier();
   void begin_phase();
   void end_phase();
+  std::vector<StationTimes> times_of_stations();
+  void check_at_end();
   void check_nothing_is_held() const;
+  void check_stations() const;
 
   // groups.cpp: what ranks do together, and time limits
   void make_groups();
@@ -194,6 +197,8 @@ private:
   double draw(JobId id, const Step& step);
   double draw(JobId id, const Law& law);
   double uniform(JobId id);
+  /// Of the random words behind so many draws of an operation: 32 bits tell operations apart, below and above them stand 8 bits each of the draws.
+  static uint64_t draw_counter(uint64_t number, uint16_t draws) { return uint64_t{draws} >> 8 << 40 | (number & UINT32_MAX) << 8 | (draws & 0xFFU); }
 
   // visits.cpp: a visit to a station
   double work_of(JobId id, const Step& step);
@@ -208,6 +213,9 @@ private:
   void await(double time, EventKind kind, JobId id);
   void schedule_departure(Station& station, uint32_t instance);
   void shared_departure(uint32_t instance_number);
+  /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this one's.
+  double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
+  void visit_at_once(JobId id, Station& station, double begin, double work);
 
   // timeslice.cpp: a visit to a timeslice station
   void enter_timeslice(JobId id);
@@ -275,7 +283,6 @@ private:
   int32_t station_of_piece(const Piece& piece) const;
   bool is_own_station(JobId id, const StationSpec& spec) const;
   void send_from_buffer(JobId id, Transfer& transfer) const;
-  double start_in_phase(const Job& job) const;
   std::array<uint32_t, 4> words_of_piece(JobId id) const;
   void check_buffers();
 
@@ -366,6 +373,7 @@ private:
   uint64_t requests_   = 0;
   uint64_t events_     = 0;
   uint32_t waiting_at_barrier_ = 0;
+  bool between_phases_ = false; ///< one ends and the next begins
   uint32_t ended_      = 0;
   int64_t phase_       = -1;
   double phase_start_  = 0;
@@ -382,6 +390,15 @@ private:
   double think_actual_ = 0;
   std::unique_ptr<PhaseRecorder> recorder_;
   StationSums sums_;
+  std::array<uint64_t, op_count> moved_{}; ///< bytes, in this phase
+  std::vector<StationTimes> times_before_; ///< by station, until the phase began
+  std::vector<double> clients_times_;      ///< likewise, seconds of all clients' visits as these summed them up
+  struct VisitAhead {
+    uint32_t station;
+    double begin;
+    double end;
+  };
+  std::vector<VisitAhead> visits_ahead_; ///< of those beside clients that count already and may not be over
   std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
   std::vector<CacheSums> cache_sums_;   ///< likewise
   std::vector<PoolSums> pool_sums_;     ///< likewise

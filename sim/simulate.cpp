@@ -2,6 +2,7 @@
 #include "sim/simulate.hpp"
 
 #include "input/error.hpp"
+#include "models/coverage.hpp"
 #include "models/finished_phase.hpp"
 #include "models/system.hpp"
 #include "sim/calendar_model.hpp"
@@ -22,7 +23,6 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
   auto json = nlohmann::ordered_json::object();
   for (size_t i = 0; i < platform.stations.size(); ++i) {
     const auto& spec = platform.stations[i];
-    double busy      = 0;
     uint64_t visits  = 0;
     auto operations  = nlohmann::ordered_json::object();
     for (size_t k = 0; k < work_count; ++k) {
@@ -31,7 +31,6 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
         continue;
       const auto n = static_cast<double>(std::max<uint64_t>(sums.visits, 1)); // none: transfers that a failure held up
       visits += sums.visits;
-      busy += sums.total - sums.wait - sums.lost;
       auto& said = operations[k == 0 ? "others" : k == static_cast<size_t>(draining) ? "drain" : std::string(op_names[k])];
       said       = {{"visits", sums.visits},
                     {"wait", sums.wait / n},
@@ -44,9 +43,12 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
       }
     }
     const double servers  = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
-    const double duration = phase.end - phase.start;
-    json[spec.name]       = {
-        {"utilisation", duration > 0 ? busy / (servers * duration) : 0}, {"visits", visits}, {"operations", operations}};
+    const double duration = phase.closed - phase.start;
+    const auto& times     = phase.times[i];
+    json[spec.name]       = {{"utilisation", duration > 0 ? times.busy / (servers * duration) : 0},
+                             {"requests", duration > 0 ? times.present / duration : 0},
+                             {"visits", visits},
+                             {"operations", operations}};
   }
   return json;
 }
@@ -77,6 +79,8 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
       told.update({{"fetched", after[i].fetched - before[i].fetched}, {"waited", after[i].waited - before[i].waited}, {"unused", after[i].unused - before[i].unused}});
     if (platform.caches[i].forgotten_by_others)
       told["taken"] = after[i].taken - before[i].taken;
+    if (const uint64_t interrupted = after[i].interrupted - before[i].interrupted; interrupted > 0)
+      told["interrupted"] = interrupted;
   }
   return json;
 }
@@ -101,6 +105,8 @@ nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<Ex
     if (lock.extent > 0) {
       json[lock.name] = {{"taken", after[i].taken - before[i].taken}, {"kept", after[i].kept - before[i].kept},
                          {"called_back", after[i].called_back - before[i].called_back}, {"ranges", after[i].ranges}};
+      if (const uint64_t forgotten = after[i].forgotten - before[i].forgotten; forgotten > 0)
+        json[lock.name]["forgotten"] = forgotten;
       ++i;
     }
   return json;
@@ -124,6 +130,26 @@ void check_phase(const Pattern& pattern, const std::string& name)
     throw InputError(fmt::format("The workload has no phase '{}', which --until is about; name another one with --phase. {}", name, allowed_sentence(name, names)));
 }
 
+/// Bounds of the implementation that the run met, and that changed its answer.
+void note_bounds(Coverage& coverage, const Platform& platform, const std::vector<CacheSums>& caches, const std::vector<ExtentSums>& extents, const Network* network)
+{
+  size_t i = 0;
+  for (const auto& lock : platform.locks)
+    if (lock.extent > 0) {
+      const uint64_t forgotten = extents[i++].forgotten;
+      coverage.add_bound("forgotten-ranges", lock.name, forgotten,
+                         fmt::format("{} ranges that nodes kept by the lock '{}' were given up at no cost: an object can have {} of them here, so that there were fewer call-backs than on the real system.",
+                                     forgotten, lock.name, ExtentLock::most_ranges));
+    }
+  for (size_t which = 0; which < caches.size(); ++which)
+    coverage.add_bound("interrupted-readers", platform.caches[which].name, caches[which].interrupted,
+                       fmt::format("{} times the cache '{}' had forgotten a reader who read on, as there were more than it can tell apart: {} for each reader.", caches[which].interrupted,
+                                   platform.caches[which].name, ReadAhead::streams_of_reader));
+  if (network != nullptr)
+    coverage.add_bound("shared-network-cards", "network", network->crowded(),
+                       fmt::format("{} transfers began beside others of the same client node, of more than {} nodes: these got up to a whole network card each.", network->crowded(), Network::most_hosts));
+}
+
 /// Asks SimGrid to time flows only; everything else is ours.
 void configure_simgrid()
 {
@@ -144,6 +170,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   const auto started = std::chrono::steady_clock::now();
   const auto pattern = request.workload.make(request.placement);
   const auto flows   = needs_network(request.platform, *pattern);
+  Coverage coverage(request.platform, *pattern, request.placement);
 
   std::optional<PrecisionWatch> precision;
   if (!request.until.empty()) {
@@ -180,6 +207,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.cut_ranks            = phase.cut_ranks;
     result.ranks_per_node       = request.placement.ranks_per_node;
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
+    coverage.add(phase, buffers);
     if (!buffers.empty())
       more["buffers"] = buffers_json(request.platform, buffers, phase.buffers);
     buffers = phase.buffers;
@@ -250,10 +278,20 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     throw RunError(fmt::format("The simulation of '{}' stopped at {:.6f} s with requests that can never end; its routes wait for each "
                                "other.",
                                request.platform.file, system.now()));
+  if (network && network->is_idle() && network->begun_bytes() != network->ended_bytes())
+    throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.", network->begun_bytes(), network->ended_bytes()));
+  note_bounds(coverage, request.platform, caches, extents, network.get());
   if (trace)
     write_trace(*trace, *pattern, request.out + "/ops.h5",
                 about_trace("simulated", request.workload.to_json(), request.placement, *pattern, request.seed));
-  directory.end("complete");
+  nlohmann::ordered_json found = nlohmann::ordered_json::object();
+  if (!coverage.findings().empty()) {
+    found["warnings"] = pattern->warnings();
+    for (auto& sentence : coverage.sentences())
+      found["warnings"].push_back(std::move(sentence));
+    found["model_limits"] = coverage.findings();
+  }
+  directory.end("complete", found);
 
   cost.requests     = system.requests();
   cost.events       = system.events();

@@ -31,6 +31,8 @@ std::string data_directory(const std::string& name)
 std::unique_ptr<Pattern> Workload::make(const Placement& placement) const
 {
   auto made = pattern->make(parameters, placement);
+  if (const size_t phases = made->phases().size(); phases > UINT16_MAX)
+    throw InputError(fmt::format("The workload has {} phases, repeats counted; the most is {}. Lower its repeats.", phases, UINT16_MAX));
   made->set_arrivals(read_arrivals(parameters));
   return made;
 }

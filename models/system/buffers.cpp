@@ -185,17 +185,11 @@ void System::send_from_buffer(JobId id, Transfer& transfer) const
   }
 }
 
-/// A visit that nobody waits for may have begun in the phase before; so much of it is not this one's.
-double System::start_in_phase(const Job& job) const
-{
-  return job.kind == draining && job.since < phase_start_ ? phase_start_ : job.asked;
-}
-
 /// Keyed by buffer and piece, as those of an operation are by client and operation.
 std::array<uint32_t, 4> System::words_of_piece(JobId id) const
 {
   const Piece& piece = pieces_[id - placement_.ranks];
-  return random_words(options_.seed, Stream::drain, piece.buffer, piece.number << 8 | jobs_[id].draws);
+  return random_words(options_.seed, Stream::drain, piece.buffer, draw_counter(piece.number, jobs_[id].draws));
 }
 
 /// What went in came out or is still there.

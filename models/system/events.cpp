@@ -35,6 +35,9 @@ bool System::run(double horizon, uint64_t most_events)
       ++jobs_[job].at;
       advance(job);
     }
+#ifndef NDEBUG
+    check_stations();
+#endif
     if (precise_ && !finished_) [[unlikely]] {
       think_actual_ += thinking_ * now_;
       end_phase();
@@ -71,7 +74,7 @@ void System::handle(const Calendar::Event& event)
       if (is_stale(event))
         break;
       const JobId id = event.who;
-      sums_of(id).stall += now_ - jobs_[id].since;
+      sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
       jobs_[id].since = now_;
       if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
         enter_timeslice(id);

@@ -3,6 +3,7 @@
 // Failures: a server stops, and its requests are lost and asked again.
 #include "models/system.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace iocast {
@@ -29,6 +30,9 @@ void System::fail(uint32_t which)
     push(next, EventKind::failure, which);
   std::vector<JobId> lost = std::exchange(station.running[spec.instance], {});
   station.lose_waiting(links_, spec.instance, lost);
+  const size_t serving = station.spec.discipline == Discipline::ps ? std::min<size_t>(station.shared[spec.instance].size(), station.spec.servers) : station.instances[spec.instance].busy;
+  for (size_t server = 0; server < serving; ++server)
+    station.occupancy.busy.down(now_);
   station.instances[spec.instance].busy = 0;
   if (station.varies())
     station.shared[spec.instance].clear();
@@ -48,15 +52,14 @@ void System::lose(JobId id, uint32_t lost_by)
   job.locked          = false;
   exposed_[id].due    = -1;
   const double again  = stations_[step_of(id).target].outages.asked_again(exposed_[id].home, lost_by, now_);
-  VisitSums& sums     = sums_of(id);
-  sums.lost += again - job.since;
-  ++sums.replays;
+  ++sums_of(id).replays;
   push(again, EventKind::failure, static_cast<uint32_t>(failures_.size()) + id);
 }
 
 void System::ask_again(JobId id)
 {
   const Step& step = step_of(id);
+  sums_of(id).lost += now_ - in_phase(jobs_[id], jobs_[id].since);
   jobs_[id].since  = now_;
   jobs_[id].work   = exposed_[id].work;
   if (find_server(id, step))

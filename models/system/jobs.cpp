@@ -46,7 +46,7 @@ double System::uniform(JobId id)
   if (word == 0) {
     if (is_client(id))
       job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
-                               clients_[id].operations << 8 | job.draws);
+                               draw_counter(clients_[id].operations, job.draws));
     else if (job.piece)
       job.words = words_of_piece(id);
   }

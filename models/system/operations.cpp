@@ -176,6 +176,7 @@ void System::finish_op(JobId id)
   if (sizes_) [[unlikely]]
     sizes_->note(client.op);
   client.since = now_;
+  moved_[static_cast<size_t>(client.op.kind)] += client.op.bytes();
   ++client.operations;
   ++requests_;
 }

@@ -5,6 +5,7 @@
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -12,17 +13,22 @@ namespace iocast {
 
 void System::reach_barrier()
 {
-  if (++waiting_at_barrier_ < placement_.ranks)
+  if (++waiting_at_barrier_ < placement_.ranks || between_phases_)
     return;
-  waiting_at_barrier_ = 0;
-  if (phase_ >= 0)
-    end_phase();
-  if (ended_ == placement_.ranks) {
-    finished_ = true;
-    check_nothing_is_held();
-  } else {
-    begin_phase();
+  // A loop: in a phase without operations all ranks are at the next barrier before begin_phase() has returned.
+  between_phases_ = true;
+  while (waiting_at_barrier_ == placement_.ranks && !finished_) {
+    waiting_at_barrier_ = 0;
+    if (phase_ >= 0)
+      end_phase();
+    if (ended_ == placement_.ranks) {
+      finished_ = true;
+      check_at_end();
+    } else {
+      begin_phase();
+    }
   }
+  between_phases_ = false;
 }
 
 void System::begin_phase()
@@ -51,6 +57,7 @@ void System::begin_phase()
   if (watch_)
     watch_->begin(now_);
   sums_.assign(platform_.stations.size(), {});
+  moved_ = {};
   for (auto& client : clients_)
     client.since = now_;
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
@@ -78,7 +85,57 @@ void System::end_phase()
   check_caches();
   check_pools();
   check_extents();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, buffer_sums_, cache_sums_, pool_sums_, extent_sums_});
+  check_stations();
+  const auto times = times_of_stations();
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_, extent_sums_});
+}
+
+/// Since the last call, which was at the end of the phase before.
+std::vector<StationTimes> System::times_of_stations()
+{
+  std::vector<StationTimes> to_come(stations_.size()); // counted already
+  std::erase_if(visits_ahead_, [this](const VisitAhead& visit) { return visit.end <= now_; });
+  for (const auto& visit : visits_ahead_)
+    to_come[visit.station].busy += visit.end - std::max(visit.begin, now_);
+  std::vector<StationTimes> times;
+  for (size_t i = 0; i < stations_.size(); ++i) {
+    const double busy    = stations_[i].occupancy.busy.at(now_) - to_come[i].busy;
+    const double present = stations_[i].occupancy.present.at(now_) - to_come[i].busy;
+    times.push_back({std::max(0.0, busy - times_before_[i].busy), std::max(0.0, present - times_before_[i].present)});
+    times_before_[i] = {busy, present};
+    for (size_t kind = 1; kind < op_count; ++kind)
+      clients_times_[i] += sums_[i][kind].total;
+  }
+  return times;
+}
+
+/// No station has more servers than it has, nor serves more requests than are there.
+void System::check_stations() const
+{
+  for (const auto& station : stations_) {
+    const auto& [busy, present, others] = station.occupancy;
+    const bool keeps = station.spec.discipline == Discipline::timeslice; // a server, between two visits
+    const auto most  = static_cast<double>(station.spec.servers) * static_cast<double>(station.instances.size());
+    if (busy.count() < 0 || static_cast<double>(busy.count()) > most || (!keeps && busy.count() > present.count()) || others.count() > present.count() || others.count() < 0)
+      throw RunError(fmt::format("{} servers of the station '{}' are busy of {}, and {} requests are there, {} of them nobody's; this is an error of the simulator.", busy.count(),
+                                 station.spec.name, most, present.count(), others.count()));
+  }
+}
+
+/// All clients have ended: nothing is held, and time adds up. By Little's law the number of clients' requests at a station, integrated over
+/// time, is the time that their visits took.
+void System::check_at_end()
+{
+  check_nothing_is_held();
+  for (size_t i = 0; i < stations_.size(); ++i) {
+    const auto& [busy, present, others] = stations_[i].occupancy;
+    const double in_queue = present.at(now_) - others.at(now_);
+    const bool told_apart = !platform_.routes[0].served && !stations_[i].outages.any(); // waking up is with the work of others, held-up transfers with visits
+    if (present.count() != others.count() || (told_apart && std::abs(in_queue - clients_times_[i]) > 1e-6 * clients_times_[i] + 1e-9 * now_ * (1.0 + placement_.ranks)))
+      throw RunError(fmt::format("All clients of '{}' have ended, but {} of their requests are still at the station '{}', where they spent {} s by its queue and {} s by their own account; this is an "
+                                 "error of the simulator.",
+                                 platform_.file, present.count() - others.count(), stations_[i].spec.name, in_queue, clients_times_[i]));
+  }
 }
 
 /// What was taken has been given back.

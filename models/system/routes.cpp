@@ -21,9 +21,7 @@ void System::advance(JobId id)
       case Step::Kind::visit:
         if (stations_[step.target].never_waits && step.lock < 0) {
           const double work = work_of(id, step);
-          VisitSums& sums   = sums_of(id);
-          ++sums.visits;
-          sums.total += work;
+          visit_at_once(id, stations_[step.target], now_ + ahead, work);
           ahead += work;
           ++job.at;
           continue;

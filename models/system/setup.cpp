@@ -37,6 +37,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
     , limits_(platform.limits.size())
     , stalls_at_(platform.stations.size())
     , sums_(platform.stations.size())
+    , times_before_(platform.stations.size())
+    , clients_times_(platform.stations.size())
     , background_count_(platform.background.size())
 {
   const auto footprint = pattern.footprint();

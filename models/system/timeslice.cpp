@@ -26,6 +26,7 @@ void System::enter_timeslice(JobId id)
   uint32_t core             = nobody;
   if (instance.busy < station.spec.servers) {
     ++instance.busy;
+    station.occupancy.busy.up(now_);
     core = free_core(station, job.instance);
   } else if (station.spec.wakeup_preempts && !starves(station, job.instance)) {
     core = preempt(station, job.instance);
@@ -49,9 +50,11 @@ uint32_t System::free_core(const Station& station, uint32_t instance) const
 /// It is counted as busy already.
 void System::take_core(JobId id, uint32_t core)
 {
+  Job& job               = jobs_[id];
   cores_[core].job       = id;
-  cores_[core].slice_end = now_ + stations_[station_of_core(core)].spec.quantum;
-  sums_of(id).wait += now_ - jobs_[id].since;
+  cores_[core].slice_end = now_ + (job.preempted ? job.work : stations_[station_of_core(core)].spec.quantum);
+  job.preempted          = false;
+  sums_of(id).wait += now_ - job.since;
 }
 
 /// The job waits from now on, or has left the station.
@@ -68,7 +71,7 @@ bool System::starves(const Station& station, uint32_t instance) const
   return first != nobody && now_ - jobs_[first].since > station.spec.quantum;
 }
 
-/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was. Nobody's when all are
+/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was, with the rest of its slice. Nobody's when all are
 /// between two visits, or done at this very moment.
 uint32_t System::preempt(Station& station, uint32_t instance)
 {
@@ -82,6 +85,8 @@ uint32_t System::preempt(Station& station, uint32_t instance)
     const double left = taken.stretch_end - now_;
     jobs_[victim].demand += left * taken.pace;
     sums_of(victim).wait -= left * (1 - taken.pace);
+    jobs_[victim].work      = taken.slice_end - now_;
+    jobs_[victim].preempted = true;
     give_up_core(core);
     station.wait_first(links_, instance, victim);
     return core;
@@ -106,7 +111,7 @@ void System::run_slice(uint32_t core)
     }
   }
   Job& job            = jobs_[held.job];
-  const double speed  = station.speeds.empty() ? 1 : station.speeds[station.instances[number].busy];
+  const double speed  = station.speeds.empty() ? 1 : station.speeds.of(station.instances[number].busy);
   const double need   = job.demand / speed;
   const double worked = std::min(need, held.slice_end - now_);
   job.demand          = worked == need ? 0 : job.demand - worked * speed;
@@ -156,6 +161,7 @@ void System::leave_core(uint32_t core)
   const JobId next      = station.next_waiting(links_, number);
   if (next == nobody) {
     --station.instances[number].busy;
+    station.occupancy.busy.down(now_);
     return;
   }
   take_core(next, core);

@@ -42,6 +42,9 @@ void System::arrive(JobId id, const Step& step, double work)
   job.work         = work;
   job.asked        = now_;
   job.since        = now_;
+  station.occupancy.present.up(now_);
+  if (job.beside)
+    station.occupancy.others.up(now_);
   if (station.outages.any()) [[unlikely]] {
     exposed_[id].home = job.instance;
     exposed_[id].work = work;
@@ -71,8 +74,10 @@ void System::enter(JobId id, const Step& step)
       begin_service(id);
       break;
     case Discipline::fcfs:
-      if (station.seize(links_, id, job))
+      if (station.seize(links_, id, job)) {
+        station.occupancy.busy.up(now_);
         begin_service(id);
+      }
       break;
   }
 }
@@ -91,7 +96,7 @@ void System::begin_service(JobId id)
 {
   const Step& step = step_of(id);
   Job& job         = jobs_[id];
-  sums_of(id).wait += now_ - job.since;
+  sums_of(id).wait += now_ - in_phase(job, job.since);
   job.since = now_;
   if (stations_[step.target].outages.any()) [[unlikely]]
     stations_[step.target].running[job.instance].push_back(id);
@@ -111,7 +116,7 @@ void System::serve(JobId id)
   Job& job         = jobs_[id];
   double stretch   = job.demand;
   if (job.locked) {
-    sums_of(id).lock_wait += now_ - job.since;
+    sums_of(id).lock_wait += now_ - in_phase(job, job.since);
     job.since = now_;
     stretch   = job.work * step.lock_share;
   }
@@ -120,6 +125,8 @@ void System::serve(JobId id)
     stretch += hand_over(id, step);
   if (station.varies()) {
     station.shared[job.instance].add(id, stretch, now_, station.speeds);
+    if (station.spec.discipline == Discipline::ps && station.shared[job.instance].size() <= station.spec.servers)
+      station.occupancy.busy.up(now_);
     schedule_departure(station, job.instance);
   } else {
     await(now_ + stretch, EventKind::served, id);
@@ -152,7 +159,10 @@ void System::end_visit(JobId id)
   Job& job         = jobs_[id];
   VisitSums& sums  = sums_of(id);
   ++sums.visits;
-  sums.total += now_ - (job.beside ? start_in_phase(job) : job.asked);
+  sums.total += now_ - in_phase(job, job.asked);
+  station.occupancy.present.down(now_);
+  if (job.beside)
+    station.occupancy.others.down(now_);
   if (station.outages.any()) [[unlikely]]
     std::erase(station.running[job.instance], id);
   if (station.spec.discipline == Discipline::fcfs) {
@@ -161,9 +171,11 @@ void System::end_visit(JobId id)
         if (const JobId soon = station.lines[job.instance].ahead(3); soon != nobody)
           prefetch(soon);
       begin_service(next);
+    } else {
+      station.occupancy.busy.down(now_);
     }
   } else if (station.spec.discipline == Discipline::ps) {
-    sums.wait += std::max(0.0, now_ - job.since - job.work);
+    sums.wait += std::max(0.0, now_ - in_phase(job, job.since) - job.work);
   }
   const JobId whole = has_op(id) ? id : job.owner;
   if (whole == nobody) {
@@ -174,6 +186,22 @@ void System::end_visit(JobId id)
     return;
   ++jobs_[whole].at;
   advance(whole);
+}
+
+/// All of a visit to a station where nobody ever waits; it may begin and end later.
+void System::visit_at_once(JobId id, Station& station, double begin, double work)
+{
+  VisitSums& sums = sums_of(id);
+  ++sums.visits;
+  sums.total += work;
+  station.occupancy.busy.add(work);
+  station.occupancy.present.add(work);
+  if (is_client(id)) // it answers before the phase is over
+    return;
+  station.occupancy.others.add(work);
+  if (visits_ahead_.size() >= 1024)
+    std::erase_if(visits_ahead_, [this](const VisitAhead& visit) { return visit.end <= now_; });
+  visits_ahead_.push_back({static_cast<uint32_t>(&station - stations_.data()), begin, begin + work});
 }
 
 /// The visit goes on at that time, unless it is lost before.
@@ -209,6 +237,8 @@ void System::shared_departure(uint32_t instance_number)
     return; // arrivals or departures since have moved it
   const JobId id    = servers.pop(now_, station.speeds);
   servers.scheduled = -1;
+  if (station.spec.discipline == Discipline::ps && servers.size() < station.spec.servers)
+    station.occupancy.busy.down(now_);
   schedule_departure(station, instance);
   served(id);
 }

@@ -234,7 +234,8 @@ TEST(Limit, LetsSoManyInAndTheRestInOrder)
 TEST(SharedServers, ProcessorSharingByHand)
 {
   // One server; job 0 needs 1 s from 0 on, job 1 needs 1 s from 0.5 on: they share from 0.5, so 0 leaves at 1.5 and 1 at 2.
-  const std::vector<double> speeds{1, 1};
+  StationSpec spec;
+  const Speeds speeds(spec);
   SharedServers servers;
   servers.add(0, 1, 0, speeds);
   EXPECT_DOUBLE_EQ(servers.next_departure(0, speeds), 1);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "models/finished_phase.hpp"
+#include "models/platform.hpp"
+#include "workload/pattern.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace iocast {
+
+/// What an operation's route reaches beyond the client that asks.
+struct Reach {
+  bool timed    = false; ///< some step takes time
+  bool server   = false; ///< something that client nodes share: a station, slots or a buffer of the system, the other end of a transfer
+  bool buffered = false; ///< bytes go into a buffer of the node's
+  bool cached   = false; ///< a cache of the node's may spare the rest
+  bool by_bytes = false; ///< some step takes longer for more bytes
+  uint32_t ends = 0;     ///< most instances at the other end: of transfers, else of visits with a bandwidth, else of any visits
+  std::vector<uint32_t> data_stations; ///< ascending; where its bytes go: ends of transfers, and visits with a bandwidth at stations of the system
+};
+Reach reach_of(const Platform& platform, OpKind kind);
+
+/// What of a run's results the platform doesn't model, or goes beyond what it declares: docs/run-directory.md, `model_limits`.
+class Coverage {
+public:
+  /// @throws InputError when no operation of the workload takes any time on the platform
+  Coverage(const Platform& platform, const Pattern& pattern, const Placement& placement);
+
+  void add(const FinishedPhase& phase, const std::vector<BufferSums>& buffers_before);
+  /// A bound of the implementation that was met; `count` times.
+  void add_bound(const std::string& kind, const std::string& of, uint64_t count, const std::string& sentence);
+
+  /// One object for each finding; empty when there is none.
+  const nlohmann::ordered_json& findings() const { return findings_; }
+  /// Finished sentences: one for all operations that visit no server, one for each other kind of finding and operation.
+  std::vector<std::string> sentences() const;
+
+private:
+  void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more, const std::string& sentence);
+  void check_links(const FinishedPhase& phase, OpKind kind, double bytes_per_second);
+
+  const Platform& platform_;
+  const Pattern& pattern_;
+  Placement placement_;
+  std::array<Reach, op_count> reach_;
+  nlohmann::ordered_json findings_ = nlohmann::ordered_json::array();
+  struct Sentence {
+    std::string about; ///< kind and operation
+    std::string text;
+    size_t phases = 0;
+  };
+  std::vector<Sentence> sentences_;
+};
+
+} // namespace iocast
