@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a platform does not model of a workload is in the run, by name; most questions have nothing of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from programs import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY / "validation" / "model_limits"))
+from sweep import NODES, WORKLOADS, Cell, run  # noqa: E402
+
+PLATFORMS = sorted(file.stem for file in (REPOSITORY / "platforms").glob("*.yaml"))
+
+
+def kinds(cell: Cell) -> set[tuple[str, str]]:
+    return {(finding["kind"], finding["operation"]) for finding in cell.findings}
+
+
+@pytest.fixture(scope="module")
+def table(simulator) -> dict[str, Cell]:
+    """All platforms and workloads with the shortened settings, on 1 and on 100 nodes."""
+    cells = [run(simulator, platform, workload, nodes, WORKLOADS[workload], 60) for platform in PLATFORMS for workload in WORKLOADS for nodes in (1, 100)]
+    return {cell.name: cell for cell in cells}
+
+
+def test_every_cell_is_answered(table):
+    assert len(table) == 21 * len(WORKLOADS) * 2
+    assert {cell.name: cell.error for cell in table.values() if cell.error} == {}
+
+
+def test_warnings_are_the_exception(table):
+    """Each finding is in the warnings of its run; a tenth of the questions at most has any, but for platforms that are one machine or known to lack something."""
+    assert all(cell.warnings for cell in table.values() if cell.findings)
+    known = {"local", "service", "queue", "queuefs", "multisocket", "cooley", "ime"}
+    others = [cell for cell in table.values() if cell.platform not in known]
+    assert sum(bool(cell.findings) for cell in others) <= 0.1 * len(others)
+
+
+def test_operations_that_visit_no_server_are_told(simulator):
+    """GPFS's clients create by themselves: at 1000 nodes two million a second, which no server of the platform sees."""
+    cell = run(simulator, "cooley", "mdtest-hard", 1000, WORKLOADS["mdtest-hard"], 60)
+    assert ("no-server", "unlink") in kinds(cell)
+    assert any(kind in ("no-server", "held-in-memory") and operation == "create" for kind, operation in kinds(cell))
+    assert any("unlink" in sentence and "without bound" in sentence for sentence in cell.warnings)
+
+
+def test_bytes_beyond_the_network_cards_are_told(simulator):
+    """Records below the flow_threshold don't compete for links, and one machine's accesses move no bytes at all."""
+    cell = run(simulator, "datawarp-8", "ior-hard", 1000, ("segments=100",), 60)
+    found = next(finding for finding in cell.findings if finding["kind"] == "beyond-links")
+    assert found["bytes_per_second"] > found["limit"]
+    cell = run(simulator, "multisocket", "ior-easy", 1000, WORKLOADS["ior-easy"], 60)
+    assert ("beyond-links", "pwrite") in kinds(cell) or ("no-bytes", "pwrite") in kinds(cell)
+
+
+def test_accesses_that_bypass_where_whole_objects_go_are_told(simulator):
+    cell = run(simulator, "ime", "ior-easy", 1, WORKLOADS["ior-easy"], 60)
+    found = next(finding for finding in cell.findings if finding["kind"] == "other-servers")
+    assert (found["station"], found["instead_of"]) == ("oss", "ime")
+
+
+def test_where_nothing_is_modelled_there_is_no_answer(simulator, tmp_path):
+    file = tmp_path / "empty.yaml"
+    file.write_text("schema_version: 1\nstations: {s: {}}\noperations: {stat: [], read: {}, create: {}, unlink: [{station: s, demand: 0us}]}\n")
+    command = [str(simulator), "--platform", str(file), "--workload", "md-workbench", "--set", "objects=2", "--set", "iterations=1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "models nothing of this workload" in done.stderr
+
+
+def test_the_long_table_has_the_nodes_of_the_page():
+    assert NODES == (1, 10, 100, 1000)
