@@ -56,7 +56,7 @@ def table(what: str) -> str:
     for entry in entries(what):
         name = f"`{entry['name']}`"
         if what == "workloads":
-            name = f"[{name}](workload/catalogue/{entry['name']}.yaml)"
+            name = f"[{name}](../workload/catalogue/{entry['name']}.yaml)"
         rows.append((name, entry["summary"], short_source(described(what, entry["name"])["source"])))
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -48,9 +49,9 @@ def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ./quickstart DIR leaves behind."""
     campaign = tmp_path_factory.mktemp("campaign") / "short.yaml"
     campaign.write_text(small_campaign(1, fit=[1, 2, 4], check=32, repeats=2))
-    first = [line.split("#")[0].strip() for line in blocks()[0].splitlines()]
+    first = [line.split("#")[0].strip() for line in blocks()[1].splitlines()]
     assert first == ["./quickstart", "./check", "docs/build"], "the second is what runs this test, the third has one of its own (test_site.py)"
-    assert len(blocks()) == 2, "test_the_commands runs the second"
+    assert len(blocks()) == 3, "test_the_forecast runs the first, test_the_commands the third"
     built = (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime
     environment = {**os.environ, "CAMPAIGN": str(campaign)}
     done = subprocess.run(["./quickstart", str(storage)], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=20 * MINUTES, check=False)
@@ -96,6 +97,19 @@ def test_quickstart_writes_one_offline_page(results: Path) -> None:
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=[\"']https?:", page)
 
 
+def test_the_forecast(tmp_path: Path) -> None:
+    """The first thing that a reader sees, to the letter."""
+    command = blocks()[0].strip().replace("results/cirrus", str(tmp_path / "cirrus")).replace(".venv/bin/iocast", "iocast")
+    page = next(block for block in blocks_of("README.md") if block.answer)
+    source = REPOSITORY / "examples" / "first-forecast" / "cirrus.csv"
+    assert f"{source.relative_to(REPOSITORY)}" in command
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=10 * MINUTES, check=True
+    )
+    assert done.stdout.startswith(page.content.removesuffix("...\n"))
+
+
 def test_the_commands(tmp_path: Path) -> None:
     with memory(tmp_path) as storage:
         run_the_commands(storage, tmp_path)
@@ -107,7 +121,7 @@ def run_the_commands(storage: Path, tmp_path: Path) -> None:
     names["quick"] = tmp_path / "small.yaml"
     names |= {"FITTED.yaml": tmp_path / "fitted.yaml", "REPORT.html": tmp_path / "report.html", "RUN.parquet": tmp_path / "run.parquet"}
     names |= {name: tmp_path / name.lower() for name in ("PLAN.yaml", "KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
-    script = blocks()[1]
+    script = blocks()[2]
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)
     environment = {**os.environ, "PYTHONPATH": PYTHON_PATH}

@@ -43,6 +43,10 @@ def test_every_figure_is_made_by_a_command() -> None:
     assert shown == {file.resolve() for file in (REPOSITORY / "docs" / "figures").iterdir()}, "no figure lies about unused"
 
 
+def test_the_first_forecast(page: Page) -> None:
+    page.run("first-forecast.md")
+
+
 def test_import(page: Page) -> None:
     page.run("import.md")
     listed = page.said[0]

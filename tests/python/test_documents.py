@@ -12,12 +12,13 @@ from programs import REPOSITORY
 Iocast = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_readme_lists_the_workloads(iocast: Iocast, tmp_path: Path) -> None:
-    copy = tmp_path / "README.md"
-    shutil.copy(REPOSITORY / "README.md", copy)
+def test_a_page_lists_the_workloads(iocast: Iocast, tmp_path: Path) -> None:
+    listed = REPOSITORY / "docs" / "workloads.md"
+    copy = tmp_path / "workloads.md"
+    shutil.copy(listed, copy)
     assert iocast("list", "workloads", "--markdown", "--into", copy).returncode == 0
-    assert copy.read_text() == (REPOSITORY / "README.md").read_text(), "run: iocast list workloads --markdown --into README.md"
-    for name in re.findall(r"\]\((workload/catalogue/[^)]*)\)", copy.read_text()):
+    assert copy.read_text() == listed.read_text(), "run: iocast list workloads --markdown --into docs/workloads.md"
+    for name in re.findall(r"\]\(\.\./(workload/catalogue/[^)]*)\)", copy.read_text()):
         assert (REPOSITORY / name).exists(), name
 
 
