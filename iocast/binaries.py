@@ -19,21 +19,33 @@ from iocast.errors import InputError, RunError
 from iocast.processes import start
 
 
+CHECKOUT = Path(__file__).resolve().parent.parent
+"""Where this package lies in a clone of the repository."""
 known_as: dict[str, str] = {}
 """Temporary platform files by their path, with the file or platform that the user named: programs' sentences name the latter."""
 
 
 def find(name: str) -> str:
-    """Path of a program: in $IOCAST_BUILD/bin, in build/bin beside this package, or on $PATH."""
+    """Path of a program: in $IOCAST_BUILD/bin, in build/bin beside this package, or on $PATH. @raises RunError when it is nowhere"""
+    found = _find(name)
+    if found is None:
+        how = "run ./quickstart" if (CHECKOUT / "quickstart").is_file() else "build it from iocast's sources (README.md) and put it on PATH"
+        raise RunError(f"The program {name} is not built; {how}, or set IOCAST_BUILD to the build directory.")
+    return found
+
+
+def is_built(name: str) -> bool:
+    """Whether there is such a program: iocast-bench and iocast-sim can be built and installed without each other."""
+    return _find(name) is not None
+
+
+def _find(name: str) -> str | None:
     places = [Path(os.environ["IOCAST_BUILD"]) / "bin"] if "IOCAST_BUILD" in os.environ else []
-    places.append(Path(__file__).resolve().parent.parent / "build" / "bin")
+    places.append(CHECKOUT / "build" / "bin")
     for place in places:
         if (place / name).is_file():
             return str(place / name)
-    on_path = shutil.which(name)
-    if on_path is None:
-        raise RunError(f"The program {name} is not built; run ./quickstart, or set IOCAST_BUILD to the build directory.")
-    return on_path
+    return shutil.which(name)
 
 
 @lru_cache(maxsize=None)

@@ -767,15 +767,17 @@ def describe(
 ) -> None:
     """Describes one thing in full: parameters, units, defaults, source; of a platform its stations and the route of every operation."""
     from iocast.drawing import platform_text
-    from iocast.listing import entries
+    from iocast.listing import describer_of, names_of
     from iocast.strict_yaml import allowed_sentence
 
     del seed
-    known = {what: {entry["name"] for entry in entries(what)} for what in ("backends", "platforms")}
+    if backend:
+        binaries.find("iocast-bench")  # or there is none that could be described
+    known = {what: names_of(what) for what in ("backends", "platforms")}
     is_backend = name in known["backends"] and (backend or name not in known["platforms"])
     if backend and not is_backend:
         raise InputError(f"There is no backend '{name}'. {allowed_sentence(name, sorted(known['backends']))}")
-    command = [binaries.find("iocast-bench" if is_backend else "iocast-sim"), "--describe", name]
+    command = [binaries.find("iocast-bench" if is_backend else describer_of(name)), "--describe", name]
     described = binaries.run_json([*command, "--json"])
     if svg is not None:
         if described["kind"] != "platform":

@@ -39,8 +39,22 @@ def described(what: str, name: str) -> dict[str, Any]:
 
 
 def program_of(what: str) -> str:
-    """The program that knows of such things."""
-    return "iocast-bench" if what == "backends" else "iocast-sim"
+    """The program that knows of such things: of workloads and patterns both do, of which one may be missing."""
+    if what == "backends" or (what in ("workloads", "patterns") and not binaries.is_built("iocast-sim")):
+        return "iocast-bench"
+    return "iocast-sim"
+
+
+def names_of(what: str) -> set[str]:
+    """Names of a kind; none where the program that knows them is not built."""
+    return {entry["name"] for entry in entries(what)} if binaries.is_built(program_of(what)) else set()
+
+
+def describer_of(name: str) -> str:
+    """The program that describes a platform, a primitive, a workload or a pattern."""
+    if not binaries.is_built("iocast-sim") and name in names_of("workloads") | names_of("patterns"):
+        return "iocast-bench"
+    return "iocast-sim"
 
 
 def short_source(source: str) -> str:

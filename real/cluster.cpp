@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 

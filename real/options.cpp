@@ -2,6 +2,7 @@
 #include "real/options.hpp"
 
 #include "input/error.hpp"
+#include "workload/ops_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -168,6 +169,8 @@ Options parse_options(int argc, char** argv)
                                  ranks.empty() ? "missing" : ranks));
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
+  if (options.trace)
+    ops_file::require();
   options.help_text = app.help();
   options.command   = hidden_secrets(argc, argv);
   return options;

@@ -8,6 +8,7 @@
 #include "sim/simgrid_compat.hpp"
 #include "sim/simulate.hpp"
 #include "workload/describe.hpp"
+#include "workload/ops_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -162,6 +163,8 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
+  if (given.trace)
+    ops_file::require();
   SimulationRequest request{last_platform().take(given.platform), open_workload(given.workload, given.settings),
                             make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command,
                             !given.no_time_limits, given.trace, given.brief, {}, given.phase};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 //
-// The names that changed between SimGrid 3.32 (Debian 12) and 4.x, in one place.
+// The names that changed between SimGrid 3.32 (Debian 12) and 4.1, in one place.
 #include <functional>
 #include <simgrid/s4u.hpp>
 #include <simgrid/version.h>
@@ -14,7 +14,11 @@ namespace s4u = simgrid::s4u;
 #if SIMGRID_VERSION >= 40000
 inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host* host, const std::function<void()>& code)
 {
+#if SIMGRID_VERSION >= 40100
   return host->add_actor(name, code);
+#else
+  return s4u::Engine::get_instance()->add_actor(name, host, code);
+#endif
 }
 inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name, double speed)
 {
@@ -27,10 +31,6 @@ inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double b
 inline s4u::NetZone* add_star_zone(const std::string& name)
 {
   return s4u::Engine::get_instance()->get_netzone_root()->add_netzone_star(name);
-}
-inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& callback)
-{
-  s4u::Comm::on_completion_cb(callback);
 }
 #else
 inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host* host, const std::function<void()>& code)
@@ -49,6 +49,14 @@ inline s4u::NetZone* add_star_zone(const std::string& name)
 {
   return s4u::create_star_zone(name);
 }
+#endif
+
+#if SIMGRID_VERSION >= 33400
+inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& callback)
+{
+  s4u::Comm::on_completion_cb(callback);
+}
+#else
 inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& callback)
 {
   s4u::Activity::on_completion_cb([callback](s4u::Activity const& activity) {

@@ -71,8 +71,9 @@ def mpirun(mpi_environment: dict[str, str]) -> Callable[[int], list[str]]:
     version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=mpi_environment)
     flags: list[str] = []
     if "Open MPI" in version.stdout:
-        # -q: without mpirun's own words about ranks that ended with an error.
-        flags = ["-q", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        if int(version.stdout.partition("Open MPI) ")[2].partition(".")[0] or 0) < 5:
+            flags.insert(0, "-q")  # without mpirun's own words about ranks that ended with an error; later versions have no such option
     return lambda ranks: ["mpirun", *flags, "-n", str(ranks)]
 
 

@@ -15,6 +15,9 @@ namespace iocast {
 /// docs/run-directory.md. The rows of a rank lie together, in their order.
 namespace ops_file {
 
+/// Refuses traces in a build without HDF5. @throws InputError
+void require();
+
 /// The columns, in the order in which a chunk holds them.
 enum class Column : uint8_t { rank, kind, flags, count, dataset, object, size, offset, stride, start_ns, duration_ns, error };
 constexpr std::array<std::string_view, 12> column_names{"rank", "kind",   "flags",  "count",    "dataset",     "object",

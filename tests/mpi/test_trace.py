@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from bench_runs import SMALL, Run, expect_refusal, settings_arguments
+from bench_runs import SMALL, Done, Run, expect_refusal, settings_arguments
 from programs import find_program
 
 COLUMNS = ["rank", "kind", "flags", "count", "dataset", "object", "size", "offset", "stride", "start_ns", "duration_ns", "error"]
@@ -144,11 +144,15 @@ def test_rows_of_many_ranks_share_chunks(run: Run, simulator: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_trace_without_room_ends_the_run(run: Run, root: Path, tmp_path: Path, threads: int) -> None:
+def test_a_trace_without_room_ends_the_run(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path, threads: int
+) -> None:
     """And each operation that was done until then is counted once."""
     chosen = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=1000000", "--trace", "--out", str(tmp_path / "run"), "--dump-ops", str(tmp_path / "ops")]
-    nowhere = {"TMPDIR": str(tmp_path / "nowhere"), "OMPI_MCA_orte_tmpdir_base": str(tmp_path)}
-    done = run(*chosen, "--threads-per-rank", str(threads), ranks=2, environment=nowhere)
+    # Of the ranks alone: a launcher makes its own.
+    command = [*mpirun(2), "env", f"TMPDIR={tmp_path / 'nowhere'}", str(bench), *chosen, "--threads-per-rank", str(threads)]
+    ended = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
+    done = Done(ended.returncode, ended.stdout, ended.stderr)
     assert done.code == 1 and len(done.messages) == 1 and "nowhere' can't be made" in done.messages[0] and "Set TMPDIR" in done.messages[0], done.err
     result = json.loads((tmp_path / "run" / "run.json").read_text())
     assert result["status"] == "interrupted" and "Set TMPDIR" in result["error"]

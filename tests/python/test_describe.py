@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,3 +85,25 @@ def test_only_platforms_have_routes(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("describe", "md-workbench", "--svg", tmp_path / "routes.svg")
     assert done.returncode == 2 and "Only a platform has routes to draw; 'md-workbench' is a workload." in done.stderr
     assert not (tmp_path / "routes.svg").exists()
+
+
+@pytest.mark.parametrize("alone", ["iocast-bench", "iocast-sim"])
+def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
+    """A laptop may have no MPI, a compute node no SimGrid. What only the other program knows is an error that names it."""
+    other = ({"iocast-bench", "iocast-sim"} - {alone}).pop()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / alone).symlink_to(simulator.with_name(alone))
+    both = {what: iocast("list", what, "--json").stdout for what in ("workloads", "patterns")}
+    environment = {"IOCAST_BUILD": str(tmp_path), "PATH": "/usr/bin:/bin"}
+
+    def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r}); from iocast.cli import main; main()"]
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment | {"PYTHONPATH": str(REPOSITORY)}, timeout=60)
+
+    for what, listed in both.items():
+        assert ask("list", what, "--json").stdout == listed
+    assert json.loads(ask("describe", "md-workbench", "--json").stdout)["name"] == "md-workbench"
+    known, unknown = ("lustre", "posix") if alone == "iocast-sim" else ("posix", "lustre")
+    assert ask("describe", known).returncode == 0
+    done = ask("describe", unknown, *(["--backend"] if unknown == "posix" else []))
+    assert done.returncode == 1 and f"The program {other} is not built; build it" in done.stderr, done.stderr

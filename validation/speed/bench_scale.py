@@ -53,7 +53,7 @@ def run_mpi(ranks: int, *command: str | Path) -> float:
     flags: list[str] = []
     if "Open MPI" in subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout:
         # More ranks than cores; those that wait yield.
-        flags = ["-q", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     begin = time.monotonic()
     done = subprocess.run(["mpirun", *flags, "-n", str(ranks), *command], capture_output=True, text=True, env=os.environ | as_root)
