@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Darshan logs as traces (ops.h5) for the pattern replay.
+"""Darshan logs as traces (ops.h5) for the pattern replay, and the text that darshan-parser prints of them.
 
 A log with DXT holds every read and write with its time; one without holds counters, from which the accesses are made up. Either way the
 trace is made whole, so that it can be replayed anywhere: what the application found there is created first, and all is removed at the end.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ import numpy as np
 from iocast.errors import InputError
 from iocast.files import sha256
 
+TEXT = b"# darshan log version:"
+"""First words of what darshan-parser prints."""
 KINDS = ("phase", "mkdir", "create", "stat", "read", "unlink", "rmdir", "append", "readdir", "open", "pwrite", "pread", "fsync", "close", "think")
 """The codes of the trace's column `kind`."""
 COLUMNS: tuple[tuple[str, Any], ...] = (
@@ -35,10 +38,10 @@ ELSEWHERE = ("/dev/", "/proc/", "/sys/")
 
 
 def recognises(path: Path) -> bool:
-    """By content: the version and the number that Darshan puts at the beginning of a log."""
+    """By content: the version and the number that Darshan puts at the beginning of a log, or the first words of darshan-parser."""
     with path.open("rb") as file:
         head = file.read(16)
-    return len(head) == 16 and head[:2] in (b"2.", b"3.") and 6567223 in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
+    return _is_text(path) or len(head) == 16 and head[:2] in (b"2.", b"3.") and 6567223 in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
 
 
 @dataclass
@@ -113,7 +116,42 @@ def _records(backend: Any, log: Any, module: str) -> Iterator[dict[str, Any]]:
         yield record
 
 
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(TEXT)) == TEXT
+
+
+def _read_text(path: Path) -> Log:
+    """The counters that darshan-parser prints: a line each with module, rank, record, counter, value, file, mount point, file system."""
+    about: dict[str, str] = {}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    names: dict[int, str] = {}
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+        if header := re.match(r"^# ([a-z][\w ]*?): (.*)$", line):
+            about.setdefault(header[1], header[2])
+        elif line.startswith("POSIX\t"):
+            cells = line.split("\t")
+            try:
+                rank, record, value = int(cells[1]), int(cells[2]), float(cells[4])
+                names[record] = cells[5]
+            except (IndexError, ValueError):
+                raise InputError(f"{path}:{number}: this is no counter of darshan-parser; the line may have been cut off.") from None
+            own = found.setdefault((record, rank), {"id": record, "rank": rank, "counters": {}, "fcounters": {}})
+            own["fcounters" if cells[3].startswith("POSIX_F_") else "counters"][cells[3]] = value if cells[3].startswith("POSIX_F_") else int(value)
+    for key in ("nprocs", "run time"):
+        if key not in about:
+            raise InputError(f"{path}:1: the header of darshan-parser has no '{key}'; its beginning is missing.")
+    for own in found.values():
+        if "POSIX_F_VARIANCE_RANK_BYTES" not in own["fcounters"] or "POSIX_STATS" not in own["counters"]:
+            raise InputError(f"{path}:{number}: the counters of the record {own['id']} are not all there; the text was cut off.")
+    log = Log(int(about["nprocs"]), 1, float(about["run time"].split()[0]), about.get("darshan log version", ""), names, [])
+    log.notes.append("darshan-parser does not say on how many nodes the job ran; the trace is one node's.")
+    return _filled(log, [], list(found.values()), {})
+
+
 def _read(path: Path) -> Log:
+    if _is_text(path):
+        return _read_text(path)
     try:
         import darshan.backend.cffi_backend as backend
     except ImportError as error:
@@ -134,6 +172,12 @@ def _read(path: Path) -> Log:
             raise InputError(f"The Darshan log '{path}' can't be read (it announces records of {module} but has none); it may have been cut off.")
     hosts = {record["hostname"] for record in traced}
     log = Log(int(job["nprocs"]), max(1, len(hosts)), float(job["run_time"]), str(job["metadata"].get("lib_ver", job["log_ver"])), names, [])
+    return _filled(log, traced, counted, modules)
+
+
+def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]], modules: dict[str, Any]) -> Log:
+    """The log with the accesses of its records."""
+    names = log.files
     skipped = {r["id"] for r in [*traced, *counted] if str(names.get(r["id"], "")).startswith(ELSEWHERE) or str(names.get(r["id"], "")).startswith("<")}
     if skipped:
         log.notes.append(f"{len(skipped)} files under /dev, /proc and /sys, and standard streams, are left out.")

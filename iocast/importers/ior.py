@@ -124,14 +124,17 @@ def _read_text(source: Source) -> list[Record]:
     begins = [i for i, line in enumerate(lines) if TEXT.search(line)] or [0]
     records, cut = [], []
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
-        for record in _read_run(source, lines[begin:end], begin + 1):
+        tests = _read_run(source, lines[begin:end], begin + 1)
+        if not any(record.phases for record in tests):
+            cut.append(f"{source.at(begin + 1)}: the run that begins here has no result of a write or read")
+        for record in tests:
             if why := _cut(record, lines[begin:end]):
                 cut.append(f"{source.at(end)}: {why}")
             elif record.phases:
                 records.append(_finish(record))
     if not records:
-        if cut:
-            raise source.refuse(len(source.lines), cut[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish")
+        if whys := [sentence for sentence in cut if not sentence.endswith("of a write or read")]:
+            raise source.refuse(len(source.lines), whys[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish")
         raise source.refuse_cut("the first result of a write or read")
     records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
     return records

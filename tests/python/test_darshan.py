@@ -150,3 +150,24 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "there.h5").write_text("mine")
     done = iocast("import", "darshan", IOR, "--out", tmp_path / "there.h5")
     assert done.returncode == 2 and (tmp_path / "there.h5").read_text() == "mine"
+
+
+def test_the_text_of_the_parser_is_the_log_itself(tmp_path: Path) -> None:
+    """Counters written as darshan-parser does give the trace of the log that they are of."""
+    from iocast.errors import InputError
+    from iocast.importers.darshan_log import import_log
+
+    handle = backend.log_open(str(COUNTERS))
+    job, names = backend.log_get_job(handle), backend.log_get_name_records(handle)
+    lines = [f"# darshan log version: 3.10\n# nprocs: {job['nprocs']}\n# run time: {job['run_time']}\n#<module>\t<rank>\t<record id>\t<counter>\t<value>"]
+    while (record := backend.log_get_record(handle, "POSIX", dtype="dict")) is not None:
+        for name, value in {**record["counters"], **record["fcounters"]}.items():
+            lines.append(f"POSIX\t{record['rank']}\t{record['id']}\t{name}\t{value}\t{names[record['id']]}\t/scratch\tlustre")
+    backend.log_close(handle)
+    (tmp_path / "parsed.txt").write_text("\n".join(lines) + "\n")
+    assert import_log(tmp_path / "parsed.txt", tmp_path / "text.h5")["operations"] == import_log(COUNTERS, tmp_path / "log.h5")["operations"]
+    text, log = rows(tmp_path / "text.h5"), rows(tmp_path / "log.h5")
+    assert all((text[name] == log[name]).all() for name in log)
+    (tmp_path / "cut.txt").write_text("\n".join(lines)[:-500])
+    with pytest.raises(InputError, match="cut.txt:"):
+        import_log(tmp_path / "cut.txt", tmp_path / "cut.h5")
