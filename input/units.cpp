@@ -90,6 +90,7 @@ double parse_quantity(std::string_view text, Unit unit)
   if (suffix.empty() && value == 0 && unit != Unit::text)
     return 0;
   std::vector<std::string> names;
+  const bool bits = suffix.find("it") != std::string::npos;
   for (const auto& [name, scale] : suffixes_of(unit)) {
     if (name == suffix) {
       value *= scale;
@@ -97,7 +98,8 @@ double parse_quantity(std::string_view text, Unit unit)
         throw InputError(fmt::format("'{}' is not {}", text, example_of(unit)));
       return value;
     }
-    if (unit != Unit::bandwidth || name.find_first_of("Bb") != std::string::npos) // "m/s" is understood, and better not proposed
+    // Of bandwidths "m/s" is understood and better not proposed, nor are bytes to somebody who writes bits.
+    if (unit != Unit::bandwidth || name.find_first_of(bits ? "b" : "Bb") != std::string::npos)
       names.push_back(name);
   }
   if (unit == Unit::count || unit == Unit::factor)

@@ -16,6 +16,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
 from iocast.phases import main_phases
@@ -95,6 +96,7 @@ class Run:
                 f"The run '{path}' is {'interrupted' if content['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
                 "only complete runs can be used. Measure it again."
             )
+        check_agreement(content, path)
         return content
 
     @cached_property

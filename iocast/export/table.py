@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_json
 from iocast.run_directory import NS, read_log
@@ -43,6 +44,7 @@ def rows_of(path: Path) -> Iterator[Row]:
     if not (path / "run.json").is_file():
         raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
     run = read_json(path / "run.json", "run")
+    check_agreement(run, path)
     where = run["placement"]
     fixed = (str(run.get("label") or path.name), run["source"], run["workload"]["name"], where["ranks"], where["nodes"])
     histograms = histograms_by_phase(path, run)

@@ -21,6 +21,7 @@ import yaml
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.phases import first_phase
 from iocast.run_directory import runs_in
@@ -300,6 +301,7 @@ def _run(path: Path) -> Run:
     placement = document.get("placement")
     if not isinstance(placement, dict) or "ranks" not in placement:
         raise InputError(f"{file} does not say on how many ranks it ran (placement.ranks); the run can't be reported.")
+    check_agreement(document, path)
     return Run(path, document)
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that were multiplied by 100 do not pass unnoticed, whoever reads them; nor does a question that is only spelled otherwise change an answer."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iocast.errors import InputError
+from iocast.export.table import rows_of
+from iocast.fitted import Fitted
+from iocast.predict import predict
+from iocast.report.sources import read_sources
+from iocast.run_directory import Run
+
+READERS: dict[str, Callable[[Path], Any]] = {"validate": Run, "report": lambda path: read_sources([path]), "export": lambda path: list(rows_of(path))}
+
+
+@pytest.fixture(scope="module")
+def run(simulate: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("agreement") / "run"
+    simulate("lustre", "--ppn", 4, "--set", "datasets=2", "--set", "objects=30", "--set", "iterations=30", "--out", out)
+    return out
+
+
+def paths(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Of every number in it."""
+    if isinstance(node, dict | list):
+        return [found for key, value in (node.items() if isinstance(node, dict) else enumerate(node)) for found in paths(value, (*path, key))]
+    return [path] if isinstance(node, int | float) and not isinstance(node, bool) and node else []
+
+
+RESULTS = ("seconds", "operations", "rate", "responding_seconds", "latency", "by_operation")
+"""Of a phase. Its times by rank and bin, its slowest operations and its stations are told once."""
+
+
+def test_every_result_times_a_hundred_is_noticed(run: Path, tmp_path: Path) -> None:
+    content = json.loads((run / "run.json").read_text())
+    (number,) = [i for i, phase in enumerate(content["phases"]) if phase["name"] == "benchmark"]
+    shutil.copytree(run, tmp_path / "changed")
+    passed = []
+    for key in RESULTS:
+        for path in paths(content["phases"][number][key], (key,)):
+            changed = json.loads(json.dumps(content))
+            *way, last = path
+            node = changed["phases"][number]
+            for step in way:
+                node = node[step]
+            node[last] *= 100
+            (tmp_path / "changed" / "run.json").write_text(json.dumps(changed))
+            try:
+                Run(tmp_path / "changed")
+                passed.append(path)
+            except InputError as error:
+                assert "contradicts itself" in str(error)
+    # A part's count and mean are told once, and the bytes of an operation that moves none.
+    assert all(path[0] == "latency" and "." in path[1] and path[2] in ("count", "mean") for path in passed), passed
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("keys", [("rate",), ("latency",), ("latency", "responding_seconds")], ids="-".join)
+def test_no_reader_takes_results_times_a_hundred(run: Path, tmp_path: Path, reader: str, keys: tuple[str, ...]) -> None:
+    READERS[reader](run)
+    content = json.loads((run / "run.json").read_text())
+    for phase in content["phases"]:
+        for path in (found for key in keys for found in paths(phase[key], (key,)) if found[-1] != "count"):
+            node = phase
+            for step in path[:-1]:
+                node = node[step]
+            node[path[-1]] *= 100
+    shutil.copytree(run, tmp_path / "changed")
+    (tmp_path / "changed" / "run.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="contradicts itself"):
+        READERS[reader](tmp_path / "changed")
+
+
+# ---- invariances --------------------------------------------------------------------------------------------------------
+
+PLATFORM = "schema_version: 1\nextends: lustre\nstations: {mds: {servers: 8, speed: 2}}\nnetwork: {latency: 3us, node_bandwidth: 100Gbit/s}\n"
+SPELLED = "# mine\ndescription: the same\nnetwork: {node_bandwidth: 12.5GB/s, latency: 0.003ms}\nextends: lustre\nstations:\n  mds:\n    speed: 2.0\n    servers: 8\nschema_version: 1\n"
+
+
+@pytest.mark.parametrize("solver", ["simulate", "analytic"])
+def test_spelling_order_and_names_change_no_number(tmp_path: Path, solver: str) -> None:
+    one, other = tmp_path / "one.yaml", tmp_path / "another name.yaml"
+    one.write_text(PLATFORM)
+    other.write_text(SPELLED)
+    settings = {"datasets": "2", "objects": "30", "iterations": "30", "object_size": "4KiB", "think_time": "100us"}
+    spelled = {"think_time": "0.1ms", "object_size": "4096B", "iterations": "30", "objects": "30", "datasets": "2"}
+    a = predict(Fitted.open(str(one)), "md-workbench", settings, 2, 2, solver=solver)
+    b = predict(Fitted.open(str(other)), "md-workbench", spelled, 2, 2, solver=solver)
+    for key in ("quantities", "operations", "seconds", "stations", "question"):
+        assert a[key] == b[key], key
+    changed = predict(Fitted.open(str(one), [("network.node_bandwidth", "10Gbit/s")]), "md-workbench", settings, 2, 2, solver=solver)
+    assert changed["platform"]["content_hash"] != a["platform"]["content_hash"]
+    assert changed["quantities"] != a["quantities"]
