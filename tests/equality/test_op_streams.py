@@ -15,6 +15,8 @@ from bench_runs import settings_arguments
 from programs import find_program
 from registry import described, listed
 
+from iocast.question import Question
+
 SIMULATOR = find_program("iocast-sim")
 assert SIMULATOR is not None, "iocast-sim is not built; run ./check"
 
@@ -25,6 +27,11 @@ NAMES = [entry["name"] for entry in listed("iocast-sim", "patterns")]
 def moved(run: bytes) -> Any:
     """Operations and bytes of each kind, phase by phase."""
     return [(p["name"], p["repeat"], {op: (row["count"], row.get("bytes", 0)) for op, row in p["by_operation"].items()}) for p in json.loads(run)["phases"]]
+
+
+def question(run: bytes) -> Question:
+    content = json.loads(run)
+    return Question.of(content["workload"], content["placement"], content["phases"][0]["name"])
 
 
 @pytest.mark.parametrize("ranks", [1, 16])
@@ -47,6 +54,7 @@ def test_streams_are_identical(
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
         assert moved(done.stdout) == moved(told.stdout)
+        assert question(done.stdout) == question(told.stdout), "a forecast and its measurement are matched by it"
         streams = sorted(path.name for path in real.iterdir())
         assert streams == sorted(f"ops.{rank}" for rank in range(ranks))
         for stream in streams:
