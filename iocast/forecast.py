@@ -145,7 +145,7 @@ def _of_phase(
         write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         fitted = Fitted.open(str(answer.fitted))
         answer.holdout = fitted.fitted.get("holdout") or {}
-        ppn = ranks_per_node or answer.largest.first.placement[1]
+        ppn = ranks_per_node or int(answer.largest.first.placement[1])  # whole ranks, also where nodes had unlike numbers of them
         for nodes in targets:
             one = predict(fitted, None, {}, nodes, ppn, phase=phase, level=level, seed=seed, label=f"{phase} {nodes} x {ppn:g}", workers=workers)
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)

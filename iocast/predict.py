@@ -807,7 +807,7 @@ def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list
     warnings = list(fitted.get("notes", []))
     if ranks > 8 * largest:
         warnings.append(
-            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest}). The intervals assume that nothing new happens in "
+            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest:g}). The intervals assume that nothing new happens in "
             "between, such as throughput that falls with more clients; a measurement at a larger scale would narrow them most."
         )
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:

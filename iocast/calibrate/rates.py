@@ -190,7 +190,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     chosen = spread(posterior, said[:, -1], DRAWS)
     best = chosen[_middle(said[chosen], posterior[chosen])]
     document: Document = {"schema_version": 1, "extends": reference(platform)} | _numbers(posterior[best])
-    ranks = sorted({p.ranks for p in places})
+    ranks = sorted({point.ranks for point in points})
     document["description"] = f"{platform}, fitted to rates at {', '.join(map(str, ranks))} ranks"
     document["source"] = "calibrated by iocast; see the section 'fitted'"
     measured = [measured_growth(point) for point in points]

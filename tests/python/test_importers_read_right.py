@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from programs import REPOSITORY
 
 from iocast.errors import InputError
@@ -258,14 +259,17 @@ def test_a_directory_becomes_a_series_that_every_verb_takes(iocast: Any, tmp_pat
     assert done.returncode == 0, done.stderr
     assert "weak scaling" in done.stdout and "left out" in done.stdout and "cut.txt:" in done.stdout and "ALARM" not in done.stdout
     assert sorted(p.parent.name for p in (tmp_path / "series").glob("*/run.json")) == ["mdtest-1x8-n8", "mdtest-2x16-n16", "mdtest-4x32-n32"]
-    assert iocast("report", tmp_path / "series", "--out", tmp_path / "r.html").returncode == 0
-    assert iocast("export", tmp_path / "series", "--format", "csv", "--out", tmp_path / "r.csv").returncode == 0
-    done = iocast("compare", tmp_path / "series", tmp_path / "series", "--phase", "file-create")
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = iocast("calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml")
-    assert done.returncode == 0 and (tmp_path / "q.yaml").is_file(), done.stderr
-    done = iocast("calibrate", tmp_path / "series", "--phase", "file-creation", "--platform", "queue", "--out", tmp_path / "r.yaml")
-    assert done.returncode == 2 and "file-create" in done.stderr
+    from iocast.compare import is_measurement
+    from iocast.export import export
+    from iocast.report.sources import read_sources
+    from iocast.run_directory import find_runs
+
+    assert len(read_sources([tmp_path / "series"]).runs) == 3 and is_measurement(tmp_path / "series")
+    export([tmp_path / "series"], "csv", tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").stat().st_size
+    assert [run.ranks for run in find_runs([tmp_path / "series"], "file-create")[0]] == [8, 16, 32]
+    with pytest.raises(InputError, match="file-create"):
+        find_runs([tmp_path / "series"], "file-creation")
 
 
 def test_an_archive_is_as_its_directory(tmp_path: Path) -> None:
@@ -347,7 +351,7 @@ write     {rate}     1000       0.001       1048576    {kib}      0.01       20.
 """  # noqa: W291
 
 
-def test_transfer_sizes_are_compared_and_fitted_in_bytes(iocast: Any, tmp_path: Path) -> None:
+def test_transfer_sizes_are_compared_and_fitted_in_bytes(tmp_path: Path) -> None:
     """Rising bandwidths stay rising whatever the transfer size, and runs with others are no repeats."""
     from iocast.calibrate.rates import BYTES, unit_of
     from iocast.importers.series import import_series
@@ -361,8 +365,7 @@ def test_transfer_sizes_are_compared_and_fitted_in_bytes(iocast: Any, tmp_path: 
     points = group(runs)
     assert [point.value("rate") for point in points] == pytest.approx([mib * 2**20 for mib in (353, 459, 526, 900)])
     assert [run.parameters["transfer_size"] for run in runs] == [2**20, 2**19, 2**21, 2**20] and unit_of(points) == BYTES
-    done = iocast("calibrate", tmp_path / "series", "--phase", "write", "--platform", "queue", "--out", tmp_path / "q.yaml")
-    assert done.returncode == 0 and "transfer_size" in done.stdout, done.stdout + done.stderr
+    assert len({str(run.question.settings) for run in runs}) == 3  # runs of another size answer another question
     other = IOR_LOG.format(nodes=1, tasks=8, size=2**22, rate=400.0, kib=4096)
     (tmp_path / "other.txt").write_text(other)
     import_files([tmp_path / "other.txt"], tmp_path / "other")
@@ -378,6 +381,6 @@ def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> 
     assert run.placement[0] * run.placement[1] == pytest.approx(410)
     done = iocast("calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml")
     assert done.returncode == 0 and "N=21x19.52" in done.stdout, done.stdout + done.stderr
-    done = iocast("validate", tmp_path / "q.yaml", tmp_path / "series", "--out", tmp_path / "v.json")
-    assert done.returncode in (0, 4), done.stdout + done.stderr
-    assert 410 in [point["placement"]["ranks"] for point in json.loads((tmp_path / "v.json").read_text())["points"]]
+    fitted = yaml.safe_load((tmp_path / "q.yaml").read_text())["fitted"]
+    campaign = fitted["campaign"] if "campaign" in fitted else next(iter(fitted["phases"].values()))["campaign"]
+    assert campaign["ranks"] == [8, 16, 41, 410]
