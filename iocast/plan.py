@@ -16,16 +16,16 @@ import yaml
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from iocast import analytic
+from iocast import analytic, binaries
 from iocast.calibrate.recipe import Option, Parameter, Recipe, read_recipe
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import profile
+from iocast.phases import check_phase
 from iocast.platform import Document, merge, reference
 from iocast.predict import resolved, workload_of
 from iocast.run_directory import as_setting
-from iocast.strict_yaml import allowed_sentence
 from iocast.workers import Workers
 
 Array = NDArray[np.float64]
@@ -157,9 +157,8 @@ class Ensemble:
 
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
+        check_phase(self.phase, [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]], self.pattern)  # before millions of operations are counted
         phases = profile(self._files[0], self.pattern, ten)["phases"]
-        if self.phase not in phases:
-            raise InputError(f"The workload {self.pattern} has no phase '{self.phase}'. {allowed_sentence(self.phase, list(phases))}")
         return sum(phases[self.phase]["operations"].values()) / 10
 
     def _variance(self, kind: str) -> float:

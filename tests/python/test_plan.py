@@ -120,7 +120,7 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
         (["--campaign", "quick"], "--plan measures nothing"),
         (["--find-knee"], "--plan measures nothing"),
         (["--workload", "md-workbensch", "--ppn", "8"], "md-workbench"),
-        (["--workload", "mdtest-hard", "--ppn", "8"], "mdtest has no phase 'benchmark'. Allowed: create"),
+        (["--workload", "mdtest-hard", "--ppn", "8"], "mdtest-hard has no phase 'benchmark'; name one with --phase. Allowed: tree-create"),
         (["--workload", "postmark", "--ppn", "8"], "sized by the parameter iterations"),
         (["--phase", "benchmarc", "--ppn", "8"], "benchmark"),
         (["--asked", "100000x10", "--ppn", "8"], "1000000 ranks are too many to plan for"),
