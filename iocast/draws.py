@@ -22,7 +22,11 @@ Solve = Callable[[Document], Values]
 
 OPERATIONS_A_DRAW = 2_500_000
 """Simulated operations that one draw may take."""
-IN_FULL, SHORTER, SOLVED = "simulated in full", "simulated for fewer iterations, beside the best platform", "solved, beside the best platform"
+LENGTHS = ("iterations", "items", "transactions")
+"""Parameters to which the number of operations is in proportion, in their order."""
+OPERATIONS_OF_A_STREAM = 500_000
+"""Operations of a rank that are counted for the analytic solver, one by one."""
+IN_FULL, SHORTER, SOLVED = "simulated in full", "simulated for shorter, beside the best platform", "solved, beside the best platform"
 
 
 @dataclass
@@ -46,7 +50,8 @@ def ask(
     @param first its run of the whole question, as iocast-sim prints it
     @param solver makes an analytic solver of all phases of the question; raises InputError where it can't"""
     pattern, settings, nodes, ranks_per_node = question
-    if sum(p["operations"] for p in first["phases"]) > OPERATIONS_A_DRAW:
+    operations = sum(p["operations"] for p in first["phases"])
+    if operations > OPERATIONS_A_DRAW:
         short = shorter(settings, first)
         if short is not None:
             files = [best, *(simulations.write(d) for d in draws)]
@@ -55,6 +60,8 @@ def ask(
                 own = _quantities(beside, best_values)
                 return Draws([_beside(_quantities(run, best_values), own, best_values) for run in runs], SHORTER)
         try:
+            if operations > OPERATIONS_OF_A_STREAM * nodes * ranks_per_node:
+                raise InputError("The streams of so many operations are too long to count.")
             solve = solver()
             own = solve(best_document)
             return Draws([_beside(_solved(solve, d), own, best_values) for d in draws], SOLVED)
@@ -65,10 +72,10 @@ def ask(
 
 
 def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
-    """The settings with one repeat, and so few iterations that OPERATIONS_A_DRAW are not exceeded, but one; None for a workload that has no such number."""
+    """The settings with one repeat, and so few iterations (LENGTHS) that OPERATIONS_A_DRAW are not exceeded, but one; None for a workload that has no such number."""
     parameters = first["workload"]["parameters"]
-    iterations = parameters.get("iterations")
-    if not isinstance(iterations, int) or iterations <= 1:
+    name = next((name for name in LENGTHS if isinstance(parameters.get(name), int) and parameters[name] > 1), None)
+    if name is None:
         return None
     short = dict(settings)
     operations = float(sum(p["operations"] for p in first["phases"]))
@@ -76,7 +83,7 @@ def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
         short["repeats"] = "1"
         operations = sum({p["name"]: p["operations"] for p in first["phases"]}.values())
     if operations > OPERATIONS_A_DRAW:
-        short["iterations"] = str(max(1, int(iterations * OPERATIONS_A_DRAW / operations)))
+        short[name] = str(max(1, int(parameters[name] * OPERATIONS_A_DRAW / operations)))
     return short
 
 

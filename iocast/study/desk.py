@@ -11,6 +11,7 @@ from typing import Any
 
 from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
+from iocast.draws import LENGTHS
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
@@ -29,7 +30,6 @@ from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
 SCREENING_POINTS = 2048
-LENGTHS = ("iterations", "items", "transactions")
 DOWN: Result = {"down": True}
 
 

@@ -205,6 +205,7 @@ def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: P
     """Its ratios, beside a value from the simulation; a part of an operation changes as the whole; where there is no solution all is simulated."""
     first = {"workload": {"parameters": {"per_process": 3}}, "phases": [{"name": "write", "operations": 10**9}]}
     assert draws.shorter({}, first) is None
+    assert draws.shorter({"a": "b"}, first | {"workload": {"parameters": {"items": 1000}}}) == {"a": "b", "items": "2"}
     told = {"best": {"rate": 100.0, "create.q50": 2.0}, "draw": {"rate": 50.0, "create.q50": 3.0}}
     values = {"rate": 120.0, "create.q50": 1.0, "create.open.q50": 0.5, "create.q99": 7.0}
 
@@ -212,7 +213,7 @@ def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: P
         return {("write", name): value for name, value in said.items()}
 
     solver = lambda: lambda document: of_phase(told[document["is"]])  # noqa: E731
-    found = draws.ask(None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1, 1), 0, solver)  # type: ignore[arg-type]
+    found = draws.ask(None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1000, 10), 0, solver)  # type: ignore[arg-type]
     assert found.document() == {"used": 16, "of": 16, "how": draws.SOLVED}
     assert found.values[0] == of_phase({"rate": 60.0, "create.q50": 1.5, "create.open.q50": 0.75, "create.q99": 7.0})
 
