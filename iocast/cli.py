@@ -25,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short, compared and worse, or studied and no design meets the levels.",
+    epilog="Exit status: 0 done, 1 failed, 2 bad input, 4 validated and fell short or nothing was held out, compared and worse, or studied and no design meets the levels.",
 )
 FELL_SHORT = 4
 
