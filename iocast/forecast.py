@@ -19,7 +19,7 @@ from iocast.importers.series import import_series, is_series
 from iocast.names import as_file_name
 from iocast.phases import is_beside
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, find_runs, group, runs_in
 from iocast.text import interval, percent, quantity, table
 from iocast.workers import Workers
@@ -145,7 +145,7 @@ def _of_phase(
         write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         fitted = Fitted.open(str(answer.fitted))
         answer.holdout = fitted.fitted.get("holdout") or {}
-        ppn = ranks_per_node or int(answer.largest.first.placement[1])  # whole ranks, also where nodes had unlike numbers of them
+        ppn = ranks_per_node or ranks_per_node_of(fitted)
         for nodes in targets:
             one = predict(fitted, None, {}, nodes, ppn, phase=phase, level=level, seed=seed, label=f"{phase} {nodes} x {ppn:g}", workers=workers)
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)

@@ -273,9 +273,9 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: st
 
 
 def ranks_per_node_of(platform: Fitted) -> int:
-    """Ranks a node of the largest measurement that the platform was fitted to; 1 for one that was never calibrated."""
+    """Ranks a node of the largest measurement that the platform was fitted to, whole ones also where nodes had unlike numbers; 1 for one that was never calibrated."""
     points = platform.fitted.get("campaign", {}).get("points", [])
-    return max(((p["ranks"], p["ranks"] // p["nodes"]) for p in points if p.get("nodes")), default=(1, 1))[1]
+    return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[1]
 
 
 def _is_its_workload(platform: Fitted, workload: str | None) -> bool:

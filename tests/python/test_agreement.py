@@ -2,6 +2,7 @@
 """Results that were multiplied by 100 do not pass unnoticed, whoever reads them; nor does a question that is only spelled otherwise change an answer."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from iocast.analytic.response import POINTS
 from iocast.errors import InputError
 from iocast.export.table import rows_of
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.operations import profile
+from iocast.predict import SEEDS, predict
 from iocast.report.sources import read_sources
 from iocast.run_directory import Run
+from iocast.study import evaluate
 
 READERS: dict[str, Callable[[Path], Any]] = {"validate": Run, "report": lambda path: read_sources([path]), "export": lambda path: list(rows_of(path))}
 
@@ -97,3 +101,41 @@ def test_spelling_order_and_names_change_no_number(tmp_path: Path, solver: str) 
     changed = predict(Fitted.open(str(one), [("network.node_bandwidth", "10Gbit/s")]), "md-workbench", settings, 2, 2, solver=solver)
     assert changed["platform"]["content_hash"] != a["platform"]["content_hash"]
     assert changed["quantities"] != a["quantities"]
+
+
+# ---- one number for one question ----------------------------------------------------------------------------------------
+
+ASKED = {"datasets": "2", "objects": "30", "iterations": "30", "object_size": "1MiB"}
+PLACE = {"nodes": 2, "ranks_per_node": 2}
+
+
+def of_a_study(results: list[dict[str, float]], name: str) -> float:
+    """A study's value over its replications."""
+    return math.exp(sum(math.log(one[name]) for one in results) / len(results))
+
+
+def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PLATFORM)
+    answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, seed=5)
+    profiled = profile(file, "md-workbench", ASKED)["phases"]["benchmark"]
+    request = {"workload": "md-workbench", "settings": {**ASKED, "phases": "benchmark"}, "phase": "benchmark", "bytes": profiled["bytes"], **PLACE}
+    results = [evaluate._simulate(request | {"seed": 5 + i}, file)["quantities"] for i in range(SEEDS)]
+    for name, said in answer["quantities"].items():
+        assert of_a_study(results, name) == pytest.approx(said["value"], rel=1e-5), name
+    for op, said in answer["operations"].items():
+        assert of_a_study(results, f"{op}.rate") == pytest.approx(said["rate"]["value"], rel=1e-5)
+    assert of_a_study(results, "write.bandwidth") == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)
+    assert of_a_study(results, "read.bandwidth") == pytest.approx(answer["operations"]["read"]["bytes_per_second"]["value"], rel=1e-5)
+
+
+def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(PLATFORM)
+    answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, solver="analytic")
+    profiled = profile(file, "md-workbench", {**ASKED, "phases": "benchmark"})["phases"]["benchmark"]
+    request = {"platform_key": str(file), "mix": profiled["operations"], "bytes": profiled["bytes"], "datasets": profiled["datasets"], "points": POINTS, "waiting_factor": 0.0, "think_time": 0.0, **PLACE}
+    found = evaluate._analytic(request, file)["quantities"]
+    for name, said in answer["quantities"].items():
+        assert found[name] == pytest.approx(said["value"], rel=1e-5), name
+    assert found["write.bandwidth"] == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)
