@@ -280,9 +280,9 @@ def _typical(errors: list[float | None]) -> float | None:
 
 
 def focus_runs(sources: Sources) -> list[Run]:
-    """The runs worth drawing one by one: those named themselves (at most 4), else the largest real one that is a check."""
+    """The runs worth drawing one by one: those named themselves (the 4 of most ranks), else the largest real one that is a check."""
     if sources.given_runs:
-        return sources.given_runs[:4]
+        return sources.given_runs[-4:]
     real = [r for r in sources.runs if not r.simulated] or sources.runs
     ordered = sorted(real, key=lambda r: (r.role != "check", -r.ranks, r.waiting_factor, r.path.name))
     return ordered[:1]

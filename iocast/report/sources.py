@@ -216,6 +216,8 @@ def read_sources(paths: list[Path]) -> Sources:
         known = seen.setdefault(run.path.resolve(), run)
         known.role, known.point = known.role or run.role, known.point or run.point
     sources.runs = sorted(seen.values(), key=lambda r: (r.placement, r.waiting_factor, r.path.name))
+    named = {run.path.resolve() for run in sources.given_runs}
+    sources.given_runs = [run for run in sources.runs if run.path.resolve() in named]  # in an order that isn't the command line's
     _choose_phases(sources)
     return sources
 

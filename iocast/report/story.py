@@ -109,6 +109,7 @@ def _largest_fitted(sources: Sources) -> int | None:
     """Ranks of the largest measurement that the forecast was made from."""
     fitted = [c.ranks for c in evidence.comparisons(sources) if c.role == "fit"]
     fitted += [r.ranks for r in sources.runs if r.role == "fit"]
+    fitted += [int(ranks) for platform in sources.fitted for ranks in (platform["fitted"].get("campaign") or {}).get("ranks") or []]
     return max(fitted, default=None)
 
 
@@ -428,6 +429,7 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
             for f in evidence.targets(sources)
         ],
         "compared_ranks": best.ranks if best else None,
+        "compared_fitted_up_to": best.fitted_up_to if best else None,
         "compared_phase": best.phase if best else None,
         "unseen": checked,
         "rate": {k: rate.get(k) for k in ("measured", "measured_low", "measured_high", "forecast", "low", "high", "error")},

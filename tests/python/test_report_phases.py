@@ -26,7 +26,7 @@ def rate_of(phase: str, ranks: int) -> float:
 def run(path: Path, ranks: int, phases: list[str], *, workload: str = "mdtest", operations: dict[str, int] | None = None, source: str = "real") -> Path:
     """A run directory with these phases; `operations` by phase, by default 1000 each."""
     known = [
-        {"name": name, "operations": (operations or {}).get(name, 1000), "rate": rate_of(name, ranks) if name in RATES else 500.0,
+        {"name": name, "repeat": 0, "operations": (operations or {}).get(name, 1000), "rate": rate_of(name, ranks) if name in RATES else 500.0,
          "seconds": (operations or {}).get(name, 1000) / 500, "start_seconds": i, "errors": 0, "latency": {"create": LATENCY}, "balance": None, "stations": {}}
         for i, name in enumerate(phases)
     ]  # fmt: skip

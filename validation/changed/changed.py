@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does a changed question change the answer? Every value of platforms, workloads and studies is changed, one at a time. The answer must move by more
+than seeds differ, or the reader must refuse.
+
+    validation/changed/changed.py [platforms] [workloads] [studies] [--only NAME...] [--json]
+
+A platform is simulated under some workloads of the catalogue, with the same random numbers before and after; a workload on `lustre`; a study is answered
+from one store. Values that only describe stand in DESCRIPTIVE, with the reason. Exit status 4 when something else changes nothing. About four minutes on
+two cores for platforms, one each for workloads and studies. `tests/python/test_changed.py` runs a sample of it."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+from iocast import binaries  # noqa: E402
+from iocast.content import content_hash, whole  # noqa: E402
+from iocast.errors import InputError, RunError  # noqa: E402
+from iocast.files import sha256  # noqa: E402
+from iocast.platform import PLATFORMS, dump  # noqa: E402
+from iocast.study.documents import number  # noqa: E402
+
+Path_ = tuple[Any, ...]
+"""Keys and places on the way to a value."""
+Answer = dict[str, float]
+"""Logarithms of rates, mean times and tails by workload, phase and operation."""
+ASKED = [
+    ("md-workbench", {"datasets": "3", "objects": "20", "iterations": "20"}, 2, 20),
+    ("md-workbench", {"datasets": "2", "objects": "8", "iterations": "8"}, 150, 2),
+    ("md-workbench", {"datasets": "2", "objects": "20", "iterations": "20", "waiting_factor": "1", "object_size": "5MB"}, 2, 3),
+    ("md-workbench", {"datasets": "2", "objects": "60", "iterations": "60", "think_time": "200ms"}, 2, 4),
+    ("mdtest-shared", {"items": "40", "think_time": "100ms"}, 2, 4),
+    ("ior-easy", {"per_process": "64MiB"}, 3, 4),
+    ("ior-hard", {"segments": "40"}, 2, 4),
+    ("postmark", {"number": "40", "transactions": "80"}, 2, 2),
+    ("browse", {}, 2, 2),
+    ("operation-mix", {"files": "30", "operations": "150", "readdir": "1", "append": "1"}, 2, 4),
+]
+"""Workload, settings, nodes, ranks a node: between them all operations, small and large transfers, thinking, more ranks a
+node than clients have slots, many nodes, runs longer than the periods of stalls, shared files, and a directory of all ranks."""
+FACTORS = (4.0, 0.25, 1 / 256, 1e-6)
+"""By which numbers are changed, one after the other until the answer moves: some are limits that only a small value reaches."""
+ASKED_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
+"""Platforms that a workload is simulated on, until one answers otherwise: not all heed where in a file an access goes."""
+CLEAR = 3.0
+"""Times what seeds differ by, that an answer must move; with common random numbers a change is clear of them."""
+LEAST = 1e-4
+"""Of a logarithm: what seven digits could hide."""
+DESCRIPTIVE = {
+    "platform": {"description": "prose", "source": "prose", "schema_version": "the format's version", "extends": "merged before the values are changed",
+                 "calibration": "what may be fitted, not how it behaves", "fitted": "what a calibration found; the platform is written beside it"},
+    "workload": {"description": "prose", "source": "prose", "schema_version": "the format's version", "small": "settings for tests"},
+    "parameter": {"meaning": "prose"},
+    "study": {"title": "a heading", "question": "prose", "schema_version": "the format's version", "source": "prose", "why": "prose", "note": "prose"},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that was changed; `moved` is how far the answer moved, in times of what seeds differ by; `refused` the reader's sentence."""
+
+    what: str
+    path: str
+    before: Any
+    after: Any
+    moved: float
+    refused: str = ""
+    operations: bool = False  # no platform here heeds it, but ranks do other operations: where in a file accesses go, or tests that are not run by default
+
+    @property
+    def noticed(self) -> bool:
+        return bool(self.refused) or self.operations or self.moved > CLEAR
+
+
+def values(content: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    """Every single value of a document with the way to it. A list of numbers is one value."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from values(value, (*path, key))
+    elif isinstance(content, list) and any(isinstance(value, dict | list) for value in content):
+        for place, value in enumerate(content):
+            yield from values(value, (*path, place))
+    else:
+        yield path, content
+
+
+def replaced(content: Any, path: Path_, value: Any) -> Any:
+    """A copy with another value at the path."""
+    made = copy.deepcopy(content)
+    here = made
+    for key in path[:-1]:
+        here = here[key]
+    here[path[-1]] = value
+    return made
+
+
+def others(value: Any) -> list[Any]:
+    """Other values of the same kind; a name becomes one that nobody knows."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, list):
+        return [value[:-1], value[1:]] if len(value) > 1 else [[*value, *value]] if value else []
+    found = number(value)
+    if found is None:
+        return [f"{value}-else"]
+    number_, unit = found
+    if number_ == 0:
+        return [f"{one}{unit}" if unit else one for one in (1, 2)] + ([] if isinstance(value, int) else [f"0.5{unit}" if unit else 0.5])
+    made = [number_ * factor for factor in FACTORS]
+    if number_ == int(number_):  # things, bytes: 1.5 of them would only be refused
+        made = [max(1.0, float(round(one))) if unit in ("", "B") else one for one in made]
+    return [f"{one:.9g}{unit}" if unit else int(one) if one == int(one) else one for one in dict.fromkeys(made) if one != number_]
+
+
+def farthest_of(what: str, path: str, value: Any, tried: Iterator[tuple[Any, float | str]]) -> Change:
+    """The change that moved the answer most, of values with how far each moved it or why it was refused; a refusal where every value was refused."""
+    best = Change(what, path, value, None, 0.0)
+    refusal = None
+    for other, outcome in tried:
+        if isinstance(outcome, str):
+            refusal = refusal or Change(what, path, value, other, 0.0, outcome)
+        elif best.after is None or outcome > best.moved:
+            best = Change(what, path, value, other, outcome)
+        if best.noticed:
+            break
+    return refusal if refusal is not None and best.after is None else best
+
+
+def told_by(run: Any, prefix: str) -> Answer:
+    found: Answer = {}
+    for phase in run["phases"]:
+        name = f"{prefix} {phase['name']}#{phase.get('repeat', 0)}"
+        found[f"{name} rate"] = math.log(max(phase["rate"] or 0, 1e-12))
+        for operation, known in phase["latency"].items():
+            if known.get("count"):
+                found |= {f"{name} {operation} {key}": math.log(max(known[key], 1e-12)) for key in ("mean", "q50", "q99", "max")}
+    return found
+
+
+def farthest(before: Answer, after: Answer, noise: Answer) -> float:
+    """How far an answer moved, in times of what seeds differ by; infinity where it has other quantities."""
+    if before.keys() != after.keys():
+        return math.inf
+    return max((abs(after[key] - before[key]) / max(noise.get(key, 0.0), LEAST) for key in before), default=0.0)
+
+
+class Asker:
+    """Asks iocast-sim in parallel. Use as a context manager."""
+
+    def __enter__(self) -> Asker:
+        self._directory = tempfile.TemporaryDirectory(prefix="iocast-changed-")
+        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self._number = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._directory.cleanup()
+
+    def write(self, content: Any, name: str) -> Path:
+        self._number += 1
+        file = Path(self._directory.name) / f"{name}-{self._number}.yaml"
+        file.write_text(dump(content))
+        return file
+
+    def noise(self, answers: list[Answer]) -> Answer:
+        """What seeds differ by: the standard deviation of each quantity that all have."""
+        found = {}
+        for key in answers[0]:
+            known = [answer[key] for answer in answers if key in answer]
+            mean = sum(known) / len(known)
+            found[key] = math.sqrt(sum((one - mean) ** 2 for one in known) / max(len(known) - 1, 1))
+        return found
+
+    def simulated(self, platform: str | Path, asked: list[Any], seed: int = 0) -> Answer:
+        """@raises InputError, RunError with the simulator's sentences"""
+        found: Answer = {}
+        for place, (workload, settings, nodes, per_node) in enumerate(asked):
+            found |= told_by(binaries.simulate(platform, str(workload), settings, nodes, per_node, seed), f"{place} {workload}")
+        return found
+
+    def operations(self, content: Any, name: str, settings: dict[str, str]) -> str:
+        """Hash of what each rank is asked for; "" where the simulator refuses."""
+        with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
+            streams = Path(scratch) / "streams"
+            command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", str(self.write(content, name)), "--nodes", "2", "--ppn", "4"]
+            command += ["--dump-ops", str(streams), *(word for key, said in settings.items() for word in ("--set", f"{key}={said}"))]
+            try:
+                binaries.run_json(command)
+            except (InputError, RunError):
+                return ""
+            return content_hash({file.name: sha256(file) for file in streams.iterdir()})
+
+    def each(self, tasks: list[Any], ask: Any) -> list[Any]:
+        return list(self._pool.map(ask, tasks))
+
+
+def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), asked: list[Any] = ASKED) -> list[Change]:
+    """Every value of a platform, changed one at a time."""
+    seeds = [asker.simulated(asker.write(document, name), asked, seed) for seed in (0, 1, 2)]
+    noise = asker.noise(seeds)
+    chosen = [(path, value) for path, value in values(document) if path[0] not in DESCRIPTIVE["platform"] and value not in (None, [], {})][sample]
+
+    def one(place: tuple[Path_, Any]) -> Change:
+        path, value = place
+        def tried() -> Iterator[tuple[Any, float | str]]:
+            for other in others(value):
+                try:
+                    yield other, farthest(seeds[0], asker.simulated(asker.write(replaced(document, path, other), name), asked), noise)
+                except (InputError, RunError) as error:
+                    yield other, str(error)
+
+        return farthest_of(name, ".".join(map(str, path)), value, tried())
+
+    return asker.each(chosen, one)
+
+
+def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None)) -> list[Change]:
+    """Every value of a workload file, changed one at a time, under the first of its small settings."""
+    small = dict(one.partition("=")[::2] for one in str((document.get("small") or [""])[0]).split())
+    chosen = [
+        (path, value)
+        for path, value in values(document)
+        if path[0] not in DESCRIPTIVE["workload"] and path[-1] not in DESCRIPTIVE["parameter"] and value is not None
+    ][sample]
+
+    def one(place: tuple[Path_, Any]) -> Change:
+        path, value = place
+        parameter = path[-2] if path[-1] == "default" else path[-1]
+        own = next((key for key in small if key == parameter or key == ".".join(map(str, path[1:]))), None)
+        settings = {key: said for key, said in small.items() if key != own}
+        shown = ".".join(map(str, path))
+
+        def ask(platform: str, said: Any, seed: int = 0) -> Answer:
+            file = asker.write(replaced(document, path, said), name)
+            return {key.partition(str(file))[2]: log for key, log in asker.simulated(platform, [(file, settings, 2, 4)], seed).items()}
+
+        start = small[own] if own else value  # as small as the others, where that is what keeps the run short
+
+        def tried() -> Iterator[tuple[Any, float | str]]:
+            for platform in ASKED_ON:
+                try:
+                    seeds = [ask(platform, start, seed) for seed in (0, 1, 2)]
+                except (InputError, RunError) as error:
+                    yield start, f"as it is: {error}"
+                    continue
+                noise = asker.noise(seeds)
+                for other in others(start):
+                    try:
+                        yield other, farthest(seeds[0], ask(platform, other), noise)
+                    except (InputError, RunError) as error:
+                        yield other, str(error)
+
+        best = farthest_of(name, shown, value, tried())
+        if best.noticed:
+            return best
+        streams = [asker.operations(replaced(document, path, said), name, settings) for said in (start, *others(start))]
+        return replace(best, operations=any(one != streams[0] for one in streams[1:] if one))
+
+    return asker.each(chosen, one)
+
+
+def platforms(asker: Asker, only: list[str]) -> list[Change]:
+    names = [file.stem for file in sorted(PLATFORMS.glob("*.yaml")) if not only or file.stem in only]
+    return [change for name in names for change in changed_platform(asker, name, whole({"extends": name}))]
+
+
+def workloads(asker: Asker, only: list[str]) -> list[Change]:
+    files = [file for file in sorted((ROOT / "workload" / "catalogue").glob("*.yaml")) if not only or file.stem in only]
+    return [change for file in files for change in changed_workload(asker, file.stem, yaml.load(file.read_text(), Loader=yaml.BaseLoader))]
+
+
+KINDS = {"platforms": platforms, "workloads": workloads}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []])
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with Asker() as asker:
+        found = [change for kind in given.kinds or KINDS for change in KINDS[kind](asker, given.only)]
+    unnoticed = [change for change in found if not change.noticed]
+    refused, elsewhere = sum(bool(change.refused) for change in found), [change for change in found if change.operations]
+    if given.json:
+        print(json.dumps({"changed": len(found), "refused": refused, "unnoticed": [vars(change) for change in unnoticed]}, indent=1))
+    else:
+        moving = len(found) - refused - len(elsewhere) - len(unnoticed)
+        print(f"{len(found)} values changed: {moving} move the answer, {refused} are refused, {len(elsewhere)} change operations alone, {len(unnoticed)} change nothing.")
+        for change in unnoticed:
+            print(f"  {change.what}: {change.path} = {change.before} -> {change.after} (moved {change.moved:.2g} times what seeds differ by)")
+    return 4 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
