@@ -49,9 +49,16 @@ def is_package(path: Path) -> bool:
 
 
 def packages(path: Path) -> list[Path]:
-    """The directory itself when it is a package, else those below it, as submissions have them in results/TIME."""
-    if is_package(path):
+    """The directory itself when it is a package, else those below it, as submissions have them in results/TIME.
+
+    A copy of the summary in the outer folder, without the phases' outputs, is not the package."""
+    if is_package(path) and any(re.match(r"(ior|mdtest)[-_]", file.name) for file in path.glob("*.txt")):
         return [path]
+    below = _below(path)
+    return [path] if is_package(path) and below in ([], [path]) else [one for one in below if one != path]
+
+
+def _below(path: Path) -> list[Path]:
     return sorted({file.parent for name in NAMES for file in path.glob(f"**/{name}") if not any(part.startswith(".") for part in file.parts)})
 
 

@@ -106,7 +106,7 @@ def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
                 yield own, f"{path}:{own.relative_to(inside)}"
         elif path.is_dir():
             if io500.is_package(path):
-                yield path, str(path)
+                yield from ((package, str(package)) for package in io500.packages(path))
             else:
                 yield from _found(sorted(p for p in path.iterdir() if not p.name.startswith(".")), scratch)
         elif path.stat().st_size:

@@ -211,6 +211,9 @@ def test_a_package_with_an_empty_summary_or_in_an_outer_folder(tmp_path: Path) -
     (package / "result_summary.txt").write_text("")
     assert content(imported([package], tmp_path / "empty")[0]) == content(run)
     assert [content(r) for r in imported([tmp_path / "outer"], tmp_path / "outer-run")] == [content(run)]
+    # A copy of the summary outside is not the package when that lies below.
+    (tmp_path / "outer" / "result_summary.txt").write_text((SAMPLES / "io500" / "tianhe" / "result_summary.txt").read_text())
+    assert [content(r) for r in imported([tmp_path / "outer"], tmp_path / "copied")] == [content(run)]
 
 
 def test_a_partial_trace_of_darshan_is_no_whole_one() -> None:

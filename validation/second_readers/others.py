@@ -13,7 +13,7 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone):
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -262,3 +262,14 @@ def _iozone(path: Path, text: str) -> Reading | None:
     for _, words, value in seen:
         run.put(names.get(words, words.replace(" ", "-")), 0, bytes_per_second=float(value) * 1024)
     return Reading("iozone", "throughput", [run])
+
+
+def _hacc(path: Path, text: str) -> Reading | None:
+    del path
+    results = re.findall(r"(Checkpoint|Restart) Perf: (\S+) BW\[MB/s\] (\d+) Bytes (\S+) MaxTime", text)
+    if not results:
+        return None
+    run = Printed()
+    for name, bandwidth, size, seconds in results:
+        run.put(name.lower(), 0, bytes_per_second=float(bandwidth) * 2**20, bytes=float(size), seconds=float(seconds))
+    return Reading("hacc", "", [run])
