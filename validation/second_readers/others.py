@@ -13,7 +13,7 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc):
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc, _lustre):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -273,3 +273,27 @@ def _hacc(path: Path, text: str) -> Reading | None:
     for name, bandwidth, size, seconds in results:
         run.put(name.lower(), 0, bytes_per_second=float(bandwidth) * 2**20, bytes=float(size), seconds=float(seconds))
     return Reading("hacc", "", [run])
+
+
+def _lustre(path: Path, text: str) -> Reading | None:
+    """The last snapshot less the first, or all since elapsed_time."""
+    del path
+    if "snapshot_time" not in text or "samples" not in text:
+        return None
+    words = {"getattr": "stat", "read": "pread", "write": "pwrite"}
+    parts = re.split(r"^\s*snapshot_time:?\s+([\d.]+).*$", text, flags=re.M)
+    times, bodies = [float(t) for t in parts[1::2]], parts[2::2]
+    sample = r"^\s*(\w+):?\s+(?:\{ samples:\s*)?(\d+)(?:,| samples) (?:unit:\s*|\[)(\w+)"
+    counts = [{words.get(m[1], m[1]): int(m[2]) for m in re.finditer(sample, body, re.M) if m[3] != "bytes"} for body in bodies]
+    elapsed = re.search(r"^\s*elapsed_time:?\s+([\d.]+)", text, re.M)
+    if len(times) < 2 and not elapsed:
+        return Reading("lustre", refusal="no rate in it")
+    seconds = times[-1] - times[0] if len(times) > 1 else float(elapsed[1])
+    first = counts[0] if len(times) > 1 else {}
+    run, total = Printed(), 0
+    for op, count in counts[-1].items():
+        total += count - first.get(op, 0)
+        if count - first.get(op, 0):
+            run.put("observed", 0, **{f"latency__{op}__count": float(count - first.get(op, 0))})
+    run.put("observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9), rate=Quantity(total / seconds, 1e-9))
+    return Reading("lustre", "job_stats" if "job_stats" in text else "md_stats", [run])
