@@ -160,8 +160,8 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     factors = point.numbers("waiting_factor", 0, low=0, high=1e6)
     own = point.value("settings", {})
     variants = own if isinstance(own, list) else [own]
-    if not all(isinstance(variant, dict) for variant in variants):
-        point.fail("settings", "'settings' must be a map of parameters, or a list of such maps")
+    if not all(isinstance(variant, dict) and all(isinstance(name, str) and not isinstance(value, list | dict | set) for name, value in variant.items()) for variant in variants):
+        point.fail("settings", "'settings' must be a map of parameters and their values, or a list of such maps")
     threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
@@ -581,7 +581,7 @@ class Campaign:
             self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": self.seed}
             self.runs: list[PlannedRun] = []
             return
-        self.json = read_campaign(out)
+        self.json = read_campaign(out, planned=True)
         for key, now, what in (
             ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
             ("overrides", plan.overrides, f"was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out"),

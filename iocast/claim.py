@@ -115,8 +115,7 @@ class Claim:
         fresh = self.path.with_name(f".{NAME}.{self.token}")
         file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
-            os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
-            os.fsync(file)
+            self._write(file)
             try:
                 os.link(fresh, self.path, follow_symlinks=False)
             except FileExistsError:
@@ -128,8 +127,11 @@ class Claim:
                     file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
                 except FileExistsError:
                     return False
-                os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
-                os.fsync(file)
+                try:
+                    self._write(file)
+                except BaseException:
+                    self.path.unlink(missing_ok=True)
+                    raise
             self._file, file = file, -1
             return True
         finally:
@@ -137,6 +139,13 @@ class Claim:
                 fresh.unlink()
             if file >= 0:
                 os.close(file)
+
+    def _write(self, file: int) -> None:
+        """The whole content, on the disk."""
+        rest = (json.dumps(self.content, indent=1) + "\n").encode()
+        while rest:
+            rest = rest[os.write(file, rest) :]
+        os.fsync(file)
 
     def _replace(self, take_over: bool) -> None:
         """Takes the place of a dead owner. Who comes at the same time waits for the lock and finds this process's claim."""
@@ -147,9 +156,13 @@ class Claim:
             self._require_dead(before, take_over)
             fresh = self.path.with_name(f".{NAME}.{self.token}")
             file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-            os.write(file, (json.dumps(self.content, indent=1) + "\n").encode())
-            os.fsync(file)
-            os.replace(fresh, self.path)
+            try:
+                self._write(file)
+                os.replace(fresh, self.path)
+            except BaseException:
+                os.close(file)
+                fresh.unlink(missing_ok=True)
+                raise
             self._file = file
             if not locked:
                 time.sleep(_SETTLE)

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import traceback
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
@@ -113,7 +115,7 @@ def measure(
     """Makes the runs of a campaign, or of a search for the knee, with mpirun, or with srun inside a Slurm job.
 
     With --find-knee or --slo each run's load follows from those before it. Exit status 4 when not even an unloaded system keeps the levels."""
-    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, read_plan
+    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, check_backend, read_plan
 
     if plan:
         if find_knee or slo or campaign is not None or role is not None or observe or slurm or slurm_only_write or directory is not None:
@@ -138,6 +140,7 @@ def measure(
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=_settings(sets))
+    check_backend(storage, runs.workload, runs.settings)
     if slurm or slurm_only_write:
         arguments = [] if directory is None else [str(directory.resolve())]
         arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
@@ -830,3 +833,24 @@ def main() -> None:
         _fail(str(error), 2)
     except RunError as error:
         _fail(str(error), 1)
+    except Exception as error:
+        if os.environ.get("IOCAST_DEBUG"):
+            raise
+        _fail(*_unexpected(error))
+
+
+def _unexpected(error: Exception) -> tuple[str, int]:
+    """Message and exit status of what nobody foresaw. After a file was read its content is the likely reason."""
+    from iocast.strict import last_files, shown
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "iocast" in Path(frame.filename).parts]
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "its libraries"
+    what = f"{type(error).__name__} {shown(str(error))} in {where}"
+    files = last_files()
+    if isinstance(error, OSError):
+        named = f" '{error.filename}'" if error.filename else ""
+        return f"The file{named} can't be used: {error.strerror or error}.", 1
+    again = "IOCAST_DEBUG=1 in the environment shows where; please report it"
+    if files and isinstance(error, ValueError | TypeError | LookupError | AttributeError | ArithmeticError | RecursionError | MemoryError):
+        return f"The content of '{files[0]}' can't be used, or iocast has a defect ({what}). Check that file{' and ' + repr(str(files[1])) if files[1:] else ''}; if it is right, {again}.", 2
+    return f"iocast has a defect ({what}); {again}.", 1

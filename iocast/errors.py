@@ -3,10 +3,28 @@
 
 from __future__ import annotations
 
+import re
+
+MAX_LENGTH = 3000
+"""Characters of a message; what is longer comes from a file, not from us."""
+_UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(message: object) -> str:
+    """The message without what a terminal would act on, and not longer than anybody reads."""
+    text = _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], str(message))
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH // 2]} ... {text[-MAX_LENGTH // 2 :]}"
+
 
 class InputError(ValueError):
     """What was asked can't be done as asked: a wrong file, value or combination (exit code 2)."""
 
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(message))
+
 
 class RunError(RuntimeError):
     """What was asked is fine, but doing it failed (exit code 1)."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(message))

@@ -11,13 +11,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
-import yaml
-
+from iocast import strict
 from iocast.errors import InputError, RunError
 from iocast.names import ALLOWED, is_file_name
 
@@ -58,7 +57,7 @@ def replacing(path: Path, *, secret: bool = False) -> Iterator[BinaryIO]:
             yield out
             out.flush()
             if not secret:
-                os.fchmod(out.fileno(), 0o666 & ~_umask())
+                os.fchmod(out.fileno(), 0o666 & ~umask())
             os.fsync(out.fileno())
         os.replace(fresh, path)
     except BaseException:
@@ -78,7 +77,7 @@ def sync_directory(path: Path) -> None:
             os.close(handle)
 
 
-def _umask() -> int:
+def umask() -> int:
     """This process's, without changing it where the kernel tells it."""
     with contextlib.suppress(OSError), open("/proc/self/status") as status:
         for line in status:
@@ -95,34 +94,139 @@ def write_json(path: Path, content: Any, indent: int | None = 1, *, secret: bool
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
-    """A JSON object whose schema version this program knows and whose kind is `kind`, if given."""
-    try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: this is not valid JSON ({error.msg}); the file may have been cut off.") from error
+    """A JSON object whose schema version this program knows and whose kind is `kind`, if given. Runs and campaigns have what they must.
+
+    @raises InputError with the file, and the line or the part that is wrong"""
+    content = strict.parse_json(strict.read_text(path), path)
+    require_version(content, path)
+    if kind is not None and content.get("kind") != kind:
+        raise InputError(f"The file '{path}' is a {strict.shown(content['kind'])[1:-1] if 'kind' in content else 'nameless thing'}, not a {kind}.")
+    require_whole(content, path)
+    return dict(content)
+
+
+def require_version(content: Any, path: Path) -> None:
+    """@raises InputError for what is no file of iocast's, or a newer one's"""
     if not isinstance(content, dict) or "schema_version" not in content:
         raise InputError(f"The file '{path}' is not one of iocast's: it has no schema_version.")
-    if content["schema_version"] > SCHEMA_VERSION:
-        raise InputError(
-            f"The file '{path}' has schema version {content['schema_version']}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast."
-        )
-    if kind is not None and content.get("kind") != kind:
-        raise InputError(f"The file '{path}' is a {content.get('kind', 'nameless thing')}, not a {kind}.")
-    return content
+    version = content["schema_version"]
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InputError(f"The file '{path}' has the schema version {strict.shown(version)}, which is no number from 1 on.")
+    if version > SCHEMA_VERSION:
+        raise InputError(f"The file '{path}' has schema version {version}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast.")
+
+
+def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False) -> None:
+    """Of a run or a campaign, whoever reads it: what everybody relies on is there, and no measured value is negative. `partial`: of a run, parts may lack.
+
+    @raises InputError with the part"""
+    if content.get("kind") == "run":
+        _require_run(content, path, partial)
+    elif content.get("kind") == "campaign":
+        _require_campaign(content, path)
+
+
+def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, Any, str], NoReturn]) -> None:
+    """Of a phase's timeline and its slowest operations."""
+
+    def is_number(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e300
+
+    timeline = phase.get("timeline")
+    if timeline is not None:
+        if not isinstance(timeline, dict):
+            refuse(f"{where}.timeline", timeline, "a map")
+        for operation, series in timeline.items():
+            if operation == "bin_seconds":
+                if not is_number(series) or not series:
+                    refuse(f"{where}.timeline.bin_seconds", series, "a number above 0")
+            elif not isinstance(series, dict) or not all(isinstance(values, list) and all(v is None or is_number(v) for v in values) for values in series.values()):
+                refuse(f"{where}.timeline.{operation}", series, "a map of lists of numbers")
+            elif "count" not in series or len({len(values) for values in series.values()}) != 1:
+                refuse(f"{where}.timeline.{operation}", series, "lists of one length, with a count")
+        if len(timeline) > 0 and "bin_seconds" not in timeline:
+            refuse(f"{where}.timeline", timeline, "a map with bin_seconds")
+    ranks = phase.get("rank_seconds")
+    if ranks is not None and not (isinstance(ranks, list) and all(is_number(one) for one in ranks)):
+        refuse(f"{where}.rank_seconds", ranks, "a list of numbers from 0 on")
+    slowest = phase.get("slowest")
+    if slowest is not None and not (
+        isinstance(slowest, list)
+        and all(isinstance(one, dict) and isinstance(one.get("op"), str) and all(is_number(one.get(key)) for key in ("rank", "start", "seconds")) for one in slowest)
+    ):
+        refuse(f"{where}.slowest", slowest, "a list of maps with op, rank, start and seconds")
+
+
+MEASURED = ("seconds", "operations", "errors", "rate")
+"""Keys of every phase; a value that its tool did not tell is null."""
+COUNTS = ("operations", "errors", "repeat", "count")
+"""Keys of a phase, and of a latency, whose values are whole numbers."""
+
+
+def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
+    def refuse(where: str, value: Any, wanted: str) -> NoReturn:
+        raise InputError(f"The file '{path}', {where}: {strict.shown(value)} is not {wanted}; the file is damaged, or was edited.")
+
+    def require(where: str, value: Any, kind: Any, wanted: str) -> None:
+        if (value is not None or not partial) and (not isinstance(value, kind) or isinstance(value, bool)):
+            refuse(where, value, wanted)
+
+    require("status", content.get("status"), str, "a word such as complete")
+    workload, placement = content.get("workload") or {}, content.get("placement") or {}
+    require("workload", content.get("workload"), dict, "a map")
+    for key in ("name", "pattern"):
+        require(f"workload.{key}", workload.get(key), str, "a name")
+    require("workload.parameters", workload.get("parameters"), dict, "a map")
+    require("placement", content.get("placement"), dict, "a map")
+    for key in ("ranks", "nodes", "ranks_per_node"):
+        value = placement.get(key)
+        if not (value is None and key != "ranks") and not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**53):
+            refuse(f"placement.{key}", value, "a number from 1 on")
+    require("environment", content.get("environment") or {}, dict, "a map")
+    require("phases", content.get("phases"), list, "a list")
+    for number, phase in enumerate(content.get("phases") or []):
+        where = f"phases[{number}]"
+        require(where, phase, dict, "a map")
+        if not is_file_name(phase.get("name")):
+            refuse(f"{where}.name", phase.get("name"), f"a name, which has {ALLOWED}")
+        require(f"{where}.latency", phase.get("latency"), dict, "a map")
+        for key in MEASURED:
+            if key not in phase and not partial:
+                raise InputError(f"The file '{path}', {where}, has no '{key}'; the file is damaged, or was edited.")
+        _require_series(phase, where, refuse)
+        parts = [(where, {key: value for key, value in phase.items() if not isinstance(value, dict | list)})]
+        for operation, of in (phase.get("latency") or {}).items():
+            require(f"{where}.latency.{strict.shown(operation)}", of, dict, "a map")
+            parts.append((f"{where}.latency.{operation}", of))
+        for place, values in parts:
+            for key, value in values.items():
+                if value is None or (isinstance(value, str) and place == where and key not in MEASURED):
+                    continue
+                if isinstance(value, dict | list | str) or (place != where and isinstance(value, bool)):
+                    refuse(f"{place}.{key}", value, "a number")
+                if not isinstance(value, bool) and (value < 0 or value > 1e300) and key != "start_seconds":
+                    refuse(f"{place}.{key}", value, "a number from 0 on")
+                if key in COUNTS and not (isinstance(value, int) and not isinstance(value, bool) and value < 2**63):
+                    refuse(f"{place}.{key}", value, "a whole number from 0 on")
 
 
 POINT = {"name": str, "nodes": int, "ranks_per_node": int, "settings": dict, "role": str, "status": str, "threads_per_rank": int, "group": str, "step": str, "seed": int | None}
-"""Keys of a point in campaign.json, the first six of them in each, and their types."""
+"""Keys of a point in campaign.json, name, role and status in each, and their types."""
 
 
-def read_campaign(directory: Path) -> dict[str, Any]:
-    """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the directory.
+def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
+    """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the directory. `planned`: also what it takes
+    to make a point's runs.
 
     @raises InputError with the file and the point"""
-    path = directory / "campaign.json"
-    content = read_json(path, "campaign")
+    content = read_json(directory / "campaign.json", "campaign")
+    for number, point in enumerate(content["points"]):
+        if planned and (absent := [key for key in ("nodes", "ranks_per_node", "settings") if key not in point]):
+            raise InputError(f"The file '{directory / 'campaign.json'}', points[{number}] has no '{absent[0]}'.")
+    return content
+
+
+def _require_campaign(content: dict[str, Any], path: Path) -> None:
     points = content.get("points")
     if not isinstance(points, list):
         raise InputError(f"The file '{path}' has no list 'points'; it is damaged, or not a campaign of iocast's.")
@@ -133,36 +237,30 @@ def read_campaign(directory: Path) -> dict[str, Any]:
             raise InputError(f"{where} is no map of keys and values.")
         for key, kind in POINT.items():
             if key not in point:
-                if key in ("name", "nodes", "ranks_per_node", "settings", "role", "status"):
+                if key in ("name", "role", "status"):
                     raise InputError(f"{where} has no '{key}'.")
             elif not isinstance(point[key], kind) or isinstance(point[key], bool) or (isinstance(point[key], int) and not 0 <= point[key] < 2**63):
-                raise InputError(f"{where}: '{key}' is {_shown(point[key])}, which it can't be.")
+                raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}, which it can't be.")
         if unknown := set(point) - set(POINT):
-            raise InputError(f"{where} has the unknown key {_shown(min(unknown))}; a newer iocast wrote it, or it is damaged.")
+            raise InputError(f"{where} has the unknown key {strict.shown(min(unknown))}; a newer iocast wrote it, or it is damaged.")
         for key in ("name", "group"):
             if point.get(key) and not is_file_name(point[key]):
-                raise InputError(f"{where}: '{key}' is {_shown(point[key])}; a name has {ALLOWED}.")
+                raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}; a name has {ALLOWED}.")
         if point["name"] in names or not point["name"]:
-            raise InputError(f"{where} has no name of its own: {_shown(point['name'])}.")
+            raise InputError(f"{where} has no name of its own: {strict.shown(point['name'])}.")
+        if any(point.get(key, 1) < 1 for key in ("nodes", "ranks_per_node", "threads_per_rank")):
+            raise InputError(f"{where} has no node or no rank; each point has one at least.")
         names.add(point["name"])
-    return content
-
-
-def _shown(value: Any) -> str:
-    """A value of a file for a message: short, without what a terminal would act on."""
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    for key, kind in (("attempts", dict), ("search", dict), ("overrides", dict), ("filesystem", dict), ("id", str), ("workload", str), ("root", str), ("seed", int)):
+        if key in content and not isinstance(content[key], kind):
+            raise InputError(f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited.")
+    if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key) for key, n in content.get("attempts", {}).items()):
+        raise InputError(f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was edited.")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        # A fitted platform with its draws is long: the C loader, where there is one, reads it in a tenth of the time.
-        content = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except OSError as error:
-        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{path}:{line}: this is not valid YAML: {error.problem}.") from error
+    """A YAML map as plain values. @raises InputError with the line"""
+    content = strict.parse_yaml(strict.read_text(path), path)
     if not isinstance(content, dict):
         raise InputError(f"The file '{path}' is not a YAML map of keys and values.")
     return content

@@ -38,6 +38,7 @@ class Fitted:
         if depth is None:
             return cls(file, {}, [{"schema_version": 1, "extends": reference(name_or_file)}], edits or [])
         base = dict(found[depth][1])
+        _require_fitted(base, found[depth][0])
         base["extends"] = reference(str(base["extends"]), found[depth][0].parent)
         fitted = base.pop("fitted")
         overlays = [document for _, document in reversed(found[:depth])]
@@ -121,6 +122,21 @@ class Fitted:
                 if has_part(document, path):  # draws of another structure may lack it
                     set_path(document, path, copy.deepcopy(value))
         return document
+
+
+def _require_fitted(document: Document, file: Path) -> None:
+    """@raises InputError for a fitted platform without what every forecast reads of it"""
+    fitted = document["fitted"]
+    draws = fitted.get("draws", []) if isinstance(fitted, dict) else None
+    for part, wrong in (
+        ("extends", not isinstance(document.get("extends"), str)),
+        ("demands", not isinstance(document.get("demands", {}), dict)),
+        ("fitted", not isinstance(fitted, dict)),
+        ("fitted.campaign", isinstance(fitted, dict) and not isinstance(fitted.get("campaign", {}), dict)),
+        ("fitted.draws", not isinstance(draws, list) or not all(isinstance(draw, dict) and isinstance(draw.get("demands", {}), dict) for draw in draws)),
+    ):
+        if wrong:
+            raise InputError(f"The fitted platform '{file}' has no {part} as iocast calibrate writes it; the file is damaged, or was edited.")
 
 
 FEWEST_DEGREES = 2

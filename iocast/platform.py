@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from iocast import strict
 from iocast.errors import InputError
 from iocast.files import data_directory, read_yaml
 
@@ -22,7 +24,7 @@ def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
         path = Path(name_or_file)
         return path if path.is_absolute() or beside is None else beside / path
     path = PLATFORMS / f"{name_or_file}.yaml"
-    if not path.is_file():
+    if not os.path.isfile(path):
         known = sorted(p.stem for p in PLATFORMS.glob("*.yaml"))
         raise InputError(f"There is no platform '{name_or_file}'. Allowed: {', '.join(known)}; or name a YAML file.")
     return path
@@ -127,7 +129,10 @@ def parse_edit(text: str) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise InputError(f"'{text}' is no edit; write a path and a value, such as stations.mds.servers=32.")
-    return path, yaml.safe_load(value)
+    try:
+        return path, strict.parse_yaml(value, Path(path))
+    except InputError as error:
+        raise InputError(f"The edit {strict.shown(text)} has no value that YAML knows: {str(error).partition(': ')[2]}") from error
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the one in C, where it is: platforms are written for every simulation

@@ -183,7 +183,7 @@ def predict_planned(
     @raises InputError when there is none"""
     planned = {
         (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
-        for run in read_campaign(campaign)["points"]
+        for run in read_campaign(campaign, planned=True)["points"]
         if run["status"] == "planned"
     }
     if not planned:

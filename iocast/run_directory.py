@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import hashlib
+import base64
 import math
+import struct
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -16,9 +19,11 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from iocast import strict
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
+from iocast.names import is_file_name
 from iocast.phases import main_phases
 from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
@@ -28,6 +33,10 @@ QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
 simulations have a geometric mean. So more repeats or runs make it surer, and not larger."""
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
+MAX_UNPACKED = 2**23
+"""Bytes of a histogram in latency.hlog; one of three figures and up to 2^63 ns has half a megabyte."""
+MAX_FIGURES = 4
+MAX_TAGS = 10_000
 UNTOLD = ("repeats", "start_index", "phases")
 """Parameters that change how long a point was watched, and not what it is."""
 LENGTHS = ("iterations", "objects")
@@ -217,19 +226,38 @@ def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
     """Every interval of a latency.hlog in order: tag ("phase.operation[.part]"), start in seconds, histogram in nanoseconds.
 
     @raises InputError with the line that can't be read"""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
-    for number, line in enumerate(lines, start=1):
+    tags: set[str] = set()
+    for number, line in enumerate(strict.read_text(path).split("\n"), start=1):
         if not line.startswith("Tag="):
             continue
         try:
             tag, start, _length, _max, encoded = line[4:].split(",")
-            histogram = HdrHistogram.decode(encoded)
+            at = float(start)
+            histogram = _decoded(encoded)
         except Exception as error:
             raise InputError(f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off.") from error
-        yield tag, float(start), histogram
+        if not 0 <= at < 1e12 or not all(is_file_name(part) for part in tag.split(".")):
+            raise InputError(f"{path}:{number}: the tag {strict.shown(tag)} at {strict.shown(start)[1:-1]} s is no interval of a run.")
+        tags.add(tag)
+        if len(tags) > MAX_TAGS:
+            raise InputError(f"{path}:{number}: this file has more than {MAX_TAGS} operations and parts of them.")
+        yield tag, at, histogram
+
+
+def _decoded(encoded: str) -> HdrHistogram:
+    """@raises ValueError, zlib.error and others for what is no histogram, or unpacks to more than one has"""
+    packed = base64.b64decode(encoded, validate=True)
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(packed[8:], MAX_UNPACKED)
+    if unpacking.unconsumed_tail or not unpacking.eof or unpacking.unused_data:
+        raise ValueError("more than a histogram has")
+    _cookie, length, offset, figures, lowest, highest = struct.unpack(">4i2q", content[:32])
+    if not (0 <= figures <= MAX_FIGURES and 1 <= lowest < 2**32 and 2 * lowest <= highest < 2**63 and offset == 0 and 0 <= length <= len(content) - 40):
+        raise ValueError("bounds that no latency has")
+    histogram = HdrHistogram.decode(encoded)
+    if histogram is None or histogram.get_total_count() < 0 or min(histogram.counts, default=0) < 0:
+        raise ValueError("counts below zero")
+    return histogram
 
 
 def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:

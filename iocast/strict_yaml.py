@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
+from iocast import strict
 from iocast.errors import InputError
 
 
@@ -37,15 +39,7 @@ class Section:
 
     @classmethod
     def load(cls, file: Path) -> Section:
-        try:
-            node = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
-        except OSError as error:
-            raise InputError(f"The file '{file}' can't be read: {error.strerror}.") from error
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise InputError(f"{file}:{line}: this is not valid YAML: {error.problem}.") from error
-        except (UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InputError(f"The file '{file}' is not YAML text: {' '.join(str(error).split())}.") from error
+        node = strict.compose_yaml(strict.read_text(file), file)
         if not isinstance(node, yaml.MappingNode):
             raise InputError(f"The file '{file}' is not a YAML map of keys and values.")
         section = cls(node, file)
@@ -76,14 +70,14 @@ class Section:
             if default is ...:
                 self.fail(None, f"the key '{key}' is missing")
             return default
-        return _plain(self._keys[key][0])
+        return strict.construct(self._keys[key][0], self.file)
 
     def number(self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")) -> Any:
         value = self.value(key, default)
         if key in self._keys:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 self.fail(key, f"'{key}' must be a number, not '{value}'")
-            if not low <= value <= high:
+            if not low <= value <= high or not math.isfinite(value):
                 self.fail(key, f"'{key}' is {value:g}, outside its range {low:g} to {high:g}")
         return value
 
@@ -92,7 +86,7 @@ class Section:
         value = self.value(key, default)
         values = value if isinstance(value, list) else [value]
         for x in values:
-            if isinstance(x, bool) or not isinstance(x, int | float) or not low <= x <= high:
+            if isinstance(x, bool) or not isinstance(x, int | float) or not low <= x <= high or not math.isfinite(x):
                 self.fail(key, f"'{key}' holds '{x}', which is no number between {low:g} and {high:g}")
         return values
 
@@ -141,7 +135,7 @@ class Section:
         members: list[tuple[Any, int]] = []
         for i, member in enumerate(node.value):
             is_map = isinstance(member, yaml.MappingNode)
-            content = Section(member, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") if is_map else _plain(member)
+            content = Section(member, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") if is_map else strict.construct(member, self.file)
             members.append((content, member.start_mark.line + 1))
         return members
 
@@ -150,7 +144,3 @@ class Section:
         for key in self._keys:
             if key not in self._asked:
                 self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._asked))[:-1]}")
-
-
-def _plain(node: yaml.Node) -> Any:
-    return yaml.SafeLoader("").construct_document(node) if not isinstance(node, yaml.ScalarNode) else yaml.safe_load(yaml.serialize(node))

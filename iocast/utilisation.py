@@ -8,7 +8,6 @@ a second can pass it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from iocast import strict
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_json, sha256, write_json
+from iocast.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
 
 FILE = "utilisation.json"
 LEAST_SAMPLES = 3
@@ -48,26 +48,20 @@ class Observation:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            lines = path.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"The observation '{path}' can't be read: {error}.") from error
+        lines = strict.read_text(path).splitlines()
         documents = []
         for number, line in enumerate(lines, start=1):
             try:
-                documents.append(json.loads(line))
-            except json.JSONDecodeError as error:
+                documents.append(strict.parse_json(line, path, number))
+            except InputError:
                 if number == len(lines) and number > 1:
                     break  # the last line of an observer that was killed
-                raise InputError(f"{path}:{number}: this is no line of an observation ({error.msg}).") from error
+                raise
         if not documents or not isinstance(documents[0], dict) or documents[0].get("kind") != "observation":
             raise InputError(f"{path}:1: this is no observation; write one with iocast observe.")
         self.header: dict[str, Any] = documents[0]
-        if self.header["schema_version"] > SCHEMA_VERSION:
-            raise InputError(
-                f"The observation '{path}' has schema version {self.header['schema_version']}; this program reads up to {SCHEMA_VERSION}."
-            )
-        self.samples: list[dict[str, Any]] = [d for d in documents[1:] if "monotonic" in d]
+        require_version(self.header, path)
+        self.samples: list[dict[str, Any]] = [d for d in documents[1:] if isinstance(d, dict) and "monotonic" in d]
         if len(self.samples) < 2:
             raise InputError(f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with --every.")
         self.host = str(self.header["host"])

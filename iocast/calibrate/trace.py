@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from iocast.content import content_hash, program_hash, platform_hash, whole, workload_hash
+from iocast import strict
 from iocast.errors import RunError
 from iocast.platform import Document, merge
 
@@ -30,12 +31,12 @@ class Trace:
         self._simulator = program_hash(["iocast-sim"])
         if file is None or not file.is_file():
             return
-        text = file.read_text()
-        for line in text.splitlines():
+        text = strict.read_text(file)
+        for number, line in enumerate(text.splitlines(), start=1):
             try:
-                entry = json.loads(line)
-                self._known[entry["key"]] = [np.array(values) for values in entry["summaries"]]
-            except (json.JSONDecodeError, KeyError, TypeError):
+                entry = strict.parse_json(line, file, number)
+                self._known[str(entry["key"])] = [np.array(values, dtype=float) for values in entry["summaries"]]
+            except (ValueError, KeyError, TypeError):
                 continue  # it was being written when the search ended
         if text and not text.endswith("\n"):
             self._append("\n")

@@ -18,7 +18,8 @@ from typing import Any
 from iocast.errors import InputError
 from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source
-from iocast.names import as_file_name
+from iocast.names import ALLOWED, as_file_name, is_file_name
+from iocast.strict import shown
 from iocast.strict_yaml import allowed_sentence
 
 
@@ -68,6 +69,8 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
             refusal = error
     if not records:
         raise refusal or InputError(f"{sources[0].path}:1: there is no result in it; {chosen[0].name} may have ended before its first one.")
+    for record in records:
+        _require_names(record, sources)
     names = [as_file_name(record.name) for record in records]
     if len(set(names)) < len(names):
         names = [f"{number}-{name}" for number, name in enumerate(names, start=1)]
@@ -75,6 +78,15 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
     for record, directory in zip(records, directories, strict=True):
         write_record(record, directory)
     return directories
+
+
+def _require_names(record: Record, sources: Sequence[Source]) -> None:
+    """@raises InputError for a name that would lead out of the output directory, or break the lines of a log"""
+    where = (record.sources or sources)[0].path
+    named = [*(("phase", phase.name) for phase in record.phases), *(("operation", operation) for phase in record.phases for operation in phase.latency)]
+    for what, name in named:
+        if not is_file_name(name):
+            raise InputError(f"{where}:1: the {what} is called {shown(name)}, which can't name a file: a name has {ALLOWED}.")
 
 
 def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:

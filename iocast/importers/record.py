@@ -19,7 +19,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION
+from iocast.files import SCHEMA_VERSION, replacing, sync_directory, umask
 from iocast.importers.source import Source
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
@@ -318,12 +318,14 @@ def write_record(record: Record, out: Path) -> None:
                 log.append(f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},{largest:.3f},{encoded}")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
         try:
-            (fresh / "latency.hlog").write_text("\n".join(log) + "\n")
-            (fresh / "run.json").write_text(json.dumps(record.as_json(), indent=1, allow_nan=False) + "\n")
-            fresh.chmod(0o755)
+            for name, text in (("latency.hlog", "\n".join(log)), ("run.json", json.dumps(record.as_json(), indent=1, allow_nan=False))):
+                with replacing(fresh / name) as file:
+                    file.write(f"{text}\n".encode())
+            fresh.chmod(0o777 & ~umask())
             os.rename(fresh, out)
+            sync_directory(out.parent)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise

@@ -111,7 +111,7 @@ class Probes:
             self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": asked.seed, "search": identity, "data_set": False, "attempt": 0}
             self.runs: list[PlannedRun] = []
             return
-        self.json = read_campaign(asked.out)
+        self.json = read_campaign(asked.out, planned=True)
         if self.json.get("search") != identity:
             was = self.json.get("search") or {}
             differs = [key for key in identity if was.get(key) != identity[key]]

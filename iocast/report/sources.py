@@ -7,7 +7,6 @@ Each source is recognised by its content, never by its name. All times are in se
 from __future__ import annotations
 
 import hashlib
-import json
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import yaml
-from hdrh.histogram import HdrHistogram
-from hdrh.log import HistogramLogReader
 
+from iocast import strict
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
+from iocast.files import require_whole
 from iocast.phases import first_phase
-from iocast.run_directory import runs_in
+from iocast.run_directory import read_log, runs_in
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -125,19 +123,16 @@ class Run:
         if not file.is_file():
             return {}
         found: dict[tuple[str, str], Distribution] = {}
-        reader = HistogramLogReader(str(file), HdrHistogram(1, LONGEST, 3))
         try:
-            while (histogram := reader.get_next_interval_histogram()) is not None:
-                phase, _, operation = str(histogram.get_tag()).partition(".")
+            for tag, _, histogram in read_log(file):
+                phase, _, operation = tag.partition(".")
                 if not operation or "." in operation:
                     continue
                 for index in numpy.flatnonzero(numpy.ctypeslib.as_array(histogram.counts)):
                     value = histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(index)))
                     found.setdefault((phase, operation), Distribution()).counts[value] += histogram.counts[index]
-        except Exception as error:  # hdrh raises many kinds, among them zlib.error and IndexError
-            raise InputError(f"{file} is damaged: {error}. Remove it to report the run without distributions.") from error
-        finally:
-            reader.close()
+        except InputError as error:
+            raise InputError(f"{file} is damaged: {error} Remove it to report the run without distributions.") from error
         return found
 
 
@@ -266,7 +261,7 @@ def _read(path: Path, sources: Sources) -> None:
         further = document["fitted"].get("further_phases") or {}
         sources.fitted += [document, *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values())]
     else:
-        what = f"has the kind {kind!r}" if kind else "has neither a kind nor a part fitted"
+        what = f"has the kind {strict.shown(kind)}" if kind else "has neither a kind nor a part fitted"
         raise InputError(f"{path} {what}, which no report can show. {ALLOWED}")
     _note(sources, str(kind), path, path.name)
 
@@ -299,7 +294,7 @@ def _run(path: Path) -> Run:
     file = path / "run.json"
     document = _document(file)
     if document.get("kind") != "run":
-        raise InputError(f"{file} has the kind {document.get('kind')!r} instead of 'run'. {ALLOWED}")
+        raise InputError(f"{file} has the kind {strict.shown(document.get('kind'))} instead of 'run'. {ALLOWED}")
     placement = document.get("placement")
     if not isinstance(placement, dict) or "ranks" not in placement:
         raise InputError(f"{file} does not say on how many ranks it ran (placement.ranks); the run can't be reported.")
@@ -309,25 +304,18 @@ def _run(path: Path) -> Run:
 
 def _document(path: Path) -> dict[str, Any]:
     """A JSON or YAML file as a map, its schema version checked."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} can't be read as text: {error}. {ALLOWED}") from error
+    text = strict.read_text(path)
     if not text.strip():
         raise InputError(f"{path} is empty. {ALLOWED}")
-    try:
-        document = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno} is not whole JSON ({error.msg}); the file was probably cut off.") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is neither JSON nor YAML. {ALLOWED}") from error
+    document = strict.parse_json(text, path) if text.lstrip().startswith("{") else strict.parse_yaml(text, path)
     if not isinstance(document, dict):
         raise InputError(f"{path} holds a {type(document).__name__} where a map is needed. {ALLOWED}")
     version = document.get("schema_version", SCHEMA_VERSION)
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise InputError(
-            f"{path} has schema version {version}, but this iocast reads up to {SCHEMA_VERSION}; use the iocast that wrote it."
+            f"{path} has schema version {strict.shown(version)}, but this iocast reads up to {SCHEMA_VERSION}; use the iocast that wrote it."
         )
+    require_whole(document, path, partial=True)
     return document
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_json
+from iocast.files import SCHEMA_VERSION, read_json, read_yaml
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
 from iocast.study.words import amount, money, quoted
@@ -78,9 +78,7 @@ def _offers(first: str, second: str, study: Path, workers: Workers, report: Call
 
     from iocast.study import run_study
 
-    document = yaml.safe_load(study.read_text()) if study.is_file() else None
-    if not isinstance(document, dict):
-        raise InputError(f"The study '{study}' can't be read, or is no map of keys and values.")
+    document = read_yaml(study)
     for offer in (first, second):
         if not Path(offer).is_file():
             raise InputError(f"There is no platform file '{offer}'.")

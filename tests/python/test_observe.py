@@ -229,7 +229,7 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     for text, words in (
         ("", ":1: this is no observation"),
         ('{"kind": "run"}\n', ":1: this is no observation"),
-        ("{\n{\n", ":1: this is no line"),
+        ("{\n{\n", ":1: this is not valid JSON"),
         (json.dumps({"kind": "observation", "schema_version": 1, "host": "h"}), "fewer than two samples"),
     ):
         (tmp_path / "bad").write_text(text)

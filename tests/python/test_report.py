@@ -353,19 +353,19 @@ def test_odd_sources_are_refused_with_the_file_and_what_is_allowed(inputs, tmp_p
         (tmp_path / "empty", "without run.json or campaign.json"),
         (tmp_path / "campaign", "a campaign without any run"),
         (_write(tmp_path / "empty.json", ""), "is empty"),
-        (_write(tmp_path / "cut.json", '{"kind": "forecast", "quant'), "cut.json:1 is not whole JSON"),
+        (_write(tmp_path / "cut.json", '{"kind": "forecast", "quant'), "cut.json:1: this is not valid JSON"),
         (_write(tmp_path / "list.json", "[1, 2]"), "holds a list where a map is needed"),
         (_write(tmp_path / "kind.json", '{"kind": "story"}'), "has the kind 'story'"),
         (_write(tmp_path / "study.json", '{"kind": "study"}'), "a study without designs or headline"),
         (_write(tmp_path / "p.yaml", "stations: {}"), "neither a kind nor a part fitted"),
-        (_write(tmp_path / "odd.yaml", "a: [1, 2"), "neither JSON nor YAML"),
+        (_write(tmp_path / "odd.yaml", "a: [1, 2"), "odd.yaml:1: this is not valid YAML"),
         (_write(tmp_path / "new.json", '{"kind": "forecast", "schema_version": 2}'), "schema version 2"),
         (_write(tmp_path / "bare.json", '{"kind": "forecast"}'), "a forecast without quantities"),
         (_write(tmp_path / "v.json", '{"kind": "validation"}'), "a validation without points"),
     ]
     binary = tmp_path / "binary"
     binary.write_bytes(b"\x89HDF\r\n\x1a\n\xff\xfe")
-    cases.append((binary, "can't be read as text"))
+    cases.append((binary, "binary:1: this is no text in UTF-8"))
     for path, part in cases:
         with pytest.raises(InputError) as caught:
             write_report([inputs.validation, path], tmp_path / "r.html")

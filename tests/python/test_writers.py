@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every writer on a disk that is full or fails: what was there stays whole, nothing half-written stays, and a sentence says so."""
+
+import errno
+import json
+import os
+import resource
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iocast.campaign import Owned
+from iocast.errors import RunError
+from iocast.export.files import write_csv, write_openmetrics, write_parquet
+from iocast.export.table import Row
+from iocast.files import write_bytes, write_json, write_text
+from iocast.importers.record import Latency, Phase, Record, write_record
+from iocast.report.page import _write as write_page
+
+ROWS = [Row("run", "bench", "md", 1, 1, "benchmark", 1, "create", "rate", None, None, float(n)) for n in range(2000)]
+
+
+def record(out: Path) -> None:
+    phase = Phase("benchmark", start_seconds=0.0, operations=5, rate=5.0, seconds=1.0)
+    phase.latency["create"] = Latency(5, {"mean": 1.0})
+    one = Record("n", "table", [phase], pattern="table", ranks=1, nodes=1, label="x" * 20_000)
+    write_record(one, out)
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "text": lambda out: write_text(out, "x" * 40_000),
+    "secret": lambda out: write_text(out, "x" * 40_000, secret=True),
+    "bytes": lambda out: write_bytes(out, b"x" * 40_000),
+    "json": lambda out: write_json(out, {"schema_version": 1, "values": list(range(20_000))}),
+    "page": lambda out: write_page(out, "x" * 40_000),
+    "csv": lambda out: write_csv(ROWS, out),
+    "openmetrics": lambda out: write_openmetrics(ROWS, out),
+    "parquet": lambda out: write_parquet(ROWS, out),
+    "imported run": record,
+}
+FAULTS = ("size", "fsync", "replace", "open")
+
+
+@contextmanager
+def failing(fault: str, number: int, size: int) -> Iterator[None]:
+    """`size`: files hold so many bytes; else the call of that name says `number`."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def fail(*_: object, **__: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        if fault == "size":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        elif fault == "fsync":
+            patch.setattr(os, "fsync", fail)
+        elif fault == "replace":
+            patch.setattr(os, "replace", fail)
+            patch.setattr(os, "rename", fail)
+        else:
+            patch.setattr("tempfile.mkstemp", fail)
+            patch.setattr("tempfile.mkdtemp", fail)
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+
+
+@settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(
+    writer=st.sampled_from(sorted(WRITERS)), fault=st.sampled_from(FAULTS), number=st.sampled_from([errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS]), size=st.integers(0, 3000),
+    there=st.booleans(),
+)  # fmt: skip
+def test_a_failed_writer_leaves_what_was_there(tmp_path_factory: pytest.TempPathFactory, writer: str, fault: str, number: int, size: int, there: bool) -> None:
+    place = tmp_path_factory.mktemp("place")
+    out = place / "out"
+    if there and writer != "imported run":
+        out.write_text("the old one")
+    before = {p.name: p.read_text() for p in place.iterdir()}
+    with failing(fault, number, size), pytest.raises(RunError) as failed:
+        WRITERS[writer](out)
+    assert str(out) in str(failed.value) and str(failed.value).endswith(".")
+    assert {p.name: p.read_text() for p in place.iterdir()} == before
+    WRITERS[writer](out)  # with room again
+    assert [p.name for p in place.iterdir()] == ["out"]
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("directory" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"), fsync(handle)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("name"), replace(*names)))
+    write_json(tmp_path / "x.json", {"a": 1})
+    assert done == ["file", "name", "directory"] and json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
+
+
+def test_a_directory_that_cannot_be_claimed_is_left_as_it_was(tmp_path: Path) -> None:
+    """The claim is the first thing that is written."""
+    for size in (0, 10):
+        with failing("size", errno.ENOSPC, size), pytest.raises(RunError, match="can't be claimed: File too large"):
+            Owned(tmp_path / "out", None, False)
+        assert not list(tmp_path.iterdir())
