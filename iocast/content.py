@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from iocast import binaries
+from iocast import binaries, strict
+from iocast.errors import InputError
 from iocast.files import data_directory
 from iocast.platform import Document, chain, find_platform, merge
 
@@ -129,8 +130,8 @@ def _stamp(file: Path) -> tuple[int, int]:
 def _read(file: Path, *_: int) -> dict[str, Any]:
     """A workload file with its values as text: the simulator reads them, by rules of its own."""
     try:
-        content = yaml.load(file.read_text(), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError):
+        content = yaml.load(strict.read_yaml_text(file), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except (InputError, OSError, yaml.YAMLError):  # the simulator says what is wrong with it
         content = None
     return content if isinstance(content, dict) else {"pattern": str(file)}
 

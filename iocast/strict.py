@@ -132,6 +132,15 @@ def compose_yaml(text: str, path: Path) -> yaml.Node | None:
         return node
 
 
+def read_yaml_text(path: Path) -> str:
+    """A YAML file within the bounds, for a reader with rules of its own.
+
+    @raises InputError with the line"""
+    text = read_text(path, MAX_YAML_BYTES)
+    compose_yaml(text, path)
+    return text
+
+
 def construct(node: yaml.Node, path: Path, loader: Any = None) -> Any:
     """A node's value as Python has it.
 
