@@ -360,8 +360,10 @@ def sweep(run: PlannedRun, workload: str, backend: Backend, place: Path | None, 
     if remove_if_empty(place):
         return
     command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
-    call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep"], ending, mark)
-    remove_if_empty(place)
+    try:
+        call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep"], ending, mark)
+    finally:
+        remove_if_empty(place)
 
 
 def remove_if_empty(place: Path | None) -> bool:
@@ -685,7 +687,7 @@ class Campaign:
             try:
                 sweep(run, self.plan.workload, self.backend, place, seed, ending=self.ending, mark=self.json["id"])
             except InputError as error:
-                if place is not None:  # a service says so when nothing is there; what else is wrong there stops the run itself
+                if place is not None and place.exists():  # a service says so when nothing is there; what else is wrong there stops the run itself
                     stderr.print(f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
         attempt = before + 1
         while (fresh := self._place(key, attempt)) is not None and fresh.exists():
