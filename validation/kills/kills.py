@@ -7,7 +7,7 @@
 Each round starts a campaign of short runs below DIR, sends SIGKILL at a random moment, and starts the same command again until it ends well. It fails
 when a campaign does not resume, when its results differ from those of an undisturbed one in what does not depend on time, when a process or a file is
 left behind, or when a file of DIR that is not the campaign's is gone. The count of kills is printed by victim and by the phase that they struck. A round
-takes two to four seconds."""
+takes two to four seconds on an idle machine."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 
 VICTIMS = ("iocast", "mpirun", "a rank", "all", "iocast, a rank hangs")
+MOMENTS = ("any", "between two runs", "a place, and no manifest", "precreate", "benchmark", "cleanup")
 PLAN = """schema_version: 1
 workload: md-workbench
 settings: {datasets: 2, objects: OBJECTS, iterations: OBJECTS}
@@ -53,7 +54,7 @@ class Outcome:
 class Rounds:
     """Rounds in `directory`, which is made and must be removed by who made this."""
 
-    def __init__(self, directory: Path, seed: int, objects: int = 150) -> None:
+    def __init__(self, directory: Path, seed: int, objects: int = 600) -> None:
         self.directory, self.random = directory, random.Random(seed)
         directory.mkdir(exist_ok=True)
         self.plan = directory / "plan.yaml"
@@ -72,11 +73,10 @@ class Rounds:
         (place / "root").mkdir(parents=True)
         (place / "root" / "mine").write_text("stays")
         child = self._measure(place)
-        # Python alone takes a while before there is anything to kill.
-        time.sleep(self.random.uniform(0.3, 1.0) * self.seconds)
+        self._wait(place, child, self.random.choice(MOMENTS))
         outcome = Outcome(victim, self._phase(place))
         self._kill(child, victim, outcome)
-        child.communicate(timeout=120)
+        child.communicate(timeout=300)
         said = []
         for _ in range(3):
             again = self._measure(place)
@@ -100,14 +100,32 @@ class Rounds:
             shutil.rmtree(place)
         return outcome
 
+    def _wait(self, place: Path, child: subprocess.Popen[str], moment: str) -> None:
+        """Until a random moment of that phase, or at all."""
+        until = time.monotonic() + 3 * self.seconds
+        if moment == "any":  # Python alone takes a while before there is anything to kill
+            time.sleep(self.random.uniform(0.3, 1.0) * self.seconds)
+            return
+        skipped = self.random.randrange(2)  # the second run has it, too
+        before = ""
+        while time.monotonic() < until and child.poll() is None:
+            phase = self._phase(place)
+            if phase == moment != before:
+                if not skipped:
+                    time.sleep(self.random.choice((0, 0.002, 0.01, 0.03)))
+                    return
+                skipped -= 1
+            before = phase
+            time.sleep(0.001)
+
     def _measure(self, place: Path) -> subprocess.Popen[str]:
         (place / "root").mkdir(exist_ok=True)
         command = [sys.executable, "-m", "iocast", "measure", str(place / "root"), "--campaign", str(self.plan), "--out", str(place / "out")]
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     def _kill(self, child: subprocess.Popen[str], victim: str, outcome: Outcome) -> None:
-        own = psutil.Process(child.pid)
         with contextlib.suppress(psutil.Error):
+            own = psutil.Process(child.pid)
             below = own.children(recursive=True)
             ranks = [p for p in below if p.name() == "iocast-bench"]
             launchers = [p for p in below if p.name() in ("mpirun", "orterun", "prterun")]
