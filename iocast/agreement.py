@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from iocast import strict
 from iocast.errors import InputError
 
 RISING = ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
@@ -23,7 +24,14 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
     for phase in run["phases"]:
         if "by_operation" not in phase:
             continue
-        for name, told, other, known in (*_pairs(phase, int(run["placement"]["ranks"])), *_of_log(phase, logged)):
+        try:
+            pairs = [*_pairs(phase, int(run["placement"]["ranks"])), *_of_log(phase, logged)]
+            finite = all(math.isfinite(told) and math.isfinite(known) for _, told, _, known in pairs)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place ({strict.shown(str(error))}); measure it again.") from error
+        if not finite:
+            raise InputError(f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it again.")
+        for name, told, other, known in pairs:
             if not math.isclose(told, known, rel_tol=1e-5, abs_tol=1e-12):
                 raise InputError(
                     f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {told:.6g}, and {other} is {known:.6g}. "
@@ -34,7 +42,7 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
 def _maxima(log: Path) -> dict[str, list[float]]:
     """The largest latency of every interval of a latency.hlog in seconds, by tag; as the log has it, to a microsecond."""
     found: dict[str, list[float]] = {}
-    for line in log.read_text().splitlines() if log.is_file() else []:
+    for line in strict.read_text(log).splitlines() if log.is_file() else []:
         if line.startswith("Tag="):
             tag, _, _, milliseconds, _ = line[4:].split(",", 4) if line.count(",") >= 4 else (line, "", "", "nan", "")
             try:
