@@ -532,6 +532,7 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
         for name, value in asked.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
+        asked.warnings += first.get("model_limits", {}).get("sentences", [])
         distributions = {}
         for phase in asked.present(operations_by_phase(first["phases"])):
             run = Run(out, phase)

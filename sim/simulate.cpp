@@ -286,10 +286,11 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
                 about_trace("simulated", request.workload.to_json(), request.placement, *pattern, request.seed));
   nlohmann::ordered_json found = nlohmann::ordered_json::object();
   if (!coverage.findings().empty()) {
-    found["warnings"] = pattern->warnings();
-    for (auto& sentence : coverage.sentences())
-      found["warnings"].push_back(std::move(sentence));
-    found["model_limits"] = coverage.findings();
+    const auto sentences = coverage.sentences();
+    found["warnings"]    = pattern->warnings();
+    for (const auto& sentence : sentences)
+      found["warnings"].push_back(sentence);
+    found["model_limits"] = {{"sentences", sentences}, {"findings", coverage.findings()}};
   }
   directory.end("complete", found);
 

@@ -104,7 +104,8 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
         for part in _SPENT:
             station[part] = sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
         quantities[f"{name}.utilisation"] = station["utilisation"]
-    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)}
+    limits = run.get("model_limits", {}).get("sentences", [])
+    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | ({"model_limits": limits} if limits else {})
 
 
 def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) -> dict[str, Any]:

@@ -350,6 +350,9 @@ def warnings(search: Search, told: Json) -> list[str]:
     for name, share in shares:
         found.append(f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer.")
     found += _stall_warnings(search)
+    shown = search.decision() or next(iter(search.tried), None)
+    if shown is not None:
+        found += [sentence for result in shown.best.values() for sentence in result.get("model_limits", [])]
     unscreened = [w["name"] for w in told["workloads"] if not w["screened"]]
     if unscreened:
         found.append(f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each.")

@@ -76,6 +76,10 @@ void System::handle(const Calendar::Event& event)
       const JobId id = event.who;
       sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
       jobs_[id].since = now_;
+      if (const double end = end_of_stall(jobs_[id], step_of(id).target); end > now_) { // another one has begun meanwhile
+        await(end, EventKind::stall_over, id);
+        break;
+      }
       if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
         enter_timeslice(id);
       else

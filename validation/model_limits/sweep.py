@@ -69,7 +69,7 @@ def run(simulator: Path, platform: str, workload: str, nodes: int, settings: tup
     if done.returncode:
         return Cell(platform, workload, nodes, (), (), done.stderr.strip().splitlines()[-1])
     document = json.loads(done.stdout)
-    return Cell(platform, workload, nodes, tuple(document.get("model_limits", ())), tuple(document["warnings"]))
+    return Cell(platform, workload, nodes, tuple(document.get("model_limits", {}).get("findings", ())), tuple(document["warnings"]))
 
 
 def line(cell: Cell) -> str:
