@@ -22,10 +22,11 @@ struct VisitSums {
   double lost      = 0; ///< in failures: spent in vain, and until it was asked again
   uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
 };
-/// What a station's servers and requests did in a phase, in the time from its begin until the next one begins.
+/// What a station's servers and requests did from the phase's begin until the next one begins. Between the last answer and then only others are there.
 struct StationTimes {
   double busy    = 0; ///< seconds, of all servers together
   double present = 0; ///< seconds, of all requests together: waiting or in service
+  double others  = 0; ///< of these, seconds of work of others, drains, refills and fetches
 };
 
 /// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.

@@ -43,8 +43,8 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
       }
     }
     const double servers  = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
-    const double duration = phase.closed - phase.start;
     const auto& times     = phase.times[i];
+    const double duration = (times.others > 0 ? phase.closed : phase.end) - phase.start;
     json[spec.name]       = {{"utilisation", duration > 0 ? times.busy / (servers * duration) : 0},
                              {"requests", duration > 0 ? times.present / duration : 0},
                              {"visits", visits},

@@ -101,8 +101,9 @@ std::vector<StationTimes> System::times_of_stations()
   for (size_t i = 0; i < stations_.size(); ++i) {
     const double busy    = stations_[i].occupancy.busy.at(now_) - to_come[i].busy;
     const double present = stations_[i].occupancy.present.at(now_) - to_come[i].busy;
-    times.push_back({std::max(0.0, busy - times_before_[i].busy), std::max(0.0, present - times_before_[i].present)});
-    times_before_[i] = {busy, present};
+    const double others  = stations_[i].occupancy.others.at(now_) - to_come[i].busy;
+    times.push_back({std::max(0.0, busy - times_before_[i].busy), std::max(0.0, present - times_before_[i].present), std::max(0.0, others - times_before_[i].others)});
+    times_before_[i] = {busy, present, others};
     for (size_t kind = 1; kind < op_count; ++kind)
       clients_times_[i] += sums_[i][kind].total;
   }

@@ -71,3 +71,29 @@ def test_a_preempted_job_keeps_the_rest_of_its_slice(simulate, tmp_path):
     done = [int((appends & (rank == r) & (start + took < begin + 1e9)).sum()) for r in sorted(set(rank[appends]))]
     assert len(done) == 2 and min(done) > 50
     assert done[0] == pytest.approx(done[1], rel=0.06)
+
+
+def test_who_was_stalled_waits_for_a_stall_that_began_meanwhile(simulate, tmp_path):
+    """Two stalls, each told by the long gaps of a run where the other one lasts a microsecond: where both are, no service begins in a window of either."""
+
+    def starts(name: str, first: str, second: str) -> np.ndarray:
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(
+            "schema_version: 1\nstations: {s: {}}\n"
+            f"stalls:\n  a: {{station: s, every: 100ms, length: {first}, operations: [stat]}}\n  b: {{station: s, every: 101ms, length: {second}, operations: [stat]}}\n"
+            "operations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{delay: 10us}]}\n"
+        )
+        simulate(file, *QUIET, "--set", "objects=800", "--set", "iterations=800", "--trace", "--out", tmp_path / name)
+        with h5py.File(tmp_path / name / "ops.h5") as trace:
+            stats = trace["kind"][:] == STAT
+            return (trace["start_ns"][:][stats] + trace["duration_ns"][:][stats]) * 1e-9 - 1e-3
+
+    both = starts("both", "40ms", "40ms")
+    seen = 0
+    for name, lengths in (("first", ("40ms", "1us")), ("second", ("1us", "40ms"))):
+        alone = starts(name, *lengths)
+        for begin, end in zip(alone[:-1], alone[1:], strict=True):
+            if end - begin > 30e-3:
+                seen += 1
+                assert not ((both > begin + 2e-3) & (both < end - 1e-6)).any(), (name, begin, end)
+    assert seen > 10
