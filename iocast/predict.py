@@ -85,7 +85,12 @@ def predict(
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
     check_edits(platform)
-    as_measured = platform.rates_alone and workload in (None, platform.fitted["campaign"]["workload"]["pattern"])
+    as_measured = platform.rates_alone and _is_its_workload(platform, workload)
+    if platform.rates_alone and not as_measured:
+        raise InputError(
+            f"The platform was fitted to rates alone, of {platform.fitted['campaign']['workload']['name']} in its phase {platform.phase}; what operations of {workload} take is not "
+            f"known. Calibrate with results of {workload}, or a family with latencies (iocast list platforms)."
+        )
     if as_measured:
         asked = _measured(platform, settings, solver, phase)
     else:
@@ -260,14 +265,14 @@ def workload_of(
 def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Asked:
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
-        raise InputError("The platform was fitted to rates alone, of a workload that can't be replayed; name the one to be simulated with --workload, or use --solver analytic.")
+        raise InputError("The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or calibrate a family with latencies.")
     if phase not in (None, platform.phase):
         raise InputError(f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; calibrate with --phase {phase}.")
     unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
         raise InputError(
             f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
-            "Allowed: waiting_factor, working_set; or name a --workload."
+            "Allowed: waiting_factor, working_set."
         )
     return Asked(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
 

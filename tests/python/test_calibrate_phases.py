@@ -2,6 +2,7 @@
 """One platform file for all phases of a workload: fitted, forecast and validated phase by phase, with one number for one question."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -109,6 +110,14 @@ def test_the_fitted_placements_forecast_is_its_fit(file: Path) -> None:
             assert said == pytest.approx(row["forecast"], rel=1e-9)
 
 
+def test_rates_of_one_workload_are_no_forecast_of_another(file: Path) -> None:
+    platform = Fitted.open(str(file))
+    for workload in ("postmark", "ior-easy", "mdtest-easy"):
+        with pytest.raises(InputError, match=f"rates alone, of mdtest in its phase file-stat; what operations of {workload} take is not known"):
+            predict(platform, workload, {}, 2)
+    assert predict(platform, "mdtest", {}, 2)["quantities"] == predict(platform, None, {}, 2)["quantities"]
+
+
 def test_what_was_not_fitted_is_refused(runs: list[Path], file: Path, iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tree-remove"):
         predict(Fitted.open(str(file)), None, {}, 4, phase="tree-remove")
@@ -118,3 +127,12 @@ def test_what_was_not_fitted_is_refused(runs: list[Path], file: Path, iocast: Ca
     write_json(tmp_path / "other" / "run.json", json.loads((runs[0] / "run.json").read_text()) | {"phases": [{"name": "write", "operations": 5, "rate": 1.0}]})
     with pytest.raises(InputError, match="No phase is in all of these runs"):
         measured_phases([runs[0], tmp_path / "other"])
+
+
+def test_order_and_names_of_files_change_nothing(runs: list[Path], file: Path, tmp_path: Path) -> None:
+    renamed = [shutil.copytree(run, tmp_path / name) for run, name in zip(reversed(runs[:4]), "dbca", strict=True)]
+    other = tmp_path / "another name.yaml"
+    other.write_text(dump(calibrate_phases(renamed, ["file-create"], "queue", 0, lambda *_: None)))
+    a, b = Fitted.open(str(file)).for_phase("file-create"), Fitted.open(str(other))
+    assert a.fitted["parameters"] == b.fitted["parameters"]
+    assert predict(a, None, {}, 64)["quantities"] == predict(b, None, {}, 64)["quantities"]

@@ -226,7 +226,7 @@ def test_rates_that_no_curve_follows_raise_the_alarm(iocast: Call, tmp_path: Pat
     ("arguments", "says"),
     [
         (("--set", "datasets=4"), "Allowed: waiting_factor"),
-        (("--solver", "simulate"), "name the one to be simulated with --workload"),
+        (("--solver", "simulate"), "use --solver analytic"),
     ],
 )
 def test_what_rates_do_not_tell_is_refused(iocast: Call, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
