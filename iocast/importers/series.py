@@ -66,8 +66,11 @@ def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | No
     with tempfile.TemporaryDirectory(prefix="iocast-import-") as scratch:
         series = _collect(paths, Path(scratch), told or {})
         if not series.runs:
-            why = f" {series.left_out[0]}" if series.left_out else ""
-            raise InputError(f"There is no result of a known tool in {', '.join(str(p) for p in paths)} ({series.no_results} other files).{why}")
+            named = ", ".join(str(p) for p in paths)
+            if series.left_out:
+                more = f" And {len(series.left_out) - 1} more." if len(series.left_out) > 1 else ""
+                raise InputError(f"No result in {named} can be imported: {series.left_out[0]}{more}")
+            raise InputError(f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats.")
         if len(series.runs) == 1:  # as an import of one call: `out` is the run directory
             places = [out]
         else:
@@ -186,7 +189,7 @@ def _groups(sources: list[tuple[Source, str]]) -> list[tuple[list[Source], str]]
 def _add(series: Series, importer: Importer, sources: list[Source], shown: str, told: Mapping[str, Any]) -> None:
     try:
         for record in read_sources(importer, sources):
-            record.name = f"{_stem(sources[0].path, shown)}-{record.name}"
+            record.name = f"{_stem(sources[0].path)}-{record.name}"
             record.complete(importer.name, sources, {k: v for k, v in told.items() if k == "label" or getattr(record, k, None) is None})
             inside = str(sources[0].path)  # of an archive where it was unpacked for the moment
             record.imported["origin"] = {k: v.replace(inside, shown) for k, v in record.imported["origin"].items()}
@@ -196,9 +199,9 @@ def _add(series: Series, importer: Importer, sources: list[Source], shown: str, 
         series.left_out.append(str(error).replace(str(sources[0].path), shown))
 
 
-def _stem(path: Path, shown: str) -> str:
+def _stem(path: Path) -> str:
     """What a file or directory is called, without the suffix of a file."""
-    return Path(shown).name if path.is_dir() else Path(shown).stem
+    return path.name if path.is_dir() else path.stem
 
 
 def _without_doubles(series: Series) -> list[Record]:

@@ -21,7 +21,7 @@ SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 IMPORTERS = all_importers()
 LISTED = [(name, path) for name in IMPORTERS for path in sorted((SAMPLES / name).iterdir()) if not path.name.startswith("lat-")]
 TOLD = {"ranks": None, "nodes": None, "label": None}
-NAMELESS = {"s3-main.csv": {"ranks": 4}, "aggregate.txt": {"ranks": 4}, "md_stats.txt": {"ranks": 4}, "job_stats.yaml": {"ranks": 4}}
+NAMELESS = {"s3-main.csv": {"ranks": 4}, "aggregate.txt": {"ranks": 4}, "rocksdb.txt": {"ranks": 4}, "md_stats.txt": {"ranks": 4}, "job_stats.yaml": {"ranks": 4}}
 """Options that samples need, whose formats don't say how many ranks there were."""
 PHASE_KEYS = {
     "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds", "think_asked_seconds",
@@ -100,7 +100,7 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
             continue
         said = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
         complete_phases = [[phase for phase in run["phases"]] for run in whole]
-        if name in ("cosbench", "lustre") or sample.name == "live.csv":  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
+        if name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv":  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
             assert content[place - 1 : place] == b"\n" or content[place : place + 1] == b"\n", place
         elif name in ("elbencho", "hacc"):  # each phase is appended by itself: earlier ones are whole
             assert all(any(phase in phases for phases in complete_phases) for run in said for phase in run["phases"])

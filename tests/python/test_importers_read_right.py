@@ -32,7 +32,7 @@ def imported(files: list[Path], out: Path) -> list[dict[str, Any]]:
     except InputError as error:
         if "--ranks" not in str(error):
             raise
-        made = import_files(files, out, None, {"ranks": 4, "nodes": 2})
+        made = import_files(files, out, None, {"ranks": 4})
     return [json.loads((path / "run.json").read_text()) for path in made]
 
 

@@ -13,7 +13,7 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc, _lustre):
+    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc, _lustre, _db_bench):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -297,3 +297,16 @@ def _lustre(path: Path, text: str) -> Reading | None:
             run.put("observed", 0, **{f"latency__{op}__count": float(count - first.get(op, 0))})
     run.put("observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9), rate=Quantity(total / seconds, 1e-9))
     return Reading("lustre", "job_stats" if "job_stats" in text else "md_stats", [run])
+
+
+def _db_bench(path: Path, text: str) -> Reading | None:
+    del path
+    results = re.findall(r"^(\w+)\s+:\s+[\d.]+ micros/op\s+(\d+) ops/sec(?:\s+([\d.]+) seconds (\d+) operations)?", text, re.M)
+    if not results:
+        return None
+    run = Printed(nodes=1)
+    for name, rate, seconds, count in results:
+        run.put(name, 0, rate=float(rate))
+        if seconds:
+            run.put(name, 0, seconds=float(seconds), operations=float(count))
+    return Reading("db_bench", "", [run])
