@@ -165,6 +165,8 @@ def predict(
     return answer
 
 
+BEYOND = 1.05
+"""Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ by."""
 OF_A_PHASE = (
     "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth",
 )  # fmt: skip
@@ -772,7 +774,7 @@ def _outside_bounds(told: list[dict[str, Any]]) -> list[str]:
     said = []
     for one in told:
         bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
-        if isinstance(bounds, dict) and not 0.99 * bounds["low"] <= rate <= 1.01 * bounds["high"]:
+        if isinstance(bounds, dict) and not bounds["low"] / BEYOND <= rate <= BEYOND * bounds["high"]:
             side = "below" if rate < bounds["low"] else "above"
             why = "the rate falls from what was measured" if rate < bounds["low"] else "each rank does more than one of the smallest measurement"
             said.append(f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model.")
