@@ -477,10 +477,10 @@ def make_own_directory(path: Path) -> None:
 
 
 def _not_begun(out: Path) -> bool:
-    """Whether there is no more than what comes before campaign.json: a claim, job scripts, and a pilot that was ended."""
+    """Whether there is no more than what comes before campaign.json: nothing, a claim, job scripts, and a pilot that was ended."""
     names = {p.name for p in out.iterdir()} if out.is_dir() else set()
     pilots = {p.name.partition(".")[0] for p in (out / "runs").iterdir()} if "runs" in names else set()
-    return bool(names) and all(name in ("slurm", "runs") or claim.NAME in name for name in names) and pilots <= {"pilot"}
+    return all(name in ("slurm", "runs") or claim.NAME in name for name in names) and pilots <= {"pilot"}
 
 
 class Owned:

@@ -75,6 +75,20 @@ def test_the_second_is_refused_and_harms_nothing(iocast: Iocast, tmp_path: Path)
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"campaign.json", "runs"}
 
 
+@pytest.mark.parametrize("there", [None, f".{claim.NAME}.0123456789abcdef", f".{claim.NAME}.lock"])
+def test_killed_before_its_claim_a_campaign_begins_again(tmp_path: Path, there: str | None) -> None:
+    """Between the directory that it makes and the file that it makes there."""
+    (root := tmp_path / "root").mkdir()
+    (out := tmp_path / "out").mkdir()
+    if there is not None:
+        (out / there).touch()
+    with Campaign(root, read_plan(str(plan_of(tmp_path))), out, 0) as work:
+        assert work.out == out
+    (out / "mine").touch()
+    with pytest.raises(InputError, match="nothing is overwritten"):
+        Campaign(root, read_plan(str(plan_of(tmp_path))), out, 0)
+
+
 def another(**changes: object) -> dict[str, object]:
     return claim._own("c", "another") | {"process": 2**22 + 1, "token": "other"} | changes
 
