@@ -97,13 +97,7 @@ def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ran
     arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
-    try:
-        return run_json(arguments)
-    except InputError as error:
-        if "Run with --help" not in str(error):
-            raise
-    # A simulator of before this option: the benchmark of that version knows the names of phases, too.
-    return run_json([find("iocast-bench"), "--backend", "dummy", "--dry-run", "--json", *arguments[2 : 4], *arguments[8:]])
+    return run_json(arguments)
 
 
 def resolve_platform(platform: str | Path) -> Any:
