@@ -2,7 +2,7 @@
 """What the catalogue's platforms do not model of seven workloads, from 1 to 1000 client nodes: one line for each cell with findings (`model_limits`
 in docs/run-directory.md), and the number of cells for each kind. The long form runs for hours.
 
-    python validation/model_limits/sweep.py [--short] [--seconds 600] [--out validation/model_limits/results.txt]
+    python validation/model_limits/sweep.py [--short] [--seconds 600] [--nodes 1 10 100 1000] [--out validation/model_limits/results.txt]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,10 @@ class Cell:
         return f"{self.platform} {self.workload} {self.nodes}x1"
 
 
-def cells(simulator: Path, short: bool, seconds: float) -> Iterator[Cell]:
+def cells(simulator: Path, short: bool, seconds: float, scales: Iterable[int]) -> Iterator[Cell]:
     for platform in sorted(file.stem for file in (REPOSITORY / "platforms").glob("*.yaml")):
         for workload, settings in WORKLOADS.items():
-            for nodes in NODES:
+            for nodes in scales:
                 if short and platform in SLOW and nodes > 100:
                     continue
                 yield run(simulator, platform, workload, nodes, settings if short else (), seconds)
@@ -83,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="few operations of a rank, as ./check does")
     parser.add_argument("--seconds", type=float, default=600, help="a cell that takes longer is left out")
+    parser.add_argument("--nodes", type=int, nargs="+", default=NODES, help="client nodes, one rank each")
     parser.add_argument("--out", type=Path, help="text file")
     options = parser.parse_args()
     simulator = find_program("iocast-sim")
@@ -90,7 +91,7 @@ def main() -> None:
     kinds: Counter[str] = Counter()
     lines = []
     count = flagged = 0
-    for cell in cells(simulator, options.short, options.seconds):
+    for cell in cells(simulator, options.short, options.seconds, options.nodes):
         count += 1
         kinds.update({finding["kind"] for finding in cell.findings})
         flagged += bool(cell.findings)
@@ -101,7 +102,7 @@ def main() -> None:
     print("\n".join(totals))
     if options.out:
         settings = "shortened settings" if options.short else "the catalogue's settings"
-        options.out.write_text("\n".join([f"python validation/model_limits/sweep.py{' --short' * options.short}: {settings}, one rank a node", *totals, "", *lines, ""]))
+        options.out.write_text("\n".join([f"python validation/model_limits/sweep.py{' --short' * options.short} --nodes {' '.join(map(str, options.nodes))}: {settings}, one rank a node", *totals, "", *lines, ""]))
 
 
 if __name__ == "__main__":
