@@ -22,6 +22,10 @@ SYNONYMS = {
     **dict.fromkeys(("nodes", "node", "machines", "hosts", "instances", "number"), "count"),
 }
 """Words for capacity that storage people use, with the key of a station that means it."""
+_USED_BY_ROUTES = ("stations", "limits", "locks", "demands", "caches", "buffers", "pools")
+"""Sections whose parts matter through the routes alone."""
+_USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failures", "background")
+"""Sections that name parts."""
 UNKNOWN_KEY = "is unknown here"
 """In iocast-sim's sentence about a key that a part can't have."""
 _RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
@@ -68,6 +72,32 @@ def missing(path: str, known: set[str], document: Document, resolve: Callable[[D
     return _nearest(path, known)
 
 
+def is_unused(path: str, document: Document, resolved: Document) -> bool:
+    """Whether the path leads into a part that no operation's route uses, so that no value there changes an answer: often one that a family has and
+    a platform that extends it serves otherwise."""
+    section = path.partition(".")[0]
+    if section not in _USED_BY_ROUTES:
+        return False
+    parts = document.get(section)
+    found = [str(name) for name in parts if path == f"{section}.{name}" or path.startswith(f"{section}.{name}.")] if isinstance(parts, dict) else []
+    used = {text for where in (document, resolved) for user in _USERS for text in _texts(where.get(user) or {})}
+    return bool(found) and max(found, key=len) not in used
+
+
+def unused(path: str, platform: str) -> str:
+    """The sentence that refuses such an edit."""
+    return f"no operation of the platform '{platform}' uses '{path}', so that no value there changes an answer. Edit what its routes use, or the routes under 'operations'."
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Every text in a document that isn't a key."""
+    if isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from _texts(value)
+    elif isinstance(content, str):
+        yield content
+
+
 def check_edits(platform: Fitted) -> None:
     """@raises InputError for an edit that names what the platform doesn't have"""
     if not platform.edits:
@@ -82,10 +112,12 @@ def check_edits(platform: Fitted) -> None:
             return dict(binaries.resolve_platform(simulations.write(one)))
 
         for path, value in platform.edits:
-            known = known_paths(document, resolve(document))
-            why = missing(path, known, document, resolve, value)
+            resolved = resolve(document)
+            why = missing(path, known_paths(document, resolved), document, resolve, value)
             if why:
                 raise InputError(f"--edit {path}={value}: the platform '{platform.file.stem}' has nothing at '{path}'. {why}")
+            if is_unused(path, document, resolved) and not any(other.startswith("operations.") for other, _ in platform.edits):
+                raise InputError(f"--edit {path}={value}: {unused(path, platform.file.stem)}")
             set_path(document, path, value)  # a part that one edit adds is one that the next may change
 
 

@@ -64,6 +64,14 @@ def test_an_edit_of_what_is_not_there_is_refused(edit: str, value: object, near:
         check_edits(Fitted.open("lustre", [(edit, value)]))
 
 
+@pytest.mark.parametrize("edit", ["demands.ost_read.mean", "demands.cached_write"])
+def test_an_edit_of_what_no_route_uses_is_refused(edit: str) -> None:
+    """The burst buffer's family has a time of its object servers that no operation of its own ever takes."""
+    with pytest.raises(InputError, match=f"no operation of the platform 'ime' uses '{edit}'"):
+        check_edits(Fitted.open("ime", [(edit, "5ms")]))
+    check_edits(Fitted.open("lustre", [(edit, "5ms")]))
+
+
 def test_edits_of_what_is_there_reach_the_platform() -> None:
     """Also where only a family that is extended writes it, where it is a default, an entry of a route, or a whole new part."""
     edits = [
