@@ -122,15 +122,18 @@ def small() -> dict[str, Any]:
     return study
 
 
-@pytest.mark.parametrize(("path", "value"), STUDY_CHANGES[9::2], ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else "")
-def test_a_studys_keys_change_its_answer(path: Path_, value: Any, asked: tuple[Path, Any], tmp_path: Path) -> None:
-    store, before = asked
-    study = small()
+def with_value(study: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
     here: Any = study
     for key in path[:-1]:
         here = here.setdefault(key, {}) if isinstance(here, dict) else here[key]
     here[path[-1]] = value
-    after = answer(tmp_path, study, store / "store")
+    return study
+
+
+@pytest.mark.parametrize(("path", "value"), STUDY_CHANGES[9::2], ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else "")
+def test_a_studys_keys_change_its_answer(path: Path_, value: Any, asked: tuple[Path, Any], tmp_path: Path) -> None:
+    store, before = asked
+    after = answer(tmp_path, with_value(small(), path, value), store / "store")
     assert (after == before) == (path in WITHOUT_A_LEVEL), path
 
 

@@ -285,15 +285,35 @@ def workloads(asker: Asker, only: list[str]) -> list[Change]:
     return [change for file in files for change in changed_workload(asker, file.stem, yaml.load(file.read_text(), Loader=yaml.BaseLoader))]
 
 
-KINDS = {"platforms": platforms, "workloads": workloads}
+def studies(asker: Asker, only: list[str]) -> list[Change]:
+    """The small study of the tests with each key of tests/python/test_changed.py changed."""
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "python")]
+    import test_changed as tests
+
+    found = []
+    with tempfile.TemporaryDirectory(prefix="iocast-changed-") as scratch:
+        directory = Path(scratch)
+        before = tests.answer(directory, tests.small(), directory / "store")
+        for path, value in (one for one in tests.STUDY_CHANGES if one[0] not in tests.WITHOUT_A_LEVEL):
+            study = tests.with_value(tests.small(), path, value)
+            after = tests.answer(directory, study, directory / "store")
+            refused = after if isinstance(after, str) else ""
+            moved = math.inf if after != before else 0.0
+            found.append(Change("study", ".".join(map(str, path)), None, value, moved, refused))
+    return found
+
+
+KINDS = {"platforms": platforms, "workloads": workloads, "studies": studies}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []])
+    parser.add_argument("kinds", nargs="*", metavar="|".join(KINDS))
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if unknown := set(given.kinds) - set(KINDS):
+        parser.error(f"there is no kind '{min(unknown)}'; allowed: {', '.join(KINDS)}")
     with Asker() as asker:
         found = [change for kind in given.kinds or KINDS for change in KINDS[kind](asker, given.only)]
     unnoticed = [change for change in found if not change.noticed]
