@@ -16,7 +16,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path
-from iocast.platform_names import is_unused, known_paths, missing, unused
+from iocast.platform_names import known_paths, missing
 from iocast.residuals import Residuals
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
@@ -96,13 +96,10 @@ class Desk:
                 known |= {p for e in value.edits if e.how == "lay" for p in known_paths(e.value, {})}
         defaults: dict[str, Edit] = {}
         others = [v.platform for axis in self.study.axes for v in axis.values if v.platform]
-        laid = [e for axis in self.study.axes for value in axis.values for e in value.edits if e.how == "lay" or e.path.startswith("operations.")]
 
         def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
             if why := missing(path, known, document, resolve, value):
                 raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}")
-            if not others and not laid and is_unused(path, document, resolved):
-                raise InputError(f"{self.study.file}:{line}: in {where}, {unused(path, _short(name))}")
             now = get_path(document, path)
             if now is None and (default := get_path(resolved, path)) is not None:
                 defaults[path] = Edit(path, "set", default)
