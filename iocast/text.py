@@ -30,6 +30,9 @@ def quantity(name: str, value: float | None) -> str:
 
 TOO_WIDE = 30.0
 """Upper over lower end of an interval, from which on only the range is printed."""
+ROUGHLY = "order of magnitude only"
+"""In the place of the value of such an interval."""
+NARROWED = "a run nearer to this scale narrows it: iocast measure --plan proposes one"
 
 
 def percent(error: float | None) -> str:
@@ -113,7 +116,7 @@ def interval(kind: str, answer: dict[str, Any]) -> list[str]:
     if low is None:
         return [quantity(kind, value), "not known"]
     between = f"{quantity(kind, low)} .. {quantity(kind, high)}"
-    return ["order of magnitude only", between] if too_wide(answer) else [quantity(kind, value), between]
+    return [ROUGHLY, between] if too_wide(answer) else [quantity(kind, value), between]
 
 
 def too_wide(answer: dict[str, Any]) -> bool:
@@ -178,8 +181,8 @@ def validation_text(validation: dict[str, Any]) -> str:
         rows = []
         for row in point["rows"]:
             name = row["quantity"]
-            cells = [name, quantity(name, row["measured"]), quantity(name, row["forecast"])]
-            cells += [f"{quantity(name, row['low'])} .. {quantity(name, row['high'])}", percent(row["error"]), {True: "yes", False: "NO", None: "-"}[row["inside"]]]
+            cells = [name, quantity(name, row["measured"]), *interval(name, {**row, "value": row["forecast"]}), percent(row["error"])]
+            cells += [ {True: "yes", False: "NO", None: "-"}[row["inside"]]]
             cells += [percent(row["baselines"][m]["error"]) if m in row["baselines"] else "-" for m in models]
             rows.append(cells)
         lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]

@@ -45,7 +45,8 @@ class Schedule:
         self._seconds: dict[str, float] = defaultdict(float)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        known: dict[str, float] = self._config.cache.get(KEPT, {}) if self._config.cache else {}
+        cache = getattr(self._config, "cache", None)  # none with -p no:cacheprovider
+        known: dict[str, float] = cache.get(KEPT, {}) if cache else {}
         groups = {item.nodeid: group_of(item) for item in items}
         for item in items:
             item.add_marker(pytest.mark.xdist_group(groups[item.nodeid]))
@@ -63,9 +64,10 @@ class Schedule:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Keeps the times of a whole run, in the process that all reports come to."""
-        if hasattr(session.config, "workerinput") or session.config.cache is None or len(self._seconds) < 1000:
+        cache = getattr(session.config, "cache", None)
+        if hasattr(session.config, "workerinput") or cache is None or len(self._seconds) < 1000:
             return
-        session.config.cache.set(KEPT, {group: round(took, 2) for group, took in self._seconds.items() if took > 0.5})
+        cache.set(KEPT, {group: round(took, 2) for group, took in self._seconds.items() if took > 0.5})
 
 
 def group_of(item: pytest.Item) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.report import units
+from iocast.text import ROUGHLY, too_wide
 
 WRITERS = {
     "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
@@ -28,7 +29,8 @@ class Column:
     def text(self, row: dict[str, Any]) -> str:
         value = row.get(self.key)
         if self.to is None:
-            return self._one(row, value)
+            is_forecast = self.kind == "quantity" and self.key in ("forecast", "value") and None not in (row.get("low"), row.get("high"))
+            return ROUGHLY if is_forecast and too_wide(row) else self._one(row, value)
         end = row.get(self.to)
         if value is None or end is None:
             return units.NOTHING

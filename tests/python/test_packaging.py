@@ -158,6 +158,34 @@ def test_the_spack_recipe_agrees_with_the_build(monkeypatch: pytest.MonkeyPatch,
     assert "PostgreSQL_LIBRARY" in cache and "CURL_LIBRARY" not in cache and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache and "IOCAST_CEPHFS:BOOL=OFF" in cache
 
 
+def configured(place: Path, absent: list[str], *options: str) -> subprocess.CompletedProcess[str]:
+    command = ["cmake", "-S", str(REPOSITORY), "-B", str(place), "-G", "Ninja", *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in absent), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_all_that_is_missing_is_one_message(tmp_path: Path) -> None:
+    """With Debian's packages, all of which ./quickstart installs, and the two ways out."""
+    done = configured(tmp_path, ["yaml-cpp", "fmt", "MPI", "PkgConfig"], "-DRANDOM123_INCLUDE_DIR=RANDOM123_INCLUDE_DIR-NOTFOUND", "-DCMAKE_FIND_ROOT_PATH=/nowhere",
+                      "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY")  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("CMake Error") == 1, done.stderr
+    packages = re.findall(r"[a-z0-9-]+-dev|openmpi-bin|pkg-config(?=\))", done.stderr)
+    assert {"libyaml-cpp-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "pkg-config", "librandom123-dev"} <= set(packages)
+    assert set(packages) <= set((PACKAGING / "debian-packages.txt").read_text().split())
+    assert "-DIOCAST_REAL=OFF" in done.stderr and "-DIOCAST_SIM=OFF" in done.stderr and "-DCMAKE_PREFIX_PATH" in done.stderr
+
+
+def test_what_is_built_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
+    done = configured(tmp_path, ["HDF5", "CURL", "PostgreSQL", "mongoc-1.0"], "-DIOCAST_SIM=OFF", "-DIOCAST_CEPHFS=OFF")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^-- iocast builds: iocast-bench(, iocast-queuefs)?$", done.stdout, re.MULTILINE)
+    left_out = re.findall(r"^-- iocast leaves out: (.*) \((.*)\)$", done.stdout, re.MULTILINE)
+    assert {what for what, _ in left_out} >= {"traces of operations: --trace and the workload replay", *(f"backend {name}" for name in ("s3", "postgresql", "mongodb", "cephfs"))}
+    needed = {package for _, packages in left_out for package in packages.split(", ")}
+    assert needed <= set((PACKAGING / "debian-packages.txt").read_text().split())
+    sources = "".join(file.read_text() for file in tmp_path.rglob("unity_*.cxx"))
+    assert "/ops_file_absent.cpp" in sources and "/ops_file.cpp" not in sources
+
+
 def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     """Its sections are shell that can be read, it installs what packaging names, and what its %test runs, runs here."""
     text = (PACKAGING / "iocast.def").read_text()

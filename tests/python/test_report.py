@@ -18,6 +18,7 @@ from iocast.errors import InputError
 from iocast.report import evidence, figures, story, units, write_data, write_figures, write_numbers, write_report
 from iocast.report.figures import style
 from iocast.report.sources import Sources, read_sources
+from iocast.report.table import Column
 
 FIGURES = figures.all_figures()
 
@@ -423,3 +424,18 @@ def test_what_users_wrote_is_never_markup(inputs, tmp_path):
 )  # fmt: skip
 def test_numbers_are_written_for_people(shown, expected):
     assert shown.replace(units.SPACE, " ") == expected
+
+
+def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch):
+    """Upper over lower end beyond a factor 30: no value, neither in large type nor in a sentence nor in a table."""
+    value = 1234.5
+    wide = {"phase": "benchmark", "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4}, "level": 0.9, "waiting_factor": 0,
+            "quantities": {"rate": {"value": value, "low": value / 6, "high": value * 6}}}  # fmt: skip
+    monkeypatch.setattr(evidence, "targets", lambda _: [wide])
+    (card,) = story._target_cards(None)
+    assert units.rate(value) not in card.value and units.rate(value / 6).partition(units.SPACE)[0] in card.value
+    assert "order of magnitude only" in card.note and "iocast measure --plan" in card.note
+    assert "order of magnitude only" in story._said(wide) and units.rate(value) not in story._said(wide)
+    row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
+    column = Column("forecast", "forecast", "quantity")
+    assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity("rate", value)

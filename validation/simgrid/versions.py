@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does iocast-sim say the same with another SimGrid? The simulator that is built here beside one with SimGrid 4.1: for each platform of the catalogue
+"""Does iocast-sim say the same with another SimGrid? The simulator that is built here beside one with another: for each platform of the catalogue
 the same workloads with the same seed, each operation traced, and all that both wrote compared byte by byte, but for what tells the run from
 another one (SimGrid's version, the command, wall time and memory).
 
-    validation/simgrid/versions.py [PLATFORM...] [--cache DIR]
+    validation/simgrid/versions.py [PLATFORM...] [--simgrid 4.1] [--cache DIR]
 
-SimGrid 4.1 is built from its PyPI source package the first time (some ten minutes on two cores) and kept in the cache with the simulator that uses it, by default in
+That SimGrid (3.35 is Ubuntu 24.04's; 4.1 the newest) is built from its PyPI source package the first time (some ten minutes on two cores) and kept in the cache with the simulator that uses it, by default in
 ~/.cache/iocast. Needs a C++20 compiler, cmake, ninja, Boost and the network for the source package. Exit status 4 when anything differs."""
 
 import argparse
@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "validation/speed"))
 from programs import find_program  # noqa: E402
 
-VERSION = "4.1"
 OPTIONS = ["documentation", "smpi", "python", "java", "lto", "model-checking"]
 WORKLOADS = {
     "md-workbench": ["datasets=2", "objects=60", "iterations=60", "repeats=2"],
@@ -41,18 +40,18 @@ def step(*command: str | Path, log: Path, cwd: Path | None = None, environment: 
         sys.exit(f"'{' '.join(map(str, command))}' failed; {log} says why.")
 
 
-def other_simulator(cache: Path) -> Path:
-    """iocast-sim of this tree with SimGrid VERSION."""
-    place = cache / f"simgrid-{VERSION}"
+def other_simulator(cache: Path, version: str) -> Path:
+    """iocast-sim of this tree with SimGrid of that version."""
+    place = cache / f"simgrid-{version}"
     place.mkdir(parents=True, exist_ok=True)
     prefix, log = place / "prefix", place / "build.log"
     found = sorted(prefix.rglob("simgrid.pc"))
     if not found:
-        print(f"Building SimGrid {VERSION} in {place}; this is done once.", flush=True)
-        step(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", f"simgrid=={VERSION}", "--dest", place, log=log)
-        step("tar", "xzf", place / f"simgrid-{VERSION}.tar.gz", "-C", place, log=log)
+        print(f"Building SimGrid {version} in {place}; this is done once.", flush=True)
+        step(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", f"simgrid=={version}", "--dest", place, log=log)
+        step("tar", "xzf", place / f"simgrid-{version}.tar.gz", "-C", place, log=log)
         off = [f"-Denable_{name}=OFF" for name in OPTIONS]
-        step("cmake", "-G", "Ninja", "-S", place / f"simgrid-{VERSION}", "-B", place / "build", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_BUILD_TYPE=Release", *off, log=log)
+        step("cmake", "-G", "Ninja", "-S", place / f"simgrid-{version}", "-B", place / "build", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_BUILD_TYPE=Release", *off, log=log)
         step("ninja", "-C", place / "build", "install", log=log)
         found = sorted(prefix.rglob("simgrid.pc"))
     build = place / "iocast"
@@ -79,13 +78,14 @@ def said(program: Path, platform: str, workload: str) -> tuple[dict[str, Any], b
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("platforms", nargs="*", metavar="PLATFORM", help="all of the catalogue without")
+    parser.add_argument("--simgrid", default="4.1", metavar="VERSION", help="of PyPI's source packages; default 4.1")
     parser.add_argument("--cache", type=Path, default=Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "iocast")
     given = parser.parse_args()
     known = sorted(file.stem for file in (ROOT / "platforms").glob("*.yaml"))
     unknown = [name for name in given.platforms if name not in known]
     if unknown:
         parser.error(f"there is no platform {', '.join(unknown)}; allowed: {', '.join(known)}")
-    programs = [find_program("iocast-sim"), other_simulator(given.cache.resolve())]
+    programs = [find_program("iocast-sim"), other_simulator(given.cache.resolve(), given.simgrid)]
     differing = 0
     for platform in given.platforms or known:
         for workload in WORKLOADS:

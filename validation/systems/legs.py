@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does iocast build and run with other compilers, MPIs, SimGrids and Pythons than Debian's own? Each leg changes one of them on this machine.
+
+    validation/systems/legs.py [LEG...] [--place DIR]
+
+clang          all programs, compiled with clang 16 or later; unit and contract tests
+mpich          iocast-bench with MPICH (Debian packages libmpich-dev and mpich): a verified run of 4 ranks
+bench-alone    -DIOCAST_SIM=OFF without HDF5, curl and the other libraries of backends: a verified run
+simgrid-3.35   iocast-sim with SimGrid 3.35 and with 4.1, built from PyPI's source packages:
+simgrid-4.1      the same bytes as with the SimGrid of this machine (validation/simgrid/versions.py)
+python-3.11    tests that start no program (importers, residuals, searches), in a fresh virtual environment of that Python with the newest packages
+python-3.13      that pyproject.toml allows
+
+Prints seconds and outcome of each. A leg whose tools this machine lacks says so. Exit status 4 when one fails or is not tried."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PURE = ["contract/test_importers.py", "python/test_residuals.py", "python/test_knee_search.py", "python/test_evidence.py"]
+"""Tests that start no program."""
+SMALL = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--verify"]
+
+
+class NotTried(Exception):
+    """The machine lacks what the leg needs."""
+
+
+def run(log: Path, *command: str | Path, **environment: str) -> None:
+    with log.open("a") as out:
+        subprocess.run(list(map(str, command)), stdout=out, stderr=out, check=True, env=os.environ | environment)
+
+
+def build(place: Path, log: Path, *options: str, targets: tuple[str, ...] = ()) -> Path:
+    run(log, "cmake", "-G", "Ninja", "-S", ROOT, "-B", place, *options)
+    run(log, "ninja", "-C", place, *targets)
+    return place / "bin"
+
+
+def newest_clang() -> str:
+    """The newest clang++ of this machine. @raises NotTried"""
+    found = [name for name in ("clang++", *(f"clang++-{n}" for n in range(30, 15, -1))) if shutil.which(name)]
+    for name in found:
+        said = subprocess.run([name, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        if int(said.partition(".")[0]) >= 16:
+            return name
+    raise NotTried("there is no clang 16 or later; install a Debian package such as clang-19")
+
+
+def clang(place: Path, log: Path) -> str:
+    compiler = newest_clang()
+    bin_ = build(place, log, f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_C_COMPILER={compiler.replace('++', '')}", "-DIOCAST_TESTS=ON")
+    for test in ("iocast-unit-tests", "iocast-contract-tests"):
+        run(log, bin_ / test, "--gtest_brief=1")
+    return f"{compiler}: unit and contract tests pass"
+
+
+def verified_run(bench: Path, launcher: list[str], place: Path, log: Path) -> None:
+    root = place / "root"
+    root.mkdir(exist_ok=True)
+    run(log, *launcher, bench, *SMALL, "--posix.root", root, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+def mpich(place: Path, log: Path) -> str:
+    compiler, launcher = shutil.which("mpicxx.mpich"), shutil.which("mpiexec.mpich")
+    if not compiler or not launcher:
+        raise NotTried("there is no MPICH; install the Debian packages libmpich-dev and mpich")
+    bin_ = build(place, log, "-DIOCAST_SIM=OFF", f"-DMPI_CXX_COMPILER={compiler}", f"-DMPIEXEC_EXECUTABLE={launcher}", targets=("iocast-bench",))
+    verified_run(bin_ / "iocast-bench", [launcher, "-n", "4"], place, log)
+    return "a verified run of 4 ranks"
+
+
+def bench_alone(place: Path, log: Path) -> str:
+    absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("HDF5", "CURL", "OpenSSL", "PostgreSQL", "mongoc-1.0")]
+    bin_ = build(place, log, "-DIOCAST_SIM=OFF", "-DIOCAST_CEPHFS=OFF", *absent, targets=("iocast-bench",))
+    verified_run(bin_ / "iocast-bench", [], place, log)
+    refused = subprocess.run([bin_ / "iocast-bench", "--trace", "--out", place / "out", "--backend", "dummy"], capture_output=True, text=True, check=False)
+    if refused.returncode != 2 or "no HDF5" not in refused.stderr:
+        raise RuntimeError(f"--trace without HDF5 said: {refused.stderr}")
+    return "a verified run; --trace is refused in a sentence"
+
+
+def simgrid(version: str) -> Callable[[Path, Path], str]:
+    def leg(place: Path, log: Path) -> str:
+        run(log, sys.executable, ROOT / "validation" / "simgrid" / "versions.py", "local", "lustre", "--simgrid", version, "--cache", place)
+        return "the same bytes on two platforms with four workloads each"
+
+    return leg
+
+
+def python(version: str) -> Callable[[Path, Path], str]:
+    def leg(place: Path, log: Path) -> str:
+        program = shutil.which(f"python{version}")
+        if program is None:
+            raise NotTried(f"there is no python{version}")
+        run(log, program, "-m", "venv", place / "venv")
+        run(log, place / "venv" / "bin" / "pip", "install", "--quiet", "--editable", f"{ROOT}[test]")
+        files = [ROOT / "tests" / name for name in PURE]
+        run(log, place / "venv" / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", *files)
+        run(log, place / "venv" / "bin" / "iocast", "--help")
+        return f"the tests of {len(files)} files pass, and iocast starts"
+
+    return leg
+
+
+LEGS: dict[str, Callable[[Path, Path], str]] = {
+    "clang": clang, "mpich": mpich, "bench-alone": bench_alone, "simgrid-3.35": simgrid("3.35"), "simgrid-4.1": simgrid("4.1"),
+    "python-3.11": python("3.11"), "python-3.13": python("3.13"),
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("legs", nargs="*", metavar="LEG", help="all without")
+    parser.add_argument("--place", type=Path, default=Path("build/legs"), help="directory for what is built, and for logs")
+    given = parser.parse_args()
+    unknown = [name for name in given.legs if name not in LEGS]
+    if unknown:
+        parser.error(f"there is no leg {unknown[0]}; allowed: {', '.join(LEGS)}")
+    bad = 0
+    for name in given.legs or LEGS:
+        place = given.place.resolve() / name
+        place.mkdir(parents=True, exist_ok=True)
+        log, began = given.place.resolve() / f"{name}.log", time.monotonic()
+        log.unlink(missing_ok=True)
+        try:
+            word, said = "passed", LEGS[name](place, log)
+        except NotTried as reason:
+            word, said = "not tried", str(reason)
+        except (subprocess.CalledProcessError, RuntimeError) as error:
+            word, said = "FAILED", f"{error} See {log}."
+        bad += word != "passed"
+        print(f"{name:<14}{time.monotonic() - began:>7.0f} s  {word}: {said}", flush=True)
+    sys.exit(4 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
