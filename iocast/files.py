@@ -138,7 +138,8 @@ def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, An
             refuse(f"{where}.timeline", timeline, "a map")
         for operation, series in timeline.items():
             if operation == "bin_seconds":
-                if not is_number(series) or not series:
+                # A phase in which nothing took any time has no bins, of no width.
+                if not is_number(series) or (not series and len(timeline) > 1):
                     refuse(f"{where}.timeline.bin_seconds", series, "a number above 0")
             elif not isinstance(series, dict) or not all(isinstance(values, list) and all(v is None or is_number(v) for v in values) for values in series.values()):
                 refuse(f"{where}.timeline.{operation}", series, "a map of lists of numbers")
@@ -180,7 +181,9 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
     require("placement", content.get("placement"), dict, "a map")
     for key in ("ranks", "nodes", "ranks_per_node"):
         value = placement.get(key)
-        if not (value is None and key != "ranks") and not (isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**53):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        mean = key == "ranks_per_node" and isinstance(value, float)  # where nodes had unlike numbers
+        if not (value is None and key != "ranks") and not ((whole or mean) and 1 <= value < 2**53):
             refuse(f"placement.{key}", value, "a number from 1 on")
     require("environment", content.get("environment") or {}, dict, "a map")
     require("phases", content.get("phases"), list, "a list")

@@ -44,6 +44,7 @@ class Schedule:
         self._config = config
         self._seconds: dict[str, float] = defaultdict(float)
 
+    @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         cache = getattr(self._config, "cache", None)  # none with -p no:cacheprovider
         known: dict[str, float] = cache.get(KEPT, {}) if cache else {}
