@@ -46,9 +46,14 @@ class Iocast:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        for connection, server in self._servers:
+        for connection, _ in self._servers:
             connection.close()
-            server.wait(10)
+        for _, server in self._servers:
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:  # it may still be importing, on a loaded machine; no call waits for it
+                server.kill()
+                server.wait()
 
     def __call__(self, arguments: list[str], environment: dict[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
         """@raises subprocess.TimeoutExpired after having killed it"""
