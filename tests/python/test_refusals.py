@@ -66,7 +66,9 @@ def test_measure_refuses_roots_and_outputs(iocast: Iocast, tmp_path: Path) -> No
     (tmp_path / "file").write_text("x")
     refused(iocast("measure", tmp_path / "file", "--out", tmp_path / "out"), "not a directory")
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes").write_text("kept")
     refused(iocast("measure", tmp_path, "--out", tmp_path / "out"), "exists already")
+    assert [(p.name, p.read_text()) for p in (tmp_path / "out").iterdir()] == [("notes", "kept")]
     refused(iocast("measure", tmp_path, "--campaign", "quik", "--out", tmp_path / "o"), "quik", "quick")
 
 
