@@ -478,7 +478,9 @@ def make_own_directory(path: Path) -> None:
 
 def _not_begun(out: Path) -> bool:
     """Whether there is no more than what comes before campaign.json: nothing, a claim, job scripts, and a pilot that was ended."""
-    names = {p.name for p in out.iterdir()} if out.is_dir() else set()
+    if not out.is_dir():
+        return False
+    names = {p.name for p in out.iterdir()}
     pilots = {p.name.partition(".")[0] for p in (out / "runs").iterdir()} if "runs" in names else set()
     return all(name in ("slurm", "runs") or claim.NAME in name for name in names) and pilots <= {"pilot"}
 

@@ -65,6 +65,7 @@ def test_measure_refuses_roots_and_outputs(iocast: Iocast, tmp_path: Path) -> No
     refused(iocast("measure", tmp_path / "none", "--out", tmp_path / "out"), "does not exist")
     (tmp_path / "file").write_text("x")
     refused(iocast("measure", tmp_path / "file", "--out", tmp_path / "out"), "not a directory")
+    refused(iocast("measure", tmp_path, "--out", tmp_path / "file"), "exists already")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes").write_text("kept")
     refused(iocast("measure", tmp_path, "--out", tmp_path / "out"), "exists already")
