@@ -26,10 +26,10 @@ def starts(out: Path) -> list[np.ndarray]:
 
 
 def simulated_starts(tmp_path: Path, *settings: str, ranks: int) -> list[np.ndarray]:
-    """Starts on a platform where nothing takes time: when the operations are meant to start, which nobody's scheduler can delay."""
+    """Starts on a platform where next to nothing takes time: when the operations are meant to start, which nobody's scheduler can delay."""
     platform = tmp_path / "nothing.yaml"
-    routes = "\n".join(f"  {op}: []" for op in ("stat", "unlink", "mkdir", "rmdir")) + "\n  create: {}\n  read: {}\n"
-    platform.write_text(f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\noperations:\n{routes}")
+    routes = "\n".join(f"  {op}: []" for op in ("stat", "mkdir", "rmdir")) + "\n  unlink: [delay: blink]\n  create: {}\n  read: {}\n"
+    platform.write_text(f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\ndemands: {{blink: {{law: constant, value: 1ns}}}}\noperations:\n{routes}")
     simulator = find_program("iocast-sim")
     assert simulator is not None
     out = tmp_path / "simulated"
