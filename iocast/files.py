@@ -153,7 +153,8 @@ def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, An
     slowest = phase.get("slowest")
     if slowest is not None and not (
         isinstance(slowest, list)
-        and all(isinstance(one, dict) and isinstance(one.get("op"), str) and all(is_number(one.get(key)) for key in ("rank", "start", "seconds")) for one in slowest)
+        and all(isinstance(one, dict) and isinstance(one.get("op"), str) and all(is_number(one.get(key)) for key in ("start", "seconds")) for one in slowest)
+        and all("rank" in one and (one["rank"] is None or is_number(one["rank"])) for one in slowest)  # an imported trace may not know it
     ):
         refuse(f"{where}.slowest", slowest, "a list of maps with op, rank, start and seconds")
 

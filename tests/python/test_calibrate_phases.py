@@ -124,7 +124,8 @@ def test_what_was_not_fitted_is_refused(runs: list[Path], file: Path, iocast: Ca
     refused = iocast("validate", file, *runs, "--phase", "file-stta")
     assert refused.returncode == 2 and "Did you mean 'file-stat'" in refused.stderr
     (tmp_path / "other").mkdir()
-    write_json(tmp_path / "other" / "run.json", json.loads((runs[0] / "run.json").read_text()) | {"phases": [{"name": "write", "operations": 5, "rate": 1.0}]})
+    write = {"name": "write", "seconds": 5.0, "operations": 5, "errors": 0, "rate": 1.0, "latency": {}}
+    write_json(tmp_path / "other" / "run.json", json.loads((runs[0] / "run.json").read_text()) | {"phases": [write]})
     with pytest.raises(InputError, match="No phase is in all of these runs"):
         measured_phases([runs[0], tmp_path / "other"])
 
