@@ -229,8 +229,12 @@ def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
         options.append(open_ones[int(generator.integers(len(open_ones)))])
     for option in options:
         document = merge(document, copy.deepcopy(option.edit))
+    stations = document.get("stations") or {}
+    shared = {f"stations.{name}.crowding" for name, station in stations.items() if (station or {}).get("discipline") == "ps"}  # nobody waits there
     for parameter in (*recipe.parameters, *(p for option in options for p in option.parameters)):
-        parameter.write(document, _drawn(parameter, generator))
+        drawn = _drawn(parameter, generator)
+        if parameter.path not in shared:
+            parameter.write(document, drawn)
     return document
 
 
