@@ -57,7 +57,7 @@ def begun(root: Path, plan: Path, out: Path) -> subprocess.Popen[str]:
 def test_the_second_is_refused_and_harms_nothing(iocast: Iocast, tmp_path: Path) -> None:
     """Into the same campaign, and into another one in the same directory; the first ends without a failed operation."""
     (root := tmp_path / "root").mkdir()
-    plan = plan_of(tmp_path, 200, 200)
+    plan = plan_of(tmp_path, 400)  # no waiting: it would be as many times the pause below
     first = begun(root, plan, tmp_path / "out")
     (rank,) = (p for p in psutil.Process(first.pid).children(recursive=True) if p.name() == "iocast-bench")
     rank.suspend()  # for as long as this takes here
