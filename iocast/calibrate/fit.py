@@ -328,6 +328,10 @@ class _Search:
             if fit is not base and option.parameters:
                 from_it = _drawn(fit, generator)
                 values |= {p.name: from_it[p.name] for p in option.parameters if p.name in from_it}
+        for parameter in self._active(options):
+            if parameter.name not in values:  # no fit drawn had it: crowding where each of them shares its servers, and these together do not
+                known = next((fit for rivals in self.rivals.values() for fit in rivals if parameter.name in fit.values), None)
+                values[parameter.name] = _drawn(known, generator)[parameter.name] if known else parameter.start
         return options, values
 
     def _difference(self, options: list[Option], values: dict[str, float], best: Fit) -> Document:

@@ -142,11 +142,13 @@ def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> No
 def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> None:
     settings = [*SMALL, "--set", "objects=50", "--set", "waiting_factor=100"]  # slow, wherever it is
     process = subprocess.Popen(command(*settings), env=mpi_environment | place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    until = time.monotonic() + 20
-    while not seen(place, "0_0/file-2"):
-        assert time.monotonic() < until and process.poll() is None
-    shown = " ".join(psutil.Process(process.pid).cmdline())
-    process.kill()
+    try:
+        until = time.monotonic() + 60
+        while not seen(place, "0_0/file-2"):
+            assert time.monotonic() < until and process.poll() is None
+        shown = " ".join(psutil.Process(process.pid).cmdline())
+    finally:
+        process.kill()
     said = process.communicate(timeout=20)[0].decode()
     place.forget_the_killed()
     assert place.backend in shown and not any(secret in shown + said for secret in place.secrets)

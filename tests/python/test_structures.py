@@ -11,7 +11,7 @@ import yaml
 from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.fit import USUAL_MISFIT, _Search
-from iocast.calibrate.recipe import Option
+from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.search import Fit
 from iocast.run_directory import Run, group
 
@@ -71,3 +71,24 @@ def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[s
     best = search.explore(None)[0]  # type: ignore[arg-type]
     assert tuple(best.structure.values()) == finds
     assert all(any(rival.structure == best.structure for rival in rivals) for rivals in search.rivals.values()), "alternatives are those about the best"
+
+
+def test_options_that_were_fitted_apart_bring_every_number_that_they_need_together() -> None:
+    """Nothing crowds where requests share the servers: two that did so each lack a number that the two together need."""
+    crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
+    search = _Search.__new__(_Search)
+    search.recipe = SimpleNamespace(parameters=())  # type: ignore[assignment]
+    search.told, search.thinking = {}, False
+    turns, fair = Option("none", {}), Option("turns", {"stations": {"server": {"discipline": "ps"}}})
+    slow, fast = Option("crowding", {}, parameters=(crowding,)), Option("none", {})
+    search.choices = {"order": [turns, fair], "slowdown": [fast, slow]}
+
+    def fit(order: Option, slowdown: Option, values: dict[str, float]) -> Fit:
+        known = [crowding] if values else []
+        return Fit({"order": order.name, "slowdown": slowdown.name}, [order, slowdown], known, values, 0.0, np.eye(len(known)), 1)
+
+    best, without, with_it = fit(fair, fast, {}), fit(turns, fast, {}), fit(fair, slow, {})
+    for rivals, held in ((([best, without, with_it]), 0.1), ([best, without, with_it, fit(turns, slow, {"crowding": 5.0})], 5.0)):
+        search.rivals = {"order": rivals, "slowdown": rivals}
+        _, values = search._together({"order": without, "slowdown": with_it}, best, np.random.default_rng(1))
+        assert crowding.low <= values["crowding"] <= crowding.high and (values["crowding"] == 0.1) == (held == 0.1)

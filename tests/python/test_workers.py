@@ -98,9 +98,10 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
     for program in ("sbatch", "scancel"):
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    before = {c.laddr for c in sockets(listening=True)}  # of what earlier tests left running
     running = cluster._slurm_cluster(0, (), tmp_path / "a folder", "lo")
     try:
-        addresses = {c.laddr for c in sockets(listening=True)}
+        addresses = {c.laddr for c in sockets(listening=True)} - before
         assert len(addresses) == 1 and {a.ip for a in addresses} == {"127.0.0.1"}, "one address, and no HTTP"
         address = running.scheduler_address
         assert address.startswith("tls://127.0.0.1:")
