@@ -23,17 +23,20 @@ from mkdocs.structure.pages import Page
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from iocast import manual  # noqa: E402
+from iocast import binaries, manual  # noqa: E402
 from iocast.cli import app  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 
 index: list[tuple[str, str, str]] = []
 """Address, title and words of every section."""
+ELSEWHERE = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md", "tests.md": "tests/README.md"}
+"""Pages that lie outside of docs/, by their address in the site; the examples' pages are found."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     index.clear()
-    files.append(File.generated(config, "index.md", content=(REPOSITORY / "README.md").read_text()))
+    for page, file in ELSEWHERE.items():
+        files.append(File.generated(config, page, content=(REPOSITORY / file).read_text()))
     for page in sorted((REPOSITORY / "examples").glob("*/README.md")):
         files.append(File.generated(config, f"examples/{page.parent.name}.md", content=page.read_text()))
     try:
@@ -53,7 +56,18 @@ def reference() -> dict[str, str]:
             commands.append(page.markdown(2))
         else:
             things[page.name.removeprefix("iocast-")] = page.markdown(1).replace(f"# {page.name} {{", f"# {page.name.removeprefix('iocast-').capitalize()} {{", 1)
-    return {"commands": "# Commands and options\n\n" + "\n".join(commands), **things, "python": python_modules()}
+    return {"commands": "# Commands and options\n\n" + "\n".join(commands), **things, "keys": platform_keys(), "python": python_modules()}
+
+
+def platform_keys() -> str:
+    """A table of all keys of platform files, from what the simulator says of its primitives."""
+    simulator = binaries.find("iocast-sim")
+    lines = ["# Keys of platform files", "", "Each primitive, its keys, and what they mean. [Platform files](../platforms.md) shows them in use.", "", "| primitive | key | meaning |", "|---|---|---|"]
+    for entry in binaries.run_json([simulator, "--list", "primitives", "--json"])["primitives"]:
+        described = binaries.run_json([simulator, "--describe", entry["name"], "--json"])
+        for key in described["keys"]:
+            lines.append(f"| {entry['name']} | `{key['name']}` | {key['meaning'].replace('|', chr(92) + '|')} |")
+    return "\n".join(lines) + "\n"
 
 
 def python_modules() -> str:
@@ -97,12 +111,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def target(link: str, page: str) -> str:
     if page.startswith("reference/"):
         return link
-    lies_at = {"index.md": "README.md"}.get(page) or re.sub(r"^examples/([^/]*)\.md$", r"examples/\1/README.md", page)
+    lies_at = ELSEWHERE.get(page) or re.sub(r"^examples/([^/]*)\.md$", r"examples/\1/README.md", page)
     in_repository = posixpath.normpath(posixpath.join(posixpath.dirname(lies_at if lies_at != page else f"docs/{page}"), link))
     if found := re.fullmatch(r"workload/catalogue/(.*)\.yaml", in_repository):
         return posixpath.relpath("reference/workloads.md", posixpath.dirname(page) or ".") + f"#{found[1]}"
     if found := re.fullmatch(r"examples/([^/]*)(/README\.md)?", in_repository):
         in_site = f"examples/{found[1]}.md"
+    elif in_repository in ELSEWHERE.values():
+        in_site = next(name for name, file in ELSEWHERE.items() if file == in_repository)
     elif in_repository.startswith("docs/"):
         in_site = in_repository.removeprefix("docs/")
     else:

@@ -20,7 +20,7 @@ def test_one_command_builds_the_site(tmp_path: Path) -> None:
     pages = {str(page.relative_to(tmp_path / "new" / "site")) for page in (tmp_path / "new" / "site").rglob("*.html")}
     expected = {str(page.relative_to(REPOSITORY / "docs").with_suffix(".html")) for page in (REPOSITORY / "docs").rglob("*.md")}
     expected |= {f"examples/{page.parent.name}.html" for page in (REPOSITORY / "examples").glob("*/README.md")}
-    assert pages >= expected | {"index.html", "reference/commands.html", "reference/python.html"}
+    assert pages >= expected | {"index.html", "contributing.html", "changes.html", "tests.html", "reference/commands.html", "reference/keys.html", "reference/python.html"}
     assert done.stdout.strip() == f"Open {tmp_path}/new/site/index.html in a browser."
 
 
@@ -28,7 +28,7 @@ def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -
     """In a copy: MkDocs finds what it complains of while the rest is built as ever."""
     for name in ("docs", "examples"):
         shutil.copytree(REPOSITORY / name, tmp_path / name)
-    for name in ("README.md", "mkdocs.yml", "iocast", "platforms", "campaigns", "workload"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "iocast", "platforms", "campaigns", "tests", "workload"):
         (tmp_path / name).symlink_to(REPOSITORY / name)
     with (tmp_path / "docs" / "compare.md").open("a") as page:
         page.write("[a page](nowhere.md), [a section](export.md#nowhere), [a workload](../workload/catalogue/nothing.yaml)\n")

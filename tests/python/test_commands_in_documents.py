@@ -47,6 +47,14 @@ def test_the_first_forecast(page: Page) -> None:
     page.run("first-forecast.md")
 
 
+def test_a_data_sheet(page: Page) -> None:
+    page.run("data-sheet.md")
+
+
+def test_a_checkpoint_window(page: Page) -> None:
+    page.run("checkpoint-window.md")
+
+
 def test_import(page: Page) -> None:
     page.run("import.md")
     listed = page.said[0]

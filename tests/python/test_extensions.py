@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worked examples of docs/extend.md, taken from the page and used; and rules of an extension point that stand where it is written."""
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from pages import blocks_of
+from programs import find_program
+
+from iocast import importers
+from iocast.campaign import read_plan
+from iocast.errors import InputError
+from iocast.report import figures
+from iocast.report.sources import Sources, read_sources
+
+EXAMPLES = {block.file: block.content for block in blocks_of("docs/extend.md") if block.file}
+
+
+@pytest.fixture
+def example(tmp_path: Path):
+    """Writes an example as a file of a fresh directory."""
+
+    def write(name: str) -> Path:
+        (tmp_path / name).write_text(EXAMPLES[name])
+        return tmp_path / name
+
+    return write
+
+
+def simulate(*arguments: str | Path) -> dict:
+    simulator = find_program("iocast-sim")
+    assert simulator is not None, "iocast-sim is not built; run ./check"
+    done = subprocess.run([str(simulator), *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_example_is_used() -> None:
+    text = Path(__file__).read_text()
+    assert len(EXAMPLES) == 5 and all(f'"{name}"' in text for name in EXAMPLES)
+
+
+def test_workload_and_platform(example) -> None:
+    run = simulate("--platform", example("our-lustre.yaml"), "--workload", example("log-files.yaml"), "--set", "objects=20", "--set", "iterations=5", "--nodes", 2)
+    assert run["workload"]["parameters"]["datasets"] == 2
+    assert run["platform"]["stations"]["mds"]["servers"] == 32
+
+
+def test_campaign(example) -> None:
+    plan = read_plan(str(example("two-nodes.yaml")))
+    assert [point.role for point in plan.points] == ["fit"] * 4 + ["check"]
+
+
+@pytest.fixture
+def imported(example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run directory that the example's importer made."""
+    example("opsbench.py")
+    monkeypatch.setattr(importers, "__path__", [*importers.__path__, str(tmp_path)])
+    (tmp_path / "out.txt").write_text("opsbench: 4 processes did 1000 creates in 2.5 s\n")
+    importers.import_files([tmp_path / "out.txt"], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_importer(imported: Path, tmp_path: Path) -> None:
+    run = json.loads((imported / "run.json").read_text())
+    assert run["imported"]["format"] == "opsbench" and run["phases"][0]["rate"] == 400 and run["placement"]["ranks"] == 4
+    (tmp_path / "cut.txt").write_text("opsbench: 4 processes did")
+    with pytest.raises(InputError, match=r"cut\.txt:1"):
+        importers.import_files([tmp_path / "cut.txt"], tmp_path / "second")
+
+
+def test_figure(example, imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    example("phases.py").rename(folder / "phases.py")
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(folder)])
+    (figure,) = [one for one in figures.all_figures() if one.name == "phases"]
+    assert figure.data(Sources()) is None
+    rows = json.loads(json.dumps(figure.data(read_sources([imported])), allow_nan=False))
+    assert [row["seconds"] for row in rows] == [2.5]
+    (panel,) = figure.draw(rows).panels
+    assert panel.chart.to_dict(validate=True)["width"] == "container"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"name": "phase-times"}, "letters a to z"), ({"caption": "Too short."}, "10 characters"), ({"needs": "a run."}, "full stop"), ({"title": ""}, "title")],
+)
+def test_a_figure_that_breaks_a_rule_is_refused_where_it_is_made(change: dict[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        dataclasses.replace(figures.all_figures()[0], **change)
