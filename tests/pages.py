@@ -18,8 +18,9 @@ from programs import REPOSITORY, find_program
 
 STATUS = re.compile(r"# exit status ([\d or]+)")
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
-PYTHON_PATH = f"{REPOSITORY / 'tests' / 'brief'}:{REPOSITORY}"
-"""With shorter searches: pages are run to see that their commands work."""
+BRIEF = str(REPOSITORY / "tests" / "brief")
+"""Shorter searches, on PYTHONPATH: pages are run to see that their commands work."""
+PYTHON_PATH = f"{BRIEF}:{REPOSITORY}"
 RUN_ELSEWHERE = {"README.md": "end_to_end/test_readme.py", "docs/backends.md": "backends/test_contract.py"}
 """Pages with commands that are not of one story, by the tests that run every one of them."""
 

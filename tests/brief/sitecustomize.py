@@ -7,7 +7,11 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-BRIEF = {"iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MOST_OPERATIONS": 20_000, "STEPS": 4}}
+BRIEF = {
+    "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MOST_OPERATIONS": 20_000, "STEPS": 4},
+    "iocast.draws": {"OPERATIONS_A_DRAW": 50_000},
+    "iocast.plan": {"BELIEFS": 16},
+}
 
 
 class _Brief(Loader):

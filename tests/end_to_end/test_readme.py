@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import PYTHON_PATH, blocks_of
+from pages import BRIEF, PYTHON_PATH, blocks_of
 from programs import REPOSITORY
 
 MINUTES = 60
@@ -53,7 +53,7 @@ def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert first == ["./quickstart", "./check", "docs/build"], "the second is what runs this test, the third has one of its own (test_site.py)"
     assert len(blocks()) == 3, "test_the_forecast runs the first, test_the_commands the third"
     built = (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime
-    environment = {**os.environ, "CAMPAIGN": str(campaign)}
+    environment = {**os.environ, "CAMPAIGN": str(campaign), "PYTHONPATH": BRIEF}
     done = subprocess.run(["./quickstart", str(storage)], cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=20 * MINUTES, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime == built, "a second run rebuilt the simulator"

@@ -64,7 +64,7 @@ def test_an_observation_tells_them(iocast: Callable[..., CompletedProcess[str]],
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
 def test_ranks_are_looked_at(bench: Path) -> None:
     environment = {**os.environ, "IOCAST_BUILD": str(bench.parents[1]), "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, str(REAL / "waits.py"), "tmpfs", "--of", "2x500", "2x1000", "--operations", "1000000", "--place", "/dev/shm"]
+    command = [sys.executable, str(REAL / "waits.py"), "tmpfs", "--of", "2x500", "2x1000", "--operations", "100000", "--place", "/dev/shm"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "asleep, of 2 ranks with 4 x 500 objects each, of 2 ranks with 4 x 1000 objects each:" in done.stdout

@@ -145,8 +145,9 @@ def in_pairs(ours: list[float], theirs: list[float]) -> dict:
     return {"pairs": statistics.median(neighbours), "interval": interval}
 
 
-def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool) -> dict:
-    settings = WORKLOADS[workload].split()
+def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool, more: list[str]) -> dict:
+    named = dict(setting.split("=", 1) for setting in [*WORKLOADS[workload].split(), *more])
+    settings = [f"{name}={value}" for name, value in named.items()]
     bare: list[Phases] = []
     bench: list[Phases] = []
     stamped: list[Phases] = []
@@ -178,7 +179,7 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
         without, with_timing = [of(phases) for phases in bare], [of(phases) for phases in bench]
         return {"bare": min(without), "bench": min(with_timing), "minima": min(with_timing) / min(without)} | in_pairs(with_timing, without)
 
-    result = {"settings": WORKLOADS[workload], "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
+    result = {"settings": " ".join(settings), "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
     if stamped:
         result["stamps"] = statistics.median(sum(with_stamps) / sum(without) for with_stamps, without in zip(stamped, bare))
     if fs_mark:
@@ -194,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all without")
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of the workload, for a shorter run")
     parser.add_argument("--root", default="/dev/shm", help="a directory on the file system to use, best a memory one")
     parser.add_argument("--without-mpi", action="store_true", help="compare with a loop that is no MPI program")
     parser.add_argument("--time-stamps", action="store_true", help="also run the loop with two time stamps an operation")
@@ -212,7 +214,7 @@ def main() -> None:
             print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
         for workload in given.workloads or WORKLOADS:
             with huge_pages(root) if workload in ON_HUGE_PAGES else contextlib.nullcontext(root) as place:
-                result = compare(floor, benchmark, place, workload, given.pairs, given.time_stamps)
+                result = compare(floor, benchmark, place, workload, given.pairs, given.time_stamps, given.set)
             results[workload] = result | {"huge_pages": place != root}
             whole, slowest = result["whole"], result["slowest_phase"]
             if not given.json:
