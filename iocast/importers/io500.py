@@ -104,6 +104,8 @@ def _read_one(source: Source) -> Record:
         "environment": "IO500's result files do not say what file system was measured.",
         "seed": "IO500's result files do not name it.",
     }
+    if any(phase.seconds is None for phase in phases):
+        record.missing["phases[].seconds"] = "IO500 was run at verbosity 0, at which result.txt has no times."
     if any(phase.operations is None for phase in phases):
         record.missing["phases[].operations"] = "IO500 prints rates and its own times, which are longer than what the rates are of; see counted."
     if not any(phase.rank_seconds for phase in phases):
@@ -116,7 +118,7 @@ def _file(directory: Path, name: str) -> Source | None:
     return Source(directory / name) if (directory / name).is_file() and (directory / name).stat().st_size else None
 
 
-def _phase(name: str, score: float, seconds: float, where: str) -> Phase:
+def _phase(name: str, score: float, seconds: float | None, where: str) -> Phase:
     phase = Phase(name, seconds=seconds, origin={"": where})
     if name.startswith("ior"):
         phase.bytes_per_second = score * 2**30
@@ -178,15 +180,17 @@ def _line_of(source: Source, section: str, key: str) -> int:
 def _from_ini(ini: configparser.ConfigParser, source: Source) -> list[Phase]:
     phases = []
     for name in ini.sections():
-        if re.match(r"^(ior|mdtest|find)", name) and ini.has_option(name, "score") and ini.has_option(name, "t_delta"):
+        if re.match(r"^(ior|mdtest|find)", name) and ini.has_option(name, "score"):
             line, timed = _line_of(source, name, "score"), _line_of(source, name, "t_delta")
             words = ini.get(name, "score").split()
             if not words or re.search("nan|inf", words[0], re.IGNORECASE):
                 continue
-            score, seconds = source.number(words[0], line, "score"), source.number(ini.get(name, "t_delta").split()[0], timed, "t_delta")
+            score, delta = source.number(words[0], line, "score"), ini.get(name, "t_delta", fallback="").split()
+            seconds = source.number(delta[0], timed, "t_delta") if delta else None  # verbosity 0 prints no times
             if score > 0:
                 phases.append(_phase(name, score, seconds, source.at(line)))
-                phases[-1].origin["seconds"] = source.at(timed)
+                if seconds is not None:
+                    phases[-1].origin["seconds"] = source.at(timed)
                 if "[INVALID]" in ini.get(name, "score"):
                     phases[-1].more["invalid"] = True
     return phases
@@ -222,6 +226,9 @@ def _add_details(record: Record, ini: configparser.ConfigParser, source: Source)
         except ValueError:
             pass
         _add_command(phase, command, source.at(_line_of(source, phase.name, "exe")))
+        if ini.get(phase.name, "total-files", fallback="").isdigit():
+            phase.more["counted"] = {"operations": ini.getint(phase.name, "total-files"), "seconds": None}
+            phase.origin["counted"] = source.at(_line_of(source, phase.name, "total-files"))
     if first is not None:
         record.started = first.isoformat()
         record.missing["started (zone)"] = "IO500 prints the local time without its zone."
@@ -310,9 +317,13 @@ def _add_output(phase: Phase, own: Record) -> None:
 
 
 def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
-    """Seconds of each rank from the phase's CSV file: of IOR with open and close, of mdtest of the operation."""
+    """Seconds of each rank from the phase's CSV file: of IOR with open and close, of mdtest of the operation; of find those of all ranks."""
     path = directory / f"{phase.name}.csv"
-    if not path.is_file() or path.stat().st_size == 0 or phase.name.startswith("find"):
+    if not path.is_file() or path.stat().st_size == 0:
+        return
+    if phase.name.startswith("find"):
+        if (runtime := re.match(r"runtime: ([\d.]+) ", Source(path).text)) and "counted" in phase.more:
+            phase.more["counted"]["seconds"] = float(runtime[1])
         return
     rows = list(csv.DictReader(Source(path).lines))
     if not rows:

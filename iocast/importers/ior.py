@@ -31,6 +31,8 @@ KEPT = {  # options that make a measurement another one, and what they are calle
     "transfersize": "transfer_size", "blocksize": "block_size", "ordering in a file": "ordering_in_a_file",
     "ordering inter file": "ordering_inter_file", "stonewallingtime": "stonewalling_time", "repetitions": "repeats",
 }  # fmt: skip
+LETTERED = {"transfer_size": "t", "block_size": "b", "segments": "s"}
+"""Parameters that a command line has exactly, with their letters."""
 NOT_TOLD = {
     "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see ior_latency).",
     "phases[].errors": "IOR does not count failed operations.",
@@ -64,7 +66,12 @@ def command_size(text: str) -> int | None:
 
 def transfer_size(command: str) -> int | None:
     """The transfer size that a command line of IOR asks for."""
-    found = re.search(r"\s-t\s*=?\s*(\d+\s?[kmgtKMGT]?[iI]?[bB]?)(?=\s|$)", command)
+    return _command_number(command, "t")
+
+
+def _command_number(command: str, letter: str) -> int | None:
+    """The number or size after an option of a command line of IOR."""
+    found = re.search(rf"\s-{letter}\s*=?\s*(\d+\s?[kmgtKMGT]?[iI]?[bB]?)(?=\s|$)", command)
     return command_size(found[1]) if found else None
 
 
@@ -188,7 +195,11 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
     bandwidth = source.number(row["bw"], number, "bw")
     parts = {ours: float(row[c]) for ours, _, c in PARTS if re.match(r"^[\d.]+(e[-+]?\d+)?$", row.get(c, ""))}
     seconds = source.number(row["total"], number, "total") if "total" in row else _without_total(record, bandwidth, sum(parts.values()))
-    size = record.parameters.get("transfer_size") or 1024 * source.number(row["xfer"], number, "xfer")
+    for ours, column in (("block_size", "block"), ("transfer_size", "xfer")):
+        exact = 1024 * source.number(row[column], number, column)  # to a KiB, where an option's two decimals are of TiB
+        if abs(float(record.parameters.setdefault(ours, round(exact))) - exact) > 1024:
+            record.parameters[ours] = round(exact)
+    size = record.parameters["transfer_size"]
     bytes_: int | None = None
     said = ""
     if moved is not None:
@@ -265,12 +276,19 @@ def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) 
     for theirs, ours in KEPT.items():
         if theirs in options:
             record.parameters[ours] = _size(options[theirs])
-    if not isinstance(record.parameters.get("transfer_size"), int) and (size := transfer_size(str(command or ""))):
-        record.parameters["transfer_size"] = size
+    for ours, letter in LETTERED.items():
+        if not isinstance(record.parameters.get(ours), int) or ours in _rounded(options):
+            if exact := _command_number(str(command or ""), letter):
+                record.parameters[ours] = exact
     if "aggregate filesize" in options:
         record.facts["aggregate_file_size"] = _size(options["aggregate filesize"])
     record.missing |= NOT_TOLD
     return record
+
+
+def _rounded(options: Mapping[str, Any]) -> set[str]:
+    """Sizes that are printed with two decimals only, as "219.73 GiB"."""
+    return {ours for theirs, ours in KEPT.items() if re.match(r"\d+\.\d", str(options.get(theirs, "")))}
 
 
 def _size(value: Any) -> Any:

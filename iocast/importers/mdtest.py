@@ -28,6 +28,7 @@ SUMMARY = re.compile(r"^(?:V-\d: )?SUMMARY\b(.*)\(of (\d+) iterations\)")
 NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf)"
 ROW = re.compile(rf"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+{NUMBER})+)\s*$", re.IGNORECASE)
 STONEWALL = re.compile(r"^Continue stonewall hit min: (\d+) max: (\d+)")
+NO_STATUS = re.compile(r"could not read stonewall status file", re.IGNORECASE)
 SINGLE = re.compile(
     r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) sec,\s+([\d.]+) ops/sec"
 )
@@ -105,6 +106,10 @@ def _read_one(source: Source) -> list[Record]:
         raise source.refuse_cut("'-- finished at'")
     records = [record for launch in whole for record in _records(launch)]
     if not records:
+        tables = [(launch, table) for launch in whole for table in _tables(launch) if table.rates]
+        if tables:
+            line = min(line for _, line in tables[0][1].rates.values())
+            raise source.refuse(line, "every rate of the summary is 0.000, so there is no measurement in it; run this phase again")
         raise source.refuse_cut("the summary of rates")
     for launch in launches:
         if launch not in whole:
@@ -182,7 +187,7 @@ def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[P
     source = launch.source
     title = f"{name.split()[0].lower()}-{TITLES[name.split()[1]]}"
     walled = _walled(record.command or [])
-    items = None if walled or name.startswith("Tree") else table.items
+    items = None if name.startswith("Tree") or (walled and not _as_requested(launch, table, record)) else table.items
     singles = table.singles.get(name, [])
     if len(singles) == table.iterations:
         made = []
@@ -252,6 +257,13 @@ def _in_seconds(launch: _Launch, table: _Table, printed: float, rate: float) -> 
 def _walled(command: list[str]) -> bool:
     """Whether fewer files than requested may exist: a stonewall, or a file with the numbers that one has left."""
     return any(re.match(r"^-[WxY]*[Wx]", word) for word in command[1:])
+
+
+def _as_requested(launch: _Launch, table: _Table, record: Record) -> bool:
+    """Whether a phase had the items requested in spite of -W or -x: -W 0 is no stonewall, and a file of -x that can't be read says nothing."""
+    if "create" in record.parameters.get("phases", "create").split(","):
+        return not table.stonewalls and not record.parameters.get("most_seconds")
+    return launch.find(NO_STATUS) is not None
 
 
 def _moment(text: str) -> datetime:

@@ -159,6 +159,50 @@ def test_after_a_stonewall_operations_are_those_that_were_done(tmp_path: Path) -
     assert run["phases"][0]["operations"] is None and run["phases"][0]["seconds"] is None and "phases[].operations" in run["imported"]["missing"]
 
 
+def test_files_requested_are_those_done_where_no_stonewall_could_end_them(tmp_path: Path) -> None:
+    """-W 0 is no stonewall; and a phase whose file of -x could not be read did all that was requested."""
+    text = re.sub(r"(?s)Continue stonewall.*?\n|SUMMARY time.*(?=-- finished)", "", (SAMPLES / "mdtest" / "stonewall.log").read_text())
+    stat = text.replace("'-C' '-Y' '-W' '300'", "'-T'").replace("41000000 files\n", "41000000 files\n{}")
+    unread = stat.format("WARNING: could not read stonewall status file\n")
+    for changed, operations in ((text.replace("'300'", "'0'"), 41_000_000), (unread, 41_000_000), (stat.format(""), None)):
+        (tmp_path / "log.txt").write_text(changed)
+        (run,) = imported([tmp_path / "log.txt"], tmp_path / str(len(list(tmp_path.iterdir()))))
+        assert run["phases"][0]["operations"] == operations
+
+
+def test_a_summary_without_any_rate_is_refused_for_that(tmp_path: Path) -> None:
+    text = (SAMPLES / "mdtest" / "stonewall.log").read_text().replace("2950.000", "0.000").replace("20.000", "0.000")
+    (tmp_path / "log.txt").write_text(text)
+    with pytest.raises(InputError, match=r"log.txt:16: every rate of the summary is 0.000"):
+        imported([tmp_path / "log.txt"], tmp_path / "run")
+
+
+@pytest.mark.parametrize("block", ["225008m", "1100g", "11000m", "130000k"])
+def test_bytes_of_ior_are_exact_where_sizes_are_printed_rounded(block: str, tmp_path: Path) -> None:
+    """"219.73 GiB" is a rounded block size; the command, or else the column block(KiB), has it exactly."""
+    text = (SAMPLES / "ior" / "beegfs.txt").read_text()
+    exact = int(block[:-1]) * {"k": 2**10, "m": 2**20, "g": 2**30}[block[-1]]
+    unit, name = next((2**p, n) for p, n in ((40, "TiB"), (30, "GiB"), (20, "MiB")) if exact >= 2**p)
+    text = text.replace("-b 128m", f"-b {block}").replace("128 MiB", f"{exact / unit:.2f} {name}").replace(" 131072 ", f" {exact // 1024} ")
+    text = re.sub(r"(write|read)( +)(178.86|97.14)( .*) (34.35|63.25)  ", lambda m: f"{m[1]}{m[2]}{m[3]}{m[4]} {48 * exact / 2**20 / float(m[3]):.2f}  ", text)
+    for number, changed in enumerate((text, text.replace(f"-b {block}", "-f script"))):
+        (tmp_path / "log.txt").write_text(changed)
+        (run,) = imported([tmp_path / "log.txt"], tmp_path / str(number))
+        assert [phase["bytes"] for phase in run["phases"]] == [48 * exact] * 2 and run["workload"]["parameters"]["block_size"] == exact
+
+
+def test_result_txt_without_times_and_what_find_counted(tmp_path: Path) -> None:
+    """At verbosity 0 result.txt has scores alone; find's rate is of its total-files in the time of find.csv."""
+    text = (SAMPLES / "io500" / "tianhe" / "result.txt").read_text()
+    (tmp_path / "result.txt").write_text(re.sub(r"t_(start|delta|end) .*\n", "", text).replace("[find]\n", "[find]\nfound           = 7\ntotal-files     = 433371\n"))
+    (tmp_path / "find.csv").write_text("runtime: 0.270350 rate: 1603.0\nrank, errors\n")
+    (run,) = imported([tmp_path], tmp_path / "run")
+    assert {phase["seconds"] for phase in run["phases"]} == {None} and "phases[].seconds" in run["imported"]["missing"]
+    assert all(phase["rate"] or phase["bytes_per_second"] for phase in run["phases"])
+    (find,) = (phase for phase in run["phases"] if phase["name"] == "find")
+    assert find["counted"] == {"operations": 433371, "seconds": 0.27035}
+
+
 def test_a_stonewall_that_contradicts_rate_and_time_is_said(tmp_path: Path) -> None:
     text = (SAMPLES / "mdtest" / "stonewall.log").read_text().replace("max: 22050", "max: 22950")
     (tmp_path / "log.txt").write_text(text)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Second readers of other tools' result files, to judge the importers by.
 
-Each module reads one tool's files in its own way and shares nothing with iocast/importers. A reader turns a file into `Printed` runs:
-what the file prints, as named quantities. Seconds, bytes, operations a second throughout.
+Each module reads one tool's files after that tool's own sources and manual, and shares nothing with iocast/importers.
+A reader turns a file into `Printed` runs: what the file prints, as named quantities. Seconds, bytes, operations a second throughout.
+`AUTHORS` says who wrote which reader.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10,
 
 @dataclass
 class Quantity:
-    """A printed value. None means: the file does not say it, an import must not either. `relative` is what rounding may do to it."""
+    """A value and its relative rounding error. None means: the file does not give it, and an import must not either.
+
+    A `derived` quantity follows from printed ones: an import may leave it out, but must not contradict it.
+    """
 
     value: float | None
     relative: float = 1e-9
+    derived: bool = False
 
 
 @dataclass
@@ -52,6 +57,18 @@ class Reading:
 
 Reader = Callable[[Path, str], "Reading | None"]
 """From a file and its text to what it prints; None when the file is not of the reader's format."""
+
+
+def rounding(text: str) -> float:
+    """Relative error of a decimal number that was rounded to its last digit."""
+    digits, _, power = text.strip().lower().partition("e")
+    step = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    return 0.50000001 * step / abs(float(text)) if float(text) else 1.0
+
+
+def figure(text: str, scale: float = 1.0) -> Quantity:
+    """A printed number times `scale`, with its rounding error."""
+    return Quantity(float(text) * scale, rounding(text) + 1e-12)
 
 
 def half_digit(text: str) -> float:

@@ -1,97 +1,166 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IO500 packages: the summary's lines in both generations, or result.txt's sections; tasks and nodes from the outputs beside it."""
+"""IO500's results of 2018 to 2025, read after its own `main.c`, `phase_*.c` and, before mid-2020, its shell script.
+
+What the sources say:
+
+- Since mid-2020 a bandwidth is bytes over time / 2^30, and a rate is in thousands of operations a second. `procs` is the size of MPI's world.
+- The time behind a result is that of the whole phase with start and end of the tool; the rate is the tool's own.
+- Before, "GB/s", later "GiB/s", is IOR's MiB/s divided by 1024: also 2^30 bytes. The packages' own IOR files confirm it.
+- find's rate is `total-files` over the runtime in find.csv.
+- Phases with an empty bracket are not scored; `timestamp` measures nothing.
+"""
 
 from __future__ import annotations
 
-import configparser
+import csv
 import re
+from datetime import datetime
 from pathlib import Path
 
-from . import Printed, Reading
+from . import Printed, Quantity, Reading, figure, ior, mdtest
 
-OLD = r"^\[RESULT\](-invalid)? (?:BW|IOPS)\s+phase \d+\s+(\S+)\s+([\d.]+) (\S+)\s*: time\s+([\d.]+) seconds"
-NEW = r"^\[(?:RESULT|      )\]\s+([a-z]\S*)\s+([\d.]+) (\S+)\s*: time\s+([\d.]+) seconds"
+NEW = re.compile(r"^\[(?:RESULT|\s+)(?:-invalid)?\]\s+([A-Za-z][\w-]*)\s+(\S+) (GiB/s|kIOPS)\s+: time\s+(\S+) seconds(.*)$", re.M)
+OLD = re.compile(r"^\[RESULT(?:-invalid)?\] (?:BW|IOPS)\s+phase \d+\s+(\w+)\s+(\S+) (Gi?B/s|kiops)\s+: time\s+(\S+) seconds(.*)$", re.M)
+SECTION = re.compile(r"^\[([\w-]+)\]\s*$")
+SCALE = {"GiB/s": 2.0**30, "GB/s": 2.0**30, "kIOPS": 1e3, "kiops": 1e3}
+OPERATION = {"write": "file-create", "stat": "file-stat", "read": "file-read", "delete": "file-remove"}
+COLUMN = {"write": "time-File creation", "stat": "time-File stat", "read": "time-File read", "delete": "time-File removal"}
 
 
 def read(path: Path, text: str) -> Reading | None:
-    """A summary or result.txt alone."""
-    if re.search(OLD, text, re.M) or re.search(NEW, text, re.M):
-        return _summary(text)
-    if "config-hash" in text and "[ior-easy-write]" in text and "t_delta" in text:
-        return _result(text)
-    return None
-
-
-def read_directory(path: Path) -> Reading | None:
-    """The package whose summary or result.txt is in this directory."""
-    summary, result = path / "result_summary.txt", path / "result.txt"
-    texts = {f: f.read_text(errors="replace") for f in (summary, result) if f.is_file()}
-    reading = None
-    if summary in texts and texts[summary].strip():
-        reading = read(summary, texts[summary])
-    if (reading is None or reading.refusal) and result in texts:
-        reading = read(result, texts[result])
-    if reading is None:
+    if NEW.search(text) or OLD.search(text):
+        return of_summary(text)
+    if path.suffix == ".ini" or "[ior-easy-write]" not in text or "t_start" not in text and "score " not in text:
         return None
-    for run in reading.runs:
-        run.ranks, run.nodes = _placement(path)
-        if run.ranks is None and result in texts and (found := re.search(r"^procs\s*= (\d+)", texts[result], re.M)):
-            run.ranks = int(found[1])
-    return reading
+    return of_result(text)
 
 
-def _quantity(run: Printed, name: str, value: str, unit: str, seconds: str) -> None:
-    if unit.lower() == "kiops":
-        run.put(name, 0, rate=float(value) * 1000, seconds=float(seconds))
+def of_summary(text: str) -> Reading:
+    old = not NEW.search(text)
+    run = Printed()
+    for name, value, unit, seconds, end in (OLD if old else NEW).findall(text):
+        if name == "timestamp" or not float(value):
+            continue
+        put_rate(run, name.replace("_", "-"), figure(value, SCALE[unit]), unit[0] == "G")
+        run.put(name.replace("_", "-"), 0, seconds=figure(seconds))
+        if "INVALID" in end:
+            run.put(name.replace("_", "-"), 0, invalid=1.0)
+    return Reading("io500", "2018-2020" if old else "2020-", [run] if run.phases else [], "" if run.phases else "no rate in it")
+
+
+def put_rate(run: Printed, name: str, value: Quantity, volume: bool) -> None:
+    if volume:
+        run.put(name, 0, bytes_per_second=value)
     else:
-        run.put(name, 0, bytes_per_second=float(value) * (2**30 if unit == "GiB/s" else 1e9), seconds=float(seconds))
+        run.put(name, 0, rate=value)
 
 
-def _summary(text: str) -> Reading:
-    lines = [line for line in text.splitlines() if re.match(r"\[(RESULT|      )", line) and " timestamp " not in line]
-    run = Printed()
-    old = bool(re.search(OLD, text, re.M))
-    for line in lines:
-        found = re.match(OLD if old else NEW, line)
-        if found is None:
-            return Reading("io500", "2018-2020" if old else "2020-", refusal="truncated")
-        name, value, unit, seconds = found.groups()[-4:]
-        # The first generation calls 10^9 or 2^30 bytes GB; its phases' outputs show that it is 2^30.
-        _quantity(run, name.replace("_", "-"), value, "GiB/s" if old and unit in ("GB/s", "GiB/s") else unit, seconds)
-    reading = Reading("io500", "2018-2020" if old else "2020-", [run])
-    if not re.search(r"^\[SCORE", text, re.M):
-        reading = Reading("io500", reading.version, refusal="truncated")
-    return reading
+def of_result(text: str) -> Reading:
+    sections = sections_of(text)
+    run = Printed(started=first_start(sections))
+    run.ranks = int(sections.get("run", sections.get("", {})).get("procs", 0)) or None
+    for name, known in sections.items():
+        if float(known.get("score", "0").split()[0]):
+            put_rate(run, name, figure(known["score"].split()[0], 2.0**30 if name[0] == "i" else 1e3), name[0] == "i")
+            if "t_delta" in known:
+                run.put(name, 0, seconds=figure(known["t_delta"]))
+            put_start(run, name, known, run.started)
+            put_transfer(run, name, known.get("exe", ""))
+            put_found(run, name, known)
+            if "INVALID" in known:
+                run.put(name, 0, invalid=1.0)
+    return Reading("io500", "2020- result.txt", [run] if run.phases else [], "" if run.phases else "no rate in it")
 
 
-def _result(text: str) -> Reading:
-    ini = configparser.ConfigParser(strict=False, interpolation=None, comment_prefixes=(";",))
-    ini.read_string("[before]\n" + text)
-    run = Printed()
-    if found := re.search(r"^procs\s*= (\d+)", text, re.M):
-        run.ranks = int(found[1])
-    for name in ini.sections():
-        part = ini[name]
-        if re.match("ior|mdtest|find", name) and "score" in part and "t_delta" in part and float(part["score"].split()[0]) > 0:
-            unit = "GiB/s" if name.startswith("ior") else "kIOPS"
-            _quantity(run, name, part["score"].split()[0], unit, part["t_delta"].split()[0])
-    if not ini.has_section("SCORE"):
-        return Reading("io500", "2020- result.txt", refusal="truncated")
-    return Reading("io500", "2020- result.txt", [run])
+def sections_of(text: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {"": {}}
+    name = ""
+    for line in text.splitlines():
+        if hit := SECTION.match(line):
+            name = hit[1]
+            found.setdefault(name, {})
+        elif line.startswith("; ERROR INVALID"):
+            found[name]["INVALID"] = line
+        elif "=" in line and not line.startswith(";"):
+            key, _, value = line.partition("=")
+            found[name].setdefault(key.strip(), value.strip())
+    return found
 
 
-def _placement(path: Path) -> tuple[int | None, int | None]:
-    votes = []
-    for file in sorted(path.glob("*.txt")):
-        text = file.read_text(errors="replace")
-        if found := re.search(r"mdtest-\S+ was launched with (\d+) total task\(s\) on (\d+) node", text):
-            votes.append((int(found[1]), int(found[2])))
-    if votes:
-        return max(set(votes), key=votes.count)
-    for file in sorted(path.glob("ior*.txt")):
-        text = file.read_text(errors="replace")
-        tasks = re.search(r"^\s*tasks\s*: (\d+)", text, re.M)
-        nodes = re.search(r"^\s*nodes\s*: (\d+)", text, re.M)
-        if tasks:
-            return int(tasks[1]), int(nodes[1]) if nodes else None
-    return None, None
+def first_start(sections: dict[str, dict[str, str]]) -> str | None:
+    starts = [known["t_start"] for name, known in sections.items() if known.get("t_start")]
+    return starts[0].replace(" ", "T") if starts else None
+
+
+def put_start(run: Printed, name: str, known: dict[str, str], first: str | None) -> None:
+    if first and known.get("t_start"):
+        after = datetime.fromisoformat(known["t_start"]) - datetime.fromisoformat(first)
+        run.put(name, 0, start_seconds=after.total_seconds())
+
+
+def put_transfer(run: Printed, name: str, command: str) -> None:
+    if name.startswith("ior") and (hit := re.findall(r" -t[ =]?(\d+)([kmgKMG]?)", command)):
+        number, unit = hit[-1]
+        run.put(name, 0, transfer_size=float(number) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[unit.lower()])
+        bandwidth = run.phases[name, 0]["bytes_per_second"]
+        run.put(name, 0, rate=ior.ratio(bandwidth, run.phases[name, 0]["transfer_size"]))
+
+
+def put_found(run: Printed, name: str, known: dict[str, str]) -> None:
+    if "total-files" in known:
+        run.put(name, 0, counted__operations=float(known["total-files"]))
+
+
+def read_directory(directory: Path) -> Reading | None:
+    """A package: its summary, what result.txt adds, and the outputs of the phases beside them."""
+    texts = {p.name: p.read_text(errors="replace") for p in directory.iterdir() if p.is_file() and not p.name.startswith("._")}
+    summary = of_summary(texts["result_summary.txt"]) if texts.get("result_summary.txt", "").strip() else None
+    result = of_result(texts["result.txt"]) if texts.get("result.txt", "").strip() else None
+    base = summary if summary and summary.runs else result
+    if base is None or not base.runs:
+        return base
+    run = base.runs[0]
+    if result and result.runs and base is not result:
+        run.ranks, run.started = result.runs[0].ranks, result.runs[0].started
+        for key, known in result.runs[0].phases.items():
+            if key in run.phases:
+                run.phases[key] = {**known, **run.phases[key]}
+    for name, _ in list(run.phases):
+        add_phase_files(run, name, texts)
+    return Reading("io500", base.version.removesuffix(" result.txt"), base.runs)
+
+
+def add_phase_files(run: Printed, name: str, texts: dict[str, str]) -> None:
+    text = texts.get(f"{name}.txt") or texts.get(f"{name.replace('-', '_')}.txt") or ""
+    tool, verb = name.split("-")[0], name.split("-")[-1]
+    if tool in ("ior", "mdtest") and text:
+        reading = (ior if tool == "ior" else mdtest).read(Path(name), text)
+        if reading and reading.runs:
+            add_output(run, name, reading.runs[0], verb if tool == "ior" else OPERATION[verb])
+    table = texts.get(f"{name}.csv", "")
+    if tool == "find" and (hit := re.match(r"runtime: (\S+) rate: ", table)):
+        run.put(name, 0, counted__seconds=figure(hit[1]))
+    elif tool in ("ior", "mdtest") and table:
+        column = "runtime-with-openclose" if tool == "ior" else COLUMN[verb]
+        rows = [row for row in csv.DictReader(table.splitlines()) if row["rank"].isdigit() and row.get(column)]
+        if len(rows) == run.ranks:
+            times = sorted((row[column] for row in rows), key=float)
+            run.put(name, 0, rank_seconds__min=figure(times[0]), rank_seconds__max=figure(times[-1]))
+
+
+def add_output(run: Printed, name: str, part: Printed, phase: str) -> None:
+    run.ranks = run.ranks or part.ranks
+    run.nodes = run.nodes or part.nodes
+    found = part.phases.get((phase, 0))
+    if not found:
+        return
+    seconds, operations = found["seconds"], found["operations"]
+    if seconds.value is not None and operations.value is not None:
+        run.put(name, 0, counted__operations=operations, counted__seconds=seconds)
+    if "bytes" in found:
+        run.put(name, 0, counted__bytes=found["bytes"], operations=operations)
+        if "transfer_size" not in run.phases[name, 0]:
+            run.put(name, 0, transfer_size=found["transfer_size"])
+            run.put(name, 0, rate=ior.ratio(run.phases[name, 0]["bytes_per_second"], found["transfer_size"]))
+
+
