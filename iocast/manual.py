@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries, listing
+from iocast.cli.app import GROUPS, group_of
 from iocast.errors import RunError
 from iocast.files import write_text
 
@@ -130,9 +131,12 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
     main = Page("iocast", 1, app.help.rstrip(".").lower(), version)
     main.synopsis("iocast VERB [OPTION...] [ARGUMENT...]", "iocast VERB --help")
     main.heading("Verbs")
-    shown = {name: verb for name, verb in app.commands.items() if not verb.hidden}
-    for name, verb in shown.items():
-        main.item(name, verb.help)
+    shown = {name: app.commands[name] for name in app.list_commands(None) if not app.commands[name].hidden}
+    for group in GROUPS:
+        main.subheading(group)
+        for name, verb in shown.items():
+            if group_of(name) == group:
+                main.item(name, verb.help.partition("\n\n")[0])
     main.heading("Exit status")
     main.paragraph(app.epilog.removeprefix("Exit status: "))
     main.heading("Environment")
@@ -141,20 +145,21 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
     main.see_also("iocast-bench.1", "iocast-sim.1", *(f"iocast-{name}.1" for name in shown), *(f"iocast-{name}.7" for name in THINGS))
     yield main
     for name, verb in shown.items():
-        page = Page(f"iocast-{name}", 1, verb.help.rstrip("."), version)
+        summary, _, more = verb.help.partition("\n\n")
+        page = Page(f"iocast-{name}", 1, summary.rstrip("."), version)
         context = verb.make_context(name, [], resilient_parsing=True)
         words = [word.translate({ord(c): None for c in "{}"}).upper() for word in verb.collect_usage_pieces(context)]
         page.synopsis(f"iocast {name} {' '.join(words).replace('[OPTIONS]', '[OPTION...]')}")
-        for title, kind in (("Arguments", "argument"), ("Options", "option")):
-            records = [r for p in verb.params if p.param_type_name == kind and (r := p.get_help_record(context))]
-            if records:
-                page.heading(title)
-                for term, text in records:
-                    page.item(term, text)
-        if verb.epilog:
-            page.heading("Examples")
-            for example in verb.epilog.removeprefix("Example: ").split("; iocast "):
-                page.verbatim(example if example.startswith("iocast") else f"iocast {example}")
+        if more:
+            page.heading("Description")
+            page.paragraph(" ".join(more.split()))
+        for title, records in verb.sections(context).items():
+            page.heading(title)
+            for term, text in records:
+                page.item(term, text)
+        page.heading("Examples")
+        for example in re.split(r"; (?=iocast )|\n\n", verb.epilog.partition(": ")[2]):
+            page.verbatim(example)
         page.see_also("iocast.1")
         yield page
 

@@ -32,7 +32,7 @@ TOO_WIDE = 30.0
 """Upper over lower end of an interval, from which on only the range is printed."""
 ROUGHLY = "order of magnitude only"
 """In the place of the value of such an interval."""
-NARROWED = "a run nearer to this scale narrows it: iocast measure --plan proposes one"
+NARROWED = "a run nearer to this scale narrows it: iocast plan proposes one"
 
 
 def percent(error: float | None) -> str:

@@ -68,7 +68,7 @@ def test_export(page: Page) -> None:
 
 
 def test_planning(page: Page) -> None:
-    page.run("planning.md", {"--ppn 4 --asked 1x32 --budget 2min": "--ppn 4 --asked 1x32 --budget 25s"})
+    page.run("planning.md", {"--ppn 4 --target 1x32 --budget 2min": "--ppn 4 --target 1x32 --budget 25s"})
     assert "a calibration needs it" in page.said[0]
 
 

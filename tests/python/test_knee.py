@@ -63,7 +63,7 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     S and S^2 as the runs' service times say. The interval is made of the search's own runs, for a false alarm in one of 10^4 searches: its lower end is
     below the knee."""
     limit = 4e-3
-    question = ("measure", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--threads-per-rank", 2, "--precision", 0.4, "--budget", "15s", "--json")
+    question = ("knee", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--threads-per-rank", 2, "--precision", 0.4, "--budget", "15s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["answer"] is not None, tmp_path / "k")
     assert answer["answer"] is not None, answer
     points = [p for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"] if p["step"].split()[0] in ("bracket", "search", "confirm")]
@@ -87,7 +87,7 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
-    command = ("measure", memory, "--find-knee", "--over", "waiting_factor", "--ppn", 2, "--set", "datasets=2", "--set", "objects=200", "--length", "200ms", "--budget", "6s", "--out", out)
+    command = ("knee", memory, "--over", "waiting_factor", "--ppn", 2, "--set", "datasets=2", "--set", "objects=200", "--length", "200ms", "--budget", "6s", "--out", out)
     done = iocast(*command)
     assert done.returncode == 0, done.stderr
     assert "greatest power" in done.stdout and "N* = D / D_max" in done.stdout
@@ -108,7 +108,7 @@ def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_p
 
 def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
-    arguments = ["measure", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "200ms", "--budget", "60s", "--out", str(out)]
+    arguments = ["knee", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "200ms", "--budget", "60s", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     process = subprocess.Popen([sys.executable, "-m", "iocast", *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     until = time.monotonic() + 60
@@ -156,16 +156,16 @@ def test_a_run_that_takes_far_too_long_is_ended(simulator: Path, memory: Path, t
 
 
 def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
-    answer = asked(iocast("measure", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k", "--json"), 4)
+    answer = asked(iocast("knee", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k", "--json"), 4)
     assert answer["reason"] == "never met" and answer["answer"] is None
     assert answer["unloaded"]["values"]["p99(create) < 1 ms"] >= 2e-3
-    done = iocast("measure", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k")  # makes no run again
+    done = iocast("knee", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k")  # makes no run again
     assert done.returncode == 4 and "No load meets the level: at the lowest load" in done.stdout
 
 
 def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the limit."""
-    question = ("measure", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "25s", "--json")
+    question = ("knee", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "25s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["limited_by"] == "ranks", tmp_path / "k")
     assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer
     assert answer["answer"]["load"] < 500
@@ -175,7 +175,7 @@ def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
 
     def refused(*arguments: object, says: str) -> None:
-        monkeypatch.setattr(sys, "argv", ["iocast", "measure", *map(str, arguments), "--out", str(tmp_path / "k")])
+        monkeypatch.setattr(sys, "argv", ["iocast", "knee", *map(str, arguments), "--out", str(tmp_path / "k")])
         with pytest.raises(SystemExit) as end:
             main()
         message = capsys.readouterr().err.strip().splitlines()[-1]
@@ -198,11 +198,9 @@ def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: p
     refused(tmp_path, *slo, "--budget", "soon", says="--budget can't be 'soon'")
     refused(tmp_path, *slo, "--confidence", 1, says="confidence")
     refused(tmp_path, *slo, "--precision", 0, says="precision")
-    refused(tmp_path, *slo, "--campaign", "quick", says="plans its own runs")
     refused(tmp_path / "none", *slo, says="is not a directory")
     refused(*slo, says="needs the directory")
     refused(tmp_path, *slo, *DUMMY, says="works in no directory")
     refused(*slo, "--backend", "dummy", "--backend-option=--s3.region=x", says="no option of the backend 'dummy'")
     refused(tmp_path, "--backend", "dummy", says="works in no directory")
-    refused(tmp_path, "--length", "10s", "--ppn", 8, says="--ppn, --length are for --plan, --find-knee and --slo")
     refused(tmp_path, *slo, "--set", "datasts=1", says="datasts")

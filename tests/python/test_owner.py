@@ -64,7 +64,7 @@ def test_the_second_is_refused_and_harms_nothing(iocast: Iocast, tmp_path: Path)
     for out, place in ((tmp_path / "out", tmp_path / "out"), (tmp_path / "other", root / "iocast-campaign")):
         done = iocast("measure", root, "--campaign", plan, "--out", out)
         assert done.returncode == 2 and f"'{place}' is in use by process {first.pid} on " in done.stderr and f"kill {first.pid}" in done.stderr, done.stderr
-    done = iocast("measure", root, "--find-knee", "--ppn", "1", "--budget", "1s", "--length", "200ms", "--set", "datasets=1", "--set", "objects=5", "--out", tmp_path / "knee")
+    done = iocast("knee", root, "--ppn", "1", "--budget", "1s", "--length", "200ms", "--set", "datasets=1", "--set", "objects=5", "--out", tmp_path / "knee")
     assert done.returncode == 2 and f"in use by process {first.pid}" in done.stderr
     rank.resume()
     out, errors = first.communicate(timeout=60)

@@ -85,7 +85,7 @@ def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tm
 
 def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
     out = tmp_path / "plan.yaml"
-    done = iocast("measure", "--plan", "--platform", "fuse", "--nodes", 4, "--ppn", 2, "--asked", "100x2", "--budget", "5min", "--out", out, "--set", "datasets=2", "--json")
+    done = iocast("plan", "--platform", "fuse", "--nodes", 4, "--ppn", 2, "--target", "100x2", "--budget", "5min", "--out", out, "--set", "datasets=2", "--json")
     assert done.returncode == 0, done.stderr
     said, plan = json.loads(done.stdout), read_plan(str(out))
     assert plan.settings == {"datasets": "2"}
@@ -103,7 +103,7 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
     assert {run["ranks_per_node"] for run in known["next"]["runs"]} == {16}
     assert len(known["draw_structures"]) == len(known["draws"])
     out = tmp_path / "next.yaml"
-    done = iocast("measure", "--plan", "--platform", fitted, "--ppn", 16, "--asked", "1x64", "--budget", "10min", "--out", out)
+    done = iocast("plan", "--platform", fitted, "--ppn", 16, "--target", "1x64", "--budget", "10min", "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.exists() == ("Written to" in done.stdout)
 
@@ -111,32 +111,26 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--asked", "many"], "'many' is no placement; write NODES or NODESxRANKS, such as 1000x10."),
+        (["--target", "many"], "'many' is no placement; write NODES or NODESxRANKS, such as 1000x10."),
         (["--budget", "3s", "--ppn", "8"], "the budget is 3 s."),
         (["--ppn", "2"], "at least three numbers of ranks"),
         (["--platform", "queue", "--ppn", "8"], "fitted to rates alone"),
         (["--platform", "locul"], "local"),
         (["--out", "plan"], "name a file such as plan.yaml"),
-        (["--campaign", "quick"], "--plan measures nothing"),
-        (["--find-knee"], "--plan measures nothing"),
+        (["--asked", "1x64"], "--target"),
         (["--workload", "md-workbensch", "--ppn", "8"], "md-workbench"),
         (["--workload", "mdtest-hard", "--ppn", "8"], "mdtest-hard has no phase 'benchmark'; name one with --phase. Allowed: tree-create"),
         (["--workload", "postmark", "--ppn", "8"], "sized by the parameter iterations"),
         (["--phase", "benchmarc", "--ppn", "8"], "benchmark"),
-        (["--asked", "100000x10", "--ppn", "8"], "1000000 ranks are too many to plan for"),
+        (["--target", "100000x10", "--ppn", "8"], "1000000 ranks are too many to plan for"),
     ],
 )
 def test_what_cannot_be_planned(iocast: Iocast, tmp_path: Path, arguments: list[str], says: str) -> None:
     out = [] if "--out" in arguments else ["--out", tmp_path / "plan.yaml"]
-    done = iocast("measure", "--plan", *arguments, *out)
+    done = iocast("plan", *arguments, *out)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.replace("\n", " ")
     assert not list(tmp_path.iterdir())
-
-
-def test_options_of_a_plan_are_refused_elsewhere(iocast: Iocast, tmp_path: Path) -> None:
-    done = iocast("measure", tmp_path, "--asked", "4", "--out", tmp_path / "campaign")
-    assert done.returncode == 2 and "for --plan" in done.stderr
 
 
 def test_places_beyond_lie_between(fitted: Path) -> None:

@@ -433,7 +433,7 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch
     monkeypatch.setattr(evidence, "targets", lambda _: [wide])
     (card,) = story._target_cards(None)
     assert units.rate(value) not in card.value and units.rate(value / 6).partition(units.SPACE)[0] in card.value
-    assert "order of magnitude only" in card.note and "iocast measure --plan" in card.note
+    assert "order of magnitude only" in card.note and "iocast plan" in card.note
     assert "order of magnitude only" in story._said(wide) and units.rate(value) not in story._said(wide)
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")

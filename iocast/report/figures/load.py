@@ -79,7 +79,7 @@ FIGURE = Figure(
         "Each point is a load that the search tried, with the median over its runs for a level and the mean for throughput and response. The dotted line is the load that the search "
         "states, the band the interval of the knee. Left of the knee throughput grows with the load and response times hardly; right of it, the other way round."
     ),
-    needs="a campaign made with iocast measure --find-knee or --slo",
+    needs="a campaign made with iocast knee",
     data=data,
     draw=draw,
 )

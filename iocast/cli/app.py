@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The application of `iocast`: verbs in groups, options by task, and the new names of spellings that have moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from iocast.errors import InputError
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+MORE = "More"
+GROUPS = {
+    "Get data": ("measure", "plan", "knee", "import"),
+    "Forecast": ("forecast", "simulate", "compare"),
+    "Decide": ("study", "report"),
+    MORE: ("calibrate", "predict", "validate", "observe", "export", "list", "describe", "selftest", "manual"),
+}
+"""Headings of `iocast --help` with their verbs, in order; a verb that is not here stands last."""
+MOVED: dict[str, dict[str, str]] = {}
+"""By verb: options that it had once, with the sentence that names what has taken their place."""
+
+
+def grouped(entries: list[tuple[str | None, Any]], default: str) -> dict[str, list[Any]]:
+    """Entries by heading, headings in the order of their first entry; `default` is the heading of those without."""
+    groups: dict[str, list[Any]] = {}
+    for heading, entry in entries:
+        groups.setdefault(heading or default, []).append(entry)
+    return groups
+
+
+class Verb(TyperCommand):
+    """A command whose help has a section for each task (an option's `rich_help_panel`)."""
+
+    def sections(self, context: Any) -> dict[str, list[tuple[str, str]]]:
+        """Help of arguments and options by heading."""
+        entries = []
+        for parameter in self.get_params(context):
+            if record := parameter.get_help_record(context):
+                is_argument = parameter.param_type_name == "argument"
+                entries.append(("Arguments" if is_argument else getattr(parameter, "rich_help_panel", None), record))
+        sections = grouped(entries, "Other options")
+        if "Other options" in sections:
+            sections["Options" if set(sections) <= {"Arguments", "Other options"} else "Other options"] = sections.pop(
+                "Other options"
+            )
+        return sections
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for heading, records in self.sections(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # the class is click's, of which typer has its own copy in some versions
+            moved = MOVED.get(str(self.name), {}).get(str(getattr(error, "option_name", "")))
+            if moved is None or type(error).__name__ != "NoSuchOption":
+                raise
+            raise InputError(f"iocast {self.name} has no option {error.option_name}. {moved}") from None  # type: ignore[attr-defined]
+
+
+class Verbs(TyperGroup):
+    """The verbs under the headings of GROUPS."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = [name for names in GROUPS.values() for name in names]
+        return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if name in order else len(order))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        shown = {name: verb for name in self.list_commands(ctx) if not (verb := self.commands[name]).hidden}
+        width = max(map(len, shown))
+        limit = formatter.width - 6 - width
+        for heading in GROUPS:
+            with formatter.section(heading):
+                verbs = {name: verb for name, verb in shown.items() if group_of(name) == heading}
+                formatter.write_dl(
+                    [(f"{name:{width}}", verb.get_short_help_str(limit)) for name, verb in verbs.items()]
+                )
+
+
+def group_of(verb: str) -> str:
+    """Heading of a verb in `iocast --help`."""
+    return next((heading for heading, names in GROUPS.items() if verb in names), MORE)
+
+
+app = typer.Typer(
+    cls=Verbs,
+    help="Measure a storage system small, forecast it large, and see how wrong that was.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    epilog='Exit status: 0 success; 1 failure; 2 wrong input; 4 the answer is "no" (validation missed its target or '
+    "had nothing held out, the second run is worse, no load or design meets the levels).",
+)
+
+
+def verb(epilog: str, name: str | None = None, moved: dict[str, str] | None = None) -> Callable[[Function], Function]:
+    """Registers a function as a verb.
+
+    The first paragraph of its docstring is its summary, at most 60 characters.
+
+    @param epilog examples, shown below the options
+    @param moved options that it had once: the sentence that names what has taken their place"""
+
+    def register(function: Function) -> Function:
+        app.command(name, cls=Verb, epilog=epilog)(function)
+        MOVED[name or function.__name__] = moved or {}
+        return function
+
+    return register

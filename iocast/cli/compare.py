@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import FELL_SHORT, OUTPUT, Json, Level, Seed, refuse_existing
+from iocast.errors import InputError
+from iocast.files import write_json
+from iocast.progress import Steps
+
+MEASUREMENTS = "Of measurements"
+OFFERS = "Of offers"
+
+
+@verb(
+    epilog="Examples: iocast compare runs/before runs/after --fail-on 10% --fail-on create.q99=25%\n\n"
+    "iocast compare results/dne:d4 results/dne:d6\n\niocast compare offer-a.yaml offer-b.yaml --study tender.yaml",
+)
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            help="Run directory or campaign: before. Or a design of a study (DIRECTORY:DESIGN, DIRECTORY for its "
+            "decision), or with --study an offer (a platform file)."
+        ),
+    ],
+    b: Annotated[str, typer.Argument(help="Of the same kind: after, or what to set beside it.")],
+    phase: Annotated[
+        Optional[str], typer.Option(help="Phase to compare.  [default: benchmark]", rich_help_panel=MEASUREMENTS)
+    ] = None,
+    fail_on: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="Exit with 4 when something is worse by more than this beyond noise: 10% or "
+            "QUANTITY=10%; may be repeated.",
+            metavar="LIMIT",
+            rich_help_panel=MEASUREMENTS,
+        ),
+    ] = None,
+    alpha: Annotated[
+        float,
+        typer.Option(help="Chance of one false alarm or more among all quantities.", rich_help_panel=MEASUREMENTS),
+    ] = 0.05,
+    study: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="The study whose workloads, scales and levels they are compared under.", rich_help_panel=OFFERS
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that compute; by default one a core.", min=0, rich_help_panel=OFFERS)
+    ] = 0,
+    level: Level = 0.9,
+    out: Annotated[
+        Optional[Path], typer.Option(help="File for the whole comparison as JSON.", rich_help_panel=OUTPUT)
+    ] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Compare two measurements, two designs or two offers.
+
+    For measurements the answer names the changes beyond noise. Designs and offers are compared with intervals."""
+    from iocast.compare import Threshold, is_measurement
+    from iocast.compare import compare as judge
+    from iocast.study import compare as designs
+
+    if out is not None:
+        refuse_existing(out)
+    if is_measurement(Path(a)) and is_measurement(Path(b)):
+        answer = judge(
+            Path(a),
+            Path(b),
+            phase=phase,
+            alpha=alpha,
+            seed=seed,
+            fail_on=[Threshold.parse(text) for text in fail_on or []],
+        )
+    else:
+        for argument in (a, b):
+            if not designs.is_design(argument):
+                raise InputError(
+                    f"'{argument}' is nothing that can be compared: no run directory, no directory of run directories "
+                    "and no campaign (it has no run.json and no campaign.json), "
+                    "no design of a study (DIRECTORY:DESIGN), no platform file."
+                )
+        answer = _compare_designs(a, b, study, workers, level, seed)
+    if out is not None:
+        write_json(out, answer)
+    from iocast.text import comparison_text
+
+    if json_:
+        print(json.dumps(answer))
+    else:
+        print(designs.as_text(answer) if "sides" in answer else comparison_text(answer))
+    if answer.get("failed"):
+        raise typer.Exit(FELL_SHORT)
+
+
+def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: float, seed: int) -> dict[str, Any]:
+    from iocast.study.compare import compare as beside
+    from iocast.workers import Workers
+
+    if not 0 < level < 1:
+        raise InputError(f"The level {level:g} is no probability between 0 and 1.")
+    if study is None and a.endswith((".yaml", ".yml")):
+        raise InputError("Two offers are compared under a study; name it with --study.")
+    with Steps(every=5) as steps, Workers(workers) as crew:
+        return beside(a, b, study, crew, steps, level, seed)

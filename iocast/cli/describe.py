@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast describe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast import binaries
+from iocast.cli.app import verb
+from iocast.cli.options import Json, Seed
+from iocast.cli.passing import pass_through
+from iocast.errors import InputError
+
+
+@verb(epilog="Example: iocast describe lustre --svg lustre.svg")
+def describe(
+    name: Annotated[str, typer.Argument(help="A workload, pattern, backend, platform (or its file) or primitive.")],
+    svg: Annotated[
+        Optional[Path], typer.Option(help="Platform: draw the route of every operation into this SVG file.")
+    ] = None,
+    backend: Annotated[bool, typer.Option("--backend", help="The backend of this name, not the platform.")] = False,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Describe one workload, platform, backend or primitive.
+
+    The description has parameters, units, defaults and source; for a platform the stations and the route of every
+    operation."""
+    from iocast.drawing import platform_text
+    from iocast.listing import describer_of, names_of
+    from iocast.strict_yaml import allowed_sentence
+
+    del seed
+    if backend:
+        binaries.find("iocast-bench")  # or there is none that could be described
+    known = {what: names_of(what) for what in ("backends", "platforms")}
+    is_backend = name in known["backends"] and (backend or name not in known["platforms"])
+    if backend and not is_backend:
+        raise InputError(f"There is no backend '{name}'. {allowed_sentence(name, sorted(known['backends']))}")
+    command = [binaries.find("iocast-bench" if is_backend else describer_of(name)), "--describe", name]
+    described = binaries.run_json([*command, "--json"])
+    if svg is not None:
+        if described["kind"] != "platform":
+            raise InputError(f"Only a platform has routes to draw; '{name}' is a {described['kind']}. Leave out --svg.")
+        from iocast.report.page import write_routes
+
+        write_routes(described, svg)
+    if described["kind"] != "platform" or json_:
+        pass_through([*command, *(["--json"] if json_ else [])])
+        return
+    print(platform_text(described))
+    if name in known["backends"]:
+        print(f"\nThere is a backend of this name, too: iocast describe {name} --backend")

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast forecast`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import LOAD, OUTPUT, Json, Level, Seed, WorkerCount, crew_of, refuse_existing
+from iocast.errors import InputError
+from iocast.progress import Steps
+
+MEASUREMENTS = "Results"
+
+
+@verb(
+    epilog="Examples: iocast forecast 'results/mdtest-*.txt' --nodes 32,1000 --out forecast\n\n"
+    "iocast forecast campaigns/scratch --nodes 100 --out forecast",
+)
+def forecast(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Results of other tools (files, directories, globs, archives), run directories, or campaigns."
+        ),
+    ],
+    nodes: Annotated[str, typer.Option(help="Client nodes to forecast, such as 32 or 32,1000.", rich_help_panel=LOAD)],
+    ppn: Annotated[
+        Optional[int],
+        typer.Option(help="Ranks a node.  [default: those of the largest measurement]", min=1, rich_help_panel=LOAD),
+    ] = None,
+    phase: Annotated[
+        Optional[str],
+        typer.Option(help="Phase to forecast.  [default: all but set-up and clean-up]", rich_help_panel=LOAD),
+    ] = None,
+    platform: Annotated[
+        Optional[str],
+        typer.Option(help="Platform to fit.  [default: by the results; queue for rates alone]", rich_help_panel=LOAD),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="Directory for runs, fitted platforms, forecasts and the report.", rich_help_panel=OUTPUT),
+    ] = Path("forecast"),
+    ranks_measured: Annotated[
+        Optional[int],
+        typer.Option(
+            "--ranks-measured", help="Ranks of the results, when the files don't say.", rich_help_panel=MEASUREMENTS
+        ),
+    ] = None,
+    nodes_measured: Annotated[
+        Optional[int],
+        typer.Option(
+            "--nodes-measured",
+            help="Client nodes of the results, when the files don't say.",
+            rich_help_panel=MEASUREMENTS,
+        ),
+    ] = None,
+    level: Level = 0.9,
+    workers: WorkerCount = 0,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Forecast larger scales from results, with a report."""
+    from iocast.forecast import forecast as whole_way
+    from iocast.forecast import forecasts_text
+
+    targets = [int(one) for one in nodes.split(",") if one.strip().isdigit() and int(one) > 0]
+    if not targets or len(targets) != len(nodes.split(",")):
+        raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
+    refuse_existing(out)
+    told = {"ranks": ranks_measured, "nodes": nodes_measured}
+    with Steps() as steps, crew_of(workers, "", None, False, None, "", out) as crew:
+        answer = whole_way(
+            sources,
+            targets,
+            out,
+            ranks_per_node=ppn,
+            platform=platform,
+            phase=phase,
+            told=told,
+            level=level,
+            seed=seed,
+            report=steps,
+            workers=crew,
+        )
+    print(json.dumps(answer.document()) if json_ else forecasts_text(answer))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast knee`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import (
+    FELL_SHORT,
+    LOAD,
+    OUTPUT,
+    BackendName,
+    BackendOptions,
+    Json,
+    Seed,
+    Sets,
+    TakeOver,
+    settings_of,
+)
+from iocast.errors import InputError
+from iocast.files import duration
+from iocast.progress import Steps
+
+QUESTION = "Question"
+
+
+@verb(
+    epilog="Examples: iocast knee /scratch/me --slo 'p99(create) < 50 ms' --ppn 8 --budget 10min "
+    "--out knees/scratch\n\n"
+    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power",
+)
+def knee(
+    directory: Annotated[
+        Optional[Path], typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")
+    ] = None,
+    slo: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="LEVEL",
+            help="Level to keep, such as 'p99(create) < 50 ms'; may be repeated, then all must hold.  "
+            "[default: none; the load of greatest throughput / response time]",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None,
+    over: Annotated[
+        str,
+        typer.Option(
+            help="What the load is: rate (open loop, response times from the intended start) "
+            "or waiting_factor (closed loop).",
+            rich_help_panel=QUESTION,
+        ),
+    ] = "rate",
+    precision: Annotated[
+        float,
+        typer.Option(
+            help="Stop when the knee's interval is narrower than this share of the load.", rich_help_panel=QUESTION
+        ),
+    ] = 0.1,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of that interval.", rich_help_panel=QUESTION)
+    ] = 0.9,
+    workload: Annotated[str, typer.Option(help="Workload.", rich_help_panel=LOAD)] = "md-workbench",
+    phase: Annotated[str, typer.Option(help="Phase of the workload.", rich_help_panel=LOAD)] = "benchmark",
+    sets: Sets = None,
+    nodes: Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)] = 1,
+    ppn: Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)] = 1,
+    threads_per_rank: Annotated[
+        int, typer.Option(help="Ranks that are threads of one process.", min=1, rich_help_panel=LOAD)
+    ] = 1,
+    length: Annotated[str, typer.Option(help="Planned length of a run.", rich_help_panel=LOAD)] = "5s",
+    budget: Annotated[
+        str, typer.Option(help="Time after which no further run begins.", rich_help_panel=LOAD)
+    ] = "10min",
+    backend: BackendName = "posix",
+    backend_option: BackendOptions = None,
+    take_over: TakeOver = False,
+    out: Annotated[
+        Path,
+        typer.Option(help="Campaign directory; a search that it holds is continued.", rich_help_panel=OUTPUT),
+    ] = Path("campaign"),
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Search the highest load that keeps a service level.
+
+    Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
+    not even an unloaded system keeps the levels."""
+    from iocast.campaign import Ending
+    from iocast.knee import Search, check_levels
+    from iocast.knee.probes import Asked, Probes
+    from iocast.knee.words import knee_text
+    from iocast.slurm import MARGIN, deadline
+    from iocast.study.levels import parse_level
+
+    if not 0.5 < confidence < 1:
+        raise InputError(f"The confidence {confidence:g} is no probability between 0.5 and 1.")
+    if not 0.01 <= precision <= 1:
+        raise InputError(f"The precision {precision:g} is not between 0.01 and 1.")
+    try:
+        levels = [parse_level(text) for text in slo or []]
+    except InputError as error:
+        raise InputError(f"--slo: {error}.") from error
+    question = Asked(
+        None if directory is None else directory.resolve(),
+        out,
+        workload,
+        settings_of(sets),
+        nodes,
+        ppn,
+        over,
+        phase,
+        duration(length, "--length", 0.1, 86400),
+        seed,
+        backend,
+        backend_option or [],
+        threads_per_rank,
+    )
+    seconds = duration(budget, "--budget", 1, 30 * 86400)
+    limit = deadline()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+        with Probes(question, {"levels": [level.text for level in levels]}, ending, take_over=take_over) as probes:
+            check_levels(levels, probes.operations)
+            search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
+            answer = search.run(steps)
+    text = f"{knee_text(answer)}\nWritten to {out}/knee.json; iocast report {out} makes a page of it."
+    print(json.dumps(answer) if json_ else text)
+    if answer["reason"] == "never met":
+        raise typer.Exit(FELL_SHORT)

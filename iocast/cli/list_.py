@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast list`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast import binaries
+from iocast.cli.app import verb
+from iocast.cli.options import Json, Seed
+from iocast.cli.passing import pass_through
+from iocast.errors import InputError
+from iocast.files import write_text
+
+
+@verb(name="list", epilog="Example: iocast list platforms")
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="workloads, patterns, backends, platforms, primitives, campaigns or formats.")
+    ],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Workloads or patterns as a table in Markdown.")] = False,
+    into: Annotated[
+        Optional[Path], typer.Option(help="With --markdown: put the table into this file, where it was before.")
+    ] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """List workloads, platforms, backends, formats and others."""
+    del seed
+    if markdown:
+        from iocast import listing
+
+        table = listing.table(what)
+        if into:
+            write_text(into, listing.replaced(into, what, table))
+        else:
+            print(table, end="")
+        return
+    if into:
+        raise InputError("--into needs --markdown.")
+    if what in ("campaigns", "formats"):
+        from iocast import listing
+
+        entries = listing.entries(what)
+        for entry in entries if what == "campaigns" else []:
+            listing.described(what, entry["name"])  # a file that can't be read is not listed as if it could
+        more = {entry["name"]: f"; name {entry['takes']}" if "takes" in entry else "" for entry in entries}
+        print(
+            json.dumps({what: entries})
+            if json_
+            else "\n".join(f"{e['name']}  {e['summary']}{more[e['name']]}" for e in entries)
+        )
+        return
+    from iocast.listing import program_of
+
+    pass_through([binaries.find(program_of(what)), "--list", what, *(["--json"] if json_ else [])])

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast measure`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import OUTPUT, SLURM, BackendName, BackendOptions, Json, Seed, TakeOver, settings_of
+from iocast.errors import InputError
+from iocast.progress import Steps, stderr
+
+RUNS = "Runs"
+TO_PLAN = "Runs are proposed by: iocast plan --target NODESxRANKS."
+TO_KNEE = "A load is searched by: iocast knee DIRECTORY."
+TO_BOTH = "It is an option of iocast plan and iocast knee; a campaign file has it as a key (docs/campaigns.md)."
+MOVED = {
+    "--plan": TO_PLAN,
+    "--asked": "The scale to forecast is --target of iocast plan.",
+    "--target": TO_PLAN,
+    "--platform": TO_PLAN,
+    "--find-knee": TO_KNEE,
+    "--slo": "A level is kept by: iocast knee DIRECTORY --slo LEVEL.",
+    "--over": TO_KNEE,
+    "--length": TO_KNEE,
+    "--confidence": TO_KNEE,
+    "--precision": TO_KNEE,
+    "--threads-per-rank": TO_KNEE,
+    "--workload": TO_BOTH,
+    "--ppn": TO_BOTH,
+    "--phase": TO_BOTH,
+    "--budget": TO_BOTH,
+}
+
+
+@verb(
+    epilog="Examples: iocast measure /scratch/me --campaign quick --out campaigns/scratch\n\n"
+    "iocast measure /scratch/me --campaign plan.yaml --out campaigns/planned",
+    moved=MOVED,
+)
+def measure(
+    directory: Annotated[
+        Optional[Path], typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")
+    ] = None,
+    campaign: Annotated[
+        str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.", rich_help_panel=RUNS)
+    ] = "quick",
+    role: Annotated[
+        Optional[str], typer.Option(help="Only the points of this role: fit or check.", rich_help_panel=RUNS)
+    ] = None,
+    nodes: Annotated[
+        Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1, rich_help_panel=RUNS)
+    ] = None,
+    sets: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A workload parameter; may be repeated.", rich_help_panel=RUNS
+        ),
+    ] = None,
+    observe: Annotated[
+        bool,
+        typer.Option(
+            "--observe", help="Sample this machine during each run, and join that to it.", rich_help_panel=RUNS
+        ),
+    ] = False,
+    backend: BackendName = "posix",
+    backend_option: BackendOptions = None,
+    take_over: TakeOver = False,
+    slurm: Annotated[
+        bool,
+        typer.Option(
+            "--slurm",
+            help="Write a job script for each number of nodes into OUT/slurm, and submit them one after the other.",
+            rich_help_panel=SLURM,
+        ),
+    ] = False,
+    slurm_only_write: Annotated[
+        bool, typer.Option("--slurm-only-write", help="Write the job scripts, submit nothing.", rich_help_panel=SLURM)
+    ] = False,
+    slurm_time: Annotated[
+        str, typer.Option(help="Time limit of a job, in Slurm's notation.", rich_help_panel=SLURM)
+    ] = "01:00:00",
+    slurm_option: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="OPTION",
+            help="A further option of sbatch, --slurm-option=--partition=NAME; may be repeated.",
+            rich_help_panel=SLURM,
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Campaign directory; when it exists, what is missing in it is measured.", rich_help_panel=OUTPUT
+        ),
+    ] = Path("campaign"),
+    only_nodes: Annotated[
+        Optional[int], typer.Option(hidden=True, help="Only the points with this many nodes.")
+    ] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Run a measurement campaign on a storage system.
+
+    Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
+    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, check_backend, read_plan
+
+    storage = Backend(backend, tuple(backend_option or ()))
+    storage.check_place(directory)
+    if role not in (None, "fit", "check"):
+        raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
+    runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
+    check_backend(storage, runs.workload, runs.settings)
+    if slurm or slurm_only_write:
+        arguments = [] if directory is None else [str(directory.resolve())]
+        arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
+        for name, value in (("--role", role), ("--nodes", nodes)):
+            arguments += [name, str(value)] if value is not None else []
+        arguments += [a for one in sets or [] for a in ("--set", one)]
+        arguments += ["--observe"] * observe + ["--take-over"] * take_over
+        if storage != POSIX:
+            arguments += ["--backend", backend, *(f"--backend-option={option}" for option in storage.options)]
+        submit = not slurm_only_write
+        _measure_by_slurm(runs, arguments, out, slurm_time, slurm_option or [], submit=submit, json_=json_)
+        return
+    from iocast.slurm import MARGIN, deadline
+
+    def name_run(steps: Steps) -> Any:
+        return lambda run, number, total: steps(
+            f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total
+        )
+
+    limit = deadline()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+        work = Campaign(
+            directory, runs, out, seed,
+            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, take_over=take_over,
+        )  # fmt: skip
+        with work:
+            work.prepare()
+            missing = work.missing(role)
+            work.measure(role, name_run(steps))
+    complete = sum(run.status == "complete" for run in work.runs)
+    if missing and runs.drop_caches and not work.drops_caches:
+        stderr.print(
+            f"Caches were not dropped between these runs, as the campaign asks, since {DROP_CACHES} can't be "
+            "written to: a run may have felt what the one before it left.",
+            markup=False,
+            soft_wrap=True,
+        )
+    if json_:
+        print(json.dumps(work.json))
+    else:
+        print(f"{complete} of {len(work.runs)} runs measured, in {out}.")
+
+
+def _measure_by_slurm(
+    plan: Any, arguments: list[str], out: Path, limit: str, options: list[str], *, submit: bool, json_: bool
+) -> None:
+    from iocast.slurm import JobOptions, write_scripts
+    from iocast.slurm import submit as hand_in
+
+    scripts = write_scripts(plan, arguments, out, JobOptions(limit, options))
+    jobs = hand_in(scripts) if submit else []
+    if json_:
+        print(json.dumps({"scripts": [str(script) for script in scripts], "jobs": jobs}))
+        return
+    for i, script in enumerate(scripts):
+        print(f"Written {script}{f', submitted as job {jobs[i]}' if jobs else ''}.")

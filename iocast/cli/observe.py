@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast observe`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import Json, Seed
+from iocast.errors import InputError
+from iocast.progress import stderr
+
+
+@verb(
+    epilog="Example: iocast observe --out obs.jsonl --process iocast-bench "
+    "-- mpirun -n 8 iocast-bench ... --out runs/a; iocast observe --join runs/a mds.jsonl",
+)
+def observe(
+    words: Annotated[
+        Optional[list[str]],
+        typer.Argument(
+            metavar="[-- COMMAND...] | FILE...", help="Command to run and observe; or with --join, observations."
+        ),
+    ] = None,
+    out: Annotated[Optional[Path], typer.Option(help="File for the observation, one JSON object a line.")] = None,
+    process: Annotated[
+        Optional[list[str]],
+        typer.Option(help="Also count the CPU time of the processes of this name; may be repeated."),
+    ] = None,
+    waits: Annotated[
+        bool, typer.Option("--waits", help="Also look where in the kernel those processes sleep.")
+    ] = False,
+    every: Annotated[str, typer.Option(help="Time between samples, with unit.")] = "1s",
+    join: Annotated[Optional[Path], typer.Option(help="Run directory that observations are joined to.")] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Sample CPU, disks and network during a measurement.
+
+    Processes and memory are sampled too. The samples are joined to the run directory of the measurement."""
+    from iocast.observe import observe as watch
+    from iocast.observe import parse_duration, run_directories_of
+    from iocast.text import utilisation_text
+    from iocast.utilisation import join as join_to
+
+    del seed  # nothing is drawn at random; every verb takes it
+    if join is not None:
+        if not words or out is not None:
+            raise InputError("Say which observations to join: iocast observe --join RUN FILE...")
+        content = join_to(join, [Path(word) for word in words])
+        print(json.dumps(content) if json_ else utilisation_text(content))
+        return
+    if out is None:
+        raise InputError("Name the file for the observation with --out, or join some to a run with --join RUN FILE...")
+    if waits and not process:
+        raise InputError("Say with --process which processes --waits is about.")
+    status = watch(out, parse_duration(every), process or [], words or [], waits)
+    joined = []
+    for run in run_directories_of(words or []) if status == 0 else []:
+        content = join_to(run, [out])
+        joined.append(str(run))
+        if not json_:
+            stderr.print(f"Joined to {run}.", markup=False)
+            print(utilisation_text(content))
+    if json_:
+        print(json.dumps({"observation": str(out), "joined": joined, "status": status}))
+    elif not joined:
+        stderr.print(f"Written to {out}.", markup=False)
+    if status:
+        raise typer.Exit(status)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast report`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import OUTPUT, Json, Seed
+from iocast.errors import InputError
+
+
+@verb(
+    epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html",
+)
+def report(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run directories, campaigns, fitted platforms, forecasts, validations, a study's directory."
+        ),
+    ],
+    out: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="HTML file to write (report.html); it needs nothing else and no network.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    title: Annotated[Optional[str], typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
+    text: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Text on standard output in place of the page: paper-tables, the two tables of the MDWorkbench paper.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    figures: Annotated[
+        Optional[Path], typer.Option(help="Directory for every figure as PDF and PNG.", rich_help_panel=OUTPUT)
+    ] = None,
+    data: Annotated[
+        Optional[Path],
+        typer.Option(help="Directory for every number of the page as JSON and CSV.", rich_help_panel=OUTPUT),
+    ] = None,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Write one self-contained page with figures for a board."""
+    from iocast.report import write_data, write_figures, write_report
+
+    del seed  # a report draws nothing at random; every verb takes it
+    if text is not None:
+        from iocast.report.paper_tables import paper_tables, paper_tables_text
+        from iocast.report.sources import read_sources
+
+        if text != "paper-tables":
+            raise InputError(f"There is no text '{text}'. Allowed: paper-tables.")
+        tables = paper_tables(read_sources(sources))
+        print(json.dumps(tables) if json_ else paper_tables_text(tables))
+        if out is None:
+            return
+    out = out or Path("report.html")
+    write_report(sources, out, title)
+    files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
+    if text is not None:
+        return
+    if json_:
+        print(json.dumps({"report": str(out), "bytes": out.stat().st_size, "files": [str(f) for f in files]}))
+    else:
+        print(f"Written to {out}" + (f", and {len(files)} files beside it." if files else "."))

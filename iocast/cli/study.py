@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast study`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import (
+    FELL_SHORT,
+    OUTPUT,
+    Interface,
+    Json,
+    Scheduler,
+    Secret,
+    Seed,
+    WorkerCount,
+    WorkerOptions,
+    WorkersInSlurm,
+)
+from iocast.progress import Steps
+
+
+@verb(
+    epilog="Example: iocast study examples/one-mds-or-dne/study.yaml --out results/dne "
+    "&& iocast report results/dne --out dne.html",
+)
+def study(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY.yaml", help="The study: platform, workloads, scales, axes, prices, service levels."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Directory for the answer. Results of an earlier run in it are used again: "
+            "an edited study computes only what is new.",
+            rich_help_panel=OUTPUT,
+        ),
+    ],
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = "",
+    scheduler_secret: Secret = None,
+    slurm: WorkersInSlurm = False,
+    slurm_option: WorkerOptions = None,
+    interface: Interface = "",
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Choose the cheapest design that meets service levels.
+
+    The answer has the probability of that choice, the runner-up, and what would change the choice. Exit status 4 when
+    no design meets the service levels."""
+    from iocast.study import run_study
+    from iocast.study.words import as_text
+    from iocast.workers import Workers
+
+    with (
+        Steps(every=5) as steps,
+        Workers(
+            workers,
+            scheduler,
+            slurm,
+            tuple(slurm_option or ()),
+            out / "workers",
+            secret=scheduler_secret,
+            interface=interface,
+        ) as crew,
+    ):
+        answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
+    print(
+        json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it."
+    )
+    if answer["decision"] is None:
+        raise typer.Exit(FELL_SHORT)

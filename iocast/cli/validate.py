@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast validate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import (
+    FELL_SHORT,
+    OUTPUT,
+    Interface,
+    Json,
+    Level,
+    Scheduler,
+    Secret,
+    Seed,
+    WorkerCount,
+    WorkerOptions,
+    WorkersInSlurm,
+    crew_of,
+    measured_points,
+    refuse_existing,
+)
+from iocast.errors import InputError
+from iocast.files import write_json
+
+MEASUREMENTS = "Measurements and forecasts"
+TARGETS = "Targets"
+
+
+@verb(epilog="Example: iocast validate fitted.yaml campaigns/scratch --role check")
+def validate(
+    platform: Annotated[str, typer.Argument(help="Fitted platform.")],
+    sources: Annotated[list[Path], typer.Argument(help="Run directories and campaigns with the measurements.")],
+    role: Annotated[
+        Optional[str],
+        typer.Option(help="Only a campaign's points of this role: fit or check.", rich_help_panel=MEASUREMENTS),
+    ] = None,
+    phase: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            help="A phase; may be repeated.  [default: all that the platform was fitted to]",
+            rich_help_panel=MEASUREMENTS,
+        ),
+    ] = None,
+    forecast: Annotated[
+        Optional[list[Path]],
+        typer.Option(
+            help="A forecast made earlier, judged instead of new ones; may be repeated.", rich_help_panel=MEASUREMENTS
+        ),
+    ] = None,
+    most_rate_error: Annotated[
+        float, typer.Option(help="Median throughput error that still passes.", rich_help_panel=TARGETS)
+    ] = 0.25,
+    least_coverage: Annotated[
+        float, typer.Option(help="Share of values inside their intervals that still passes.", rich_help_panel=TARGETS)
+    ] = 0.7,
+    level: Level = 0.9,
+    out: Annotated[
+        Optional[Path], typer.Option(help="File for the whole validation as JSON.", rich_help_panel=OUTPUT)
+    ] = None,
+    workers: WorkerCount = 0,
+    scheduler: Scheduler = "",
+    scheduler_secret: Secret = None,
+    slurm: WorkersInSlurm = False,
+    slurm_option: WorkerOptions = None,
+    interface: Interface = "",
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Compare forecasts with measurements and simpler rules.
+
+    The answer has errors, interval coverage, and the errors of simple rules. Exit status 4 when a target is missed."""
+    from iocast.earlier import Earlier
+    from iocast.fitted import Fitted
+    from iocast.strict_yaml import allowed_sentence
+    from iocast.text import validation_text
+    from iocast.validate import validate as judge
+
+    if out is not None:
+        refuse_existing(out)
+    fitted = Fitted.open(platform)
+    phases = phase or fitted.phases
+    for name in phases:
+        if name not in fitted.phases:
+            allowed = allowed_sentence(name, fitted.phases)
+            raise InputError(f"The platform '{platform}' was not fitted to the phase '{name}'. {allowed}")
+    points = [
+        point for name in phases for point in measured_points(sources, name) if role is None or point.role == role
+    ]
+    if not points:
+        raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
+    with crew_of(
+        workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out or Path("validation")
+    ) as crew:
+        answer = judge(
+            fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
+            forecasts=[Earlier.open(path) for path in forecast or []], workers=crew,
+        )  # fmt: skip
+    if out is not None:
+        write_json(out, answer)
+    print(json.dumps(answer) if json_ else validation_text(answer))
+    if not answer["passed"]:
+        raise typer.Exit(FELL_SHORT)

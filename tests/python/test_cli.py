@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: help that is read at one glance, and old spellings that name the new one."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from iocast.cli import app
+from iocast.cli.app import GROUPS, MOVED
+
+Iocast = Callable[..., subprocess.CompletedProcess[str]]
+
+COMMAND: Any = typer.main.get_command(app)
+VERBS = {name: COMMAND.commands[name] for name in COMMAND.list_commands(None)}
+FIRST = {
+    "Get data": ["measure", "plan", "knee", "import"],
+    "Forecast": ["forecast", "compare"],
+    "Decide": ["study", "report"],
+}
+DICTION = re.compile(
+    r"\b(told|asked|said|says|so many|whatever|nobody|in front|anybody)\b|^(Of|That|What)\b", re.IGNORECASE
+)
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """Lines of a help by heading."""
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in text.splitlines():
+        if re.fullmatch(r"\S.*:", line):
+            heading = line[:-1]
+        elif line.strip():
+            found.setdefault(heading, []).append(line)
+    return found
+
+
+def test_verbs_stand_in_groups_with_whole_summaries(iocast: Iocast, narrow: None) -> None:
+    done = iocast("--help")
+    assert done.returncode == 0 and all(len(line) <= 80 for line in done.stdout.splitlines())
+    found = sections(done.stdout)
+    assert [heading for heading in found if heading in GROUPS] == list(GROUPS)
+    shown = {heading: [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in found[heading]] for heading in GROUPS}
+    assert {heading: [verb for verb, _ in shown[heading]] for heading in FIRST} == FIRST
+    rows = [row for heading in GROUPS for row in shown[heading] if row[0] in VERBS]
+    assert [verb for verb, _ in rows] == list(VERBS)
+    for verb, summary in rows:
+        assert summary == VERBS[verb].help.partition("\n\n")[0]
+        assert 20 <= len(summary) <= 60 and summary.endswith(".") and "..." not in summary, (verb, summary)
+        assert not DICTION.search(summary), (verb, summary)
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_options_stand_by_task(verb: str, iocast: Iocast, narrow: None) -> None:
+    done = iocast(verb, "--help")
+    assert done.returncode == 0
+    found = sections(done.stdout)
+    for heading, lines in found.items():
+        options = [line for line in lines if line.startswith("  --")]
+        assert len(options) <= 9, f"{len(options)} options below '{heading}' of {verb}; group them by task"
+    every = [
+        name for parameter in VERBS[verb].params if not getattr(parameter, "hidden", False) for name in parameter.opts
+    ]
+    for name in every:
+        if name.startswith("--"):
+            assert re.search(rf"^  {name}\b", done.stdout, flags=re.MULTILINE), name
+    assert len(every) <= 20, f"{verb} has {len(every)} options: it does more than one thing"
+
+
+@pytest.mark.parametrize(("verb", "option"), [(verb, option) for verb, moved in MOVED.items() for option in moved])
+def test_an_old_spelling_names_the_new_one(verb: str, option: str, iocast: Iocast, tmp_path: Path) -> None:
+    out = tmp_path / "out.yaml"
+    for argument in (option, f"{option}=1"):
+        done = iocast(verb, argument, "--out", out)
+        assert done.returncode == 2 and done.stdout == "" and not out.exists()
+        message = " ".join(done.stderr.split())
+        assert message.startswith(f"iocast: iocast {verb} has no option {option}. ") and message.endswith(".")
+        for named in re.findall(r"iocast (\w+)", message.split(". ", 1)[1]):
+            assert named in VERBS, message
+        new = re.search(r"(?:iocast (\w+)\b[^-]*)?(--[a-z-]+)(?: of iocast (\w+))?", message.split(". ", 1)[1])
+        if new:
+            owner = VERBS[new[3] or new[1] or verb]
+            assert new[2] in [name for parameter in owner.params for name in parameter.opts], message
+
+
+def test_old_commands_are_refused_as_they_were_written(iocast: Iocast, tmp_path: Path) -> None:
+    for arguments, says in (
+        (("--plan", "--platform", "local", "--ppn", 8, "--asked", "1x64"), "iocast plan"),
+        ((tmp_path, "--find-knee", "--over", "waiting_factor"), "iocast knee DIRECTORY"),
+        ((tmp_path, "--slo", "p99(create) < 50 ms"), "iocast knee DIRECTORY --slo"),
+        ((tmp_path, "--ppn", 8), "iocast plan and iocast knee"),
+    ):
+        done = iocast("measure", *arguments, "--out", tmp_path / "out")
+        assert done.returncode == 2 and says in " ".join(done.stderr.split()), done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_another_unknown_option_is_refused_as_ever(iocast: Iocast, tmp_path: Path) -> None:
+    done = iocast("measure", tmp_path, "--campain", "quick")
+    assert done.returncode == 2 and "--campaign" in done.stderr
