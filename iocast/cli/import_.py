@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import OUTPUT, Json, Seed
 from iocast.errors import InputError
 from iocast.files import read_json
 
@@ -34,7 +34,8 @@ def import_(
     out: Annotated[
         Optional[Path],
         typer.Option(
-            help="Run directory to write; with several runs, a directory of run directories, which every verb takes."
+            help="Run directory to write; with several runs, a directory of run directories, which every verb takes.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     format_: Annotated[
@@ -55,6 +56,7 @@ def import_(
         typer.Option(
             "--explain",
             help="Print the file and line of each imported number; without --out nothing is written.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     seed: Seed = 0,
