@@ -16,7 +16,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
-from scipy.stats import qmc
 
 Array = NDArray[np.float64]
 
@@ -117,6 +116,8 @@ def curves(places: Sequence[Placement], single: bool) -> Array:
 @lru_cache(maxsize=1)
 def _population() -> tuple[Array, Array]:
     """Normal scores of the curves' five numbers (CURVES, 5), and a value of Student's t for each curve (CURVES,)."""
+    from scipy.stats import qmc  # half a second to import, and only rates alone need it
+
     uniform = qmc.Sobol(6, seed=2).random(CURVES).clip(1e-5, 1 - 1e-5)
     return ndtri(uniform[:, :5]), stdtrit(DEGREES, uniform[:, 5])
 

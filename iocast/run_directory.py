@@ -67,6 +67,28 @@ class Latencies:
         """Values up to each index."""
         return np.cumsum(np.asarray(self.histogram.counts, dtype=np.int64))
 
+    def recorded(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of each value that was recorded, in nanoseconds: the smallest and the largest that the histogram doesn't tell from it, and how often.
+        What its own iterators say one by one."""
+        histogram = self.histogram
+        counts = np.asarray(histogram.counts, dtype=np.int64)
+        (indices,) = np.nonzero(counts)
+        half = histogram.sub_bucket_half_count
+        bucket = (indices >> histogram.sub_bucket_half_count_magnitude) - 1
+        within = (indices & (half - 1)) + np.where(bucket < 0, 0, half)
+        shift = np.maximum(bucket, 0) + histogram.unit_magnitude
+        lowest = within << shift
+        return lowest, lowest + (np.int64(1) << shift) - 1, counts[indices]
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and standard deviation in seconds."""
+        lowest, highest, counts = self.recorded()
+        if not counts.size:
+            return 0.0, 0.0
+        middle = (lowest + (highest - lowest + 1) // 2) * NS
+        mean = float(np.average(middle, weights=counts))
+        return mean, math.sqrt(float(np.average((middle - mean) ** 2, weights=counts)))
+
     @property
     def maximum(self) -> float:
         return self.histogram.get_max_value() * NS

@@ -12,9 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
-from scipy.signal import find_peaks
-from scipy.stats import chi2, f_oneway, t, ttest_1samp
+from scipy.special import gammaincinv, stdtrit
 
 from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.text import quantity
@@ -55,7 +53,7 @@ def ageing(points: list[Point]) -> Finding | None:
     ratios = [(p, logs) for p, logs in every if logs]
     degrees = sum(len(logs) - 1 for _, logs in ratios)
     pooled = sum(float(np.var(logs)) * len(logs) for _, logs in ratios) / degrees if degrees else UNREPEATED_PHASES**2
-    critical = float(t.ppf(1 - FALSE_ALARM / 2 / max(1, len(ratios)), degrees or 1000))
+    critical = float(stdtrit(degrees or 1000, 1 - FALSE_ALARM / 2 / max(1, len(ratios))))
     shown = [
         (mean, p) for p, logs in ratios if abs(mean := float(np.mean(logs))) > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
     ]
@@ -73,6 +71,8 @@ def ageing(points: list[Point]) -> Finding | None:
 
 def drift(points: list[Point]) -> Finding | None:
     """Whether the system changed while the campaign went on: the last visit of each point against its first (t-test over points)."""
+    from scipy.stats import ttest_1samp  # half a second to import, which a forecast need not wait for
+
     logs = []
     for point in points:
         visits = sorted((str(run.json.get("started")), run.rate) for run in point.runs if run.json.get("started") and not run.imported)
@@ -92,6 +92,8 @@ def drift(points: list[Point]) -> Finding | None:
 
 def nodes(points: list[Point]) -> list[Finding]:
     """Nodes that are slower or faster than the others, run by run: variance of the ranks' times between nodes against that within them."""
+    from scipy.stats import f_oneway
+
     deviations: dict[str, list[float]] = defaultdict(list)
     significant = tested = 0
     for run in (run for point in points for run in point.runs):
@@ -174,7 +176,7 @@ def others(points: list[Point]) -> Finding | None:
         degrees = sum(len(counts) - 1 for counts, _ in known)
         statistic = sum(float(((counts - counts.mean()) ** 2).sum()) / (counts.mean() * max(0.05, variation)) for counts, variation in known)
         swing = float(np.median([counts.std() / counts.mean() for counts, _ in known]))
-        if swing > MATTERS and statistic > 2 * float(chi2.ppf(1 - FALSE_ALARM, degrees)):
+        if swing > MATTERS and statistic > 4 * float(gammaincinv(degrees / 2, 1 - FALSE_ALARM)):
             return Finding(
                 "others",
                 f"A lone rank's pace swings by {100 * swing:.0f} % from moment to moment, {math.sqrt(statistic / degrees):.1f} times what its own latencies explain: somebody else works on this system, or it stalls. "
@@ -215,13 +217,13 @@ def clock(points: list[Point]) -> Finding | None:
 
 def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
     """(median, share) of each band of a distribution, by the valleys of its smoothed density over the logarithm."""
+    from scipy.ndimage import gaussian_filter1d
+    from scipy.signal import find_peaks
+
     step, smooth = 0.02, 0.05  # decades
-    values, counts = [], []
-    for one in latencies.histogram.get_recorded_iterator():
-        values.append(max(one.value_iterated_to, 1))
-        counts.append(one.count_at_value_iterated_to)
-    logs = np.log10(values) if values else np.zeros(0)
-    if not values or float(np.ptp(logs)) < 2 * step:
+    _, highest, counts = latencies.recorded()
+    logs = np.log10(np.maximum(highest, 1))
+    if not logs.size or float(np.ptp(logs)) < 2 * step:
         return []
     edges = np.arange(logs.min() - 10 * smooth, logs.max() + 10 * smooth, step)
     density = gaussian_filter1d(np.histogram(logs, edges, weights=counts)[0].astype(float), smooth / step, mode="constant")
@@ -301,7 +303,7 @@ def _variation(run: Run) -> float:
     count = sum(one.count for one in known)
     if not count:
         return 1.0
-    means = [(one.count, one.histogram.get_mean_value(), one.histogram.get_stddev()) for one in known]
+    means = [(one.count, *one.moments()) for one in known]
     mean = sum(n * m for n, m, _ in means) / count
     square = sum(n * (s**2 + m**2) for n, m, s in means) / count
     return float(square / mean**2 - 1)
