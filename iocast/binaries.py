@@ -73,7 +73,17 @@ def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:
     lines = (done.stderr or "").strip().splitlines()
     message = lines[-1] if lines else f"'{' '.join(arguments)}' failed with exit code {done.returncode}."
     message = message.split(": ", 1)[1] if message.startswith(("iocast-sim: ", "iocast-bench: ")) else message
-    raise (InputError if done.returncode == 2 else RunError)(_with_known_names(message))
+    raised = (InputError if done.returncode == 2 else RunError)(_with_known_names(message))
+    raised.code = _code_in(done.stdout) or raised.code
+    raise raised
+
+
+def _code_in(answer: str) -> str:
+    """The code of `{"error": {"code": ..., "message": ...}}`; empty when the answer is something else."""
+    try:
+        return str(json.loads(answer)["error"]["code"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _with_known_names(sentence: str) -> str:

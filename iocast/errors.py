@@ -19,12 +19,17 @@ def printable(message: object) -> str:
 class InputError(ValueError):
     """What was asked can't be done as asked: a wrong file, value or combination (exit code 2)."""
 
+    code = "bad-input"
+    """What programs tell errors apart by; of iocast-sim's errors, as docs/run-directory.md lists them."""
+
     def __init__(self, message: object = "") -> None:
         super().__init__(printable(message))
 
 
 class RunError(RuntimeError):
     """What was asked is fine, but doing it failed (exit code 1)."""
+
+    code = "failed"
 
     def __init__(self, message: object = "") -> None:
         super().__init__(printable(message))

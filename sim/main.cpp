@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // iocast-sim: a workload on a platform, simulated.
-#include "input/error.hpp"
+#include "input/error_code.hpp"
 #include "models/law.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
@@ -193,6 +193,15 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   return 0;
 }
 
+/// Says what went wrong: to people on standard error, with --json to programs on standard output. @returns the exit status
+int failed(bool json, int status, const char* code, const char* message)
+{
+  fmt::print(stderr, "iocast-sim: {}\n", message);
+  if (json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"error", {{"code", code}, {"message", message}}}}.dump());
+  return status;
+}
+
 /// One command line, a process's own or one of those that --serve runs.
 int run_command(const std::vector<std::string>& command, bool served)
 {
@@ -238,11 +247,11 @@ int run_command(const std::vector<std::string>& command, bool served)
                    });
     return run(given, command);
   } catch (const InputError& error) {
-    fmt::print(stderr, "iocast-sim: {}\n", error.what());
-    return 2;
+    return failed(given.json, 2, code_of(error, error_code::bad_input), error.what());
+  } catch (const RunError& error) {
+    return failed(given.json, 1, code_of(error, error_code::failed), error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "iocast-sim: {}\n", error.what());
-    return 1;
+    return failed(given.json, 1, error_code::failed, error.what());
   }
 }
 

@@ -32,10 +32,10 @@ RATE_FLOOR = 0.015
 STARTS = 8
 STEPS = 12
 """Of one structure's search from the best start; each also takes one simulation a parameter and point for its slope."""
-PILES_UP = "faster than it is served"
-"""In iocast-sim's sentence about work of others that a station can't cope with."""
-NOTHING_LEFT = "a demand that is not always 0"
-"""In its sentence about work of others whose whole time the candidate has put elsewhere."""
+PILES_UP = "work-piles-up"
+"""Code of iocast-sim's error about work of others that a station can't cope with."""
+NOTHING_LEFT = "no-demand-left"
+"""Code of its error about work of others whose whole time the candidate has put elsewhere."""
 HARDLY_ANYTHING = 0.05
 """Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what is left, such requests would have to
 come by the million."""
@@ -176,11 +176,11 @@ def _outcome(job: Job) -> Any:
     try:
         return binaries.simulate(*job)
     except InputError as error:
-        if NOTHING_LEFT in str(error):
+        if error.code == NOTHING_LEFT:
             return RunError(str(error))
         raise
     except RunError as error:
-        if PILES_UP in str(error):
+        if error.code == PILES_UP:
             return error
         raise
 

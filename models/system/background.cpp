@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of others: requests that come at random and visit one station.
+#include "input/error_code.hpp"
 #include "input/error.hpp"
 #include "models/system.hpp"
 
@@ -40,7 +41,7 @@ void System::background_arrival(uint32_t which)
 {
   const Step& step = beside_steps_[which];
   if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
-    throw RunError(fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
+    throw Coded<RunError>(error_code::work_piles_up, fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
                                platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
   const JobId id = new_job();
   Job& job       = jobs_[id];

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 from pathlib import Path
@@ -130,3 +131,34 @@ class after:
     def __exit__(self, *_: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self.before)
+
+
+OVERLOADED = """schema_version: 1
+extends: local
+stations: {busy: {servers: 1}}
+background: {others: {station: busy, rate: 2000/s, demand: {law: constant, mean: 1ms}}}
+operations: {stat: [{station: busy, demand: {law: constant, mean: 1ms}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "code"),
+    [
+        (OVERLOADED, RunError, "work-piles-up"),
+        (OVERLOADED.replace("rate: 2000/s, demand: {law: constant, mean: 1ms}", "share: 0.5, demand: {law: constant, mean: 0ms}"), InputError, "no-demand-left"),
+        (OVERLOADED.replace("servers: 1", "servers: none"), InputError, "bad-input"),
+    ],
+    ids=["work piles up", "no demand left", "bad input"],
+)
+def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str, tmp_path: Path) -> None:
+    """The same code from a process of its own and from one that serves; the words are for people alone."""
+    (tmp_path / "p.yaml").write_text(text)
+    settings = {"datasets": "1", "objects": "20000", "iterations": "20000", "phases": "benchmark"}
+    with pytest.raises(error) as met:
+        binaries.simulate(tmp_path / "p.yaml", "md-workbench", settings, 1, 1, 1)
+    assert met.value.code == code  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(met.value)).code == code, "workers send it"
+    sets = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    done = subprocess.run([binaries.find("iocast-sim"), "--platform", tmp_path / "p.yaml", *sets, "--json"], capture_output=True, text=True)
+    said = json.loads(done.stdout)["error"]
+    assert said["code"] == code and done.stderr == f"iocast-sim: {said['message']}\n" and done.returncode == (1 if error is RunError else 2)
