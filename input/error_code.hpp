@@ -10,11 +10,12 @@ inline constexpr auto bad_input      = "bad-input";
 inline constexpr auto failed         = "failed";
 inline constexpr auto work_piles_up  = "work-piles-up";  ///< requests of others come faster than they are served
 inline constexpr auto no_demand_left = "no-demand-left"; ///< a share of a station's time, for requests without demand
+inline constexpr auto unknown_key    = "unknown-key";    ///< a key that a map of an input file can't have
 } // namespace error_code
 
 /// An error with a code of its own.
 template <class Error> struct Coded : Error {
-  Coded(const char* code, const std::string& message) : Error(message), code(code) {}
+  Coded(const char* code_of_it, const std::string& message) : Error(message), code(code_of_it) {}
   const char* code;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/yaml.hpp"
 
-#include "input/error.hpp"
+#include "input/error_code.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -177,8 +177,10 @@ void YamlNode::allow_only(const std::vector<std::string>& allowed) const
     for (const auto& entry : layer.node) {
       const auto key = entry.first.as<std::string>();
       if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
-        YamlNode(entry.first, layer.file, path_)
-            .fail(fmt::format("the key '{}' is unknown here. {}", key, allowed_sentence(key, allowed)));
+      {
+        const auto sentence = fmt::format("the key '{}' is unknown here. {}", key, allowed_sentence(key, allowed));
+        throw Coded<InputError>(error_code::unknown_key, YamlNode(entry.first, layer.file, path_).failure(sentence));
+      }
     }
 }
 
@@ -196,10 +198,15 @@ std::string YamlNode::where() const
   return mark.line >= 0 ? fmt::format("{}:{}", layers_.front().file, mark.line + 1) : layers_.front().file;
 }
 
-void YamlNode::fail(const std::string& sentence) const
+std::string YamlNode::failure(const std::string& sentence) const
 {
   const bool closed = !sentence.empty() && sentence.back() == '.';
-  throw InputError(fmt::format("{}: {}{}{}", where(), path_.empty() ? "" : "in " + path_ + ", ", sentence, closed ? "" : "."));
+  return fmt::format("{}: {}{}{}", where(), path_.empty() ? "" : "in " + path_ + ", ", sentence, closed ? "" : ".");
+}
+
+void YamlNode::fail(const std::string& sentence) const
+{
+  throw InputError(failure(sentence));
 }
 
 } // namespace iocast

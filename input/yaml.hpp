@@ -65,6 +65,8 @@ public:
   /// "platforms/lustre.yaml:12", for messages.
   std::string where() const;
   [[noreturn]] void fail(const std::string& sentence) const;
+  /// What fail() says: the sentence with file, line and path before it.
+  std::string failure(const std::string& sentence) const;
 
 private:
   struct Layer {

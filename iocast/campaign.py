@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 
 from iocast import binaries, claim
+from iocast.busy import report_activity
 from iocast.claim import Claim
 from iocast.errors import InputError, RunError
 from iocast.files import data_directory, SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
@@ -560,6 +561,7 @@ class Campaign:
         self.scratch = self.root and self.root / "iocast-campaign"
         self.drops_caches = plan.drop_caches and os.access(DROP_CACHES, os.W_OK)
         self._owned = Owned(out, self.scratch, take_over)
+        self._looked = False
         try:
             self._open()
         except BaseException:
@@ -609,6 +611,8 @@ class Campaign:
         scale is not confounded with the time of day."""
         if self.runs:
             return
+        points = self.plan.points
+        self._look_at_the_machine(max(point.ranks_per_node for point in points), max(point.nodes for point in points))
         alone = self._sized() if any("iterations" not in {**self.plan.settings, **dict(point.settings)} for point in self.plan.points) else 0
         shuffled = random.Random(self.seed)
         names = _unique([point.name for point in self.plan.points])
@@ -722,6 +726,8 @@ class Campaign:
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
         """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""
         todo = self.missing(role)
+        if todo:
+            self._look_at_the_machine(max(run.ranks_per_node for run in todo), max(run.nodes for run in todo))
         for run in todo:
             run.status = "planned"
         group, attempt, place = "", 0, None
@@ -747,6 +753,13 @@ class Campaign:
                 environment = read_json(self.out / "runs" / run.name / "run.json", "run")["environment"]
                 self.json["filesystem"] = environment.get("filesystem") or environment.get("service") or {}
             self._save()
+
+    def _look_at_the_machine(self, clients: int, nodes: int) -> None:
+        """Reports whether this machine is busy, once before this process's first run, and keeps that."""
+        if self._looked:
+            return
+        self._looked = True
+        self.json.setdefault("machine", []).append(report_activity(self.root, clients, nodes))
 
     def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
         """One run. Its results take its name when they are whole, and only while this process owns the campaign."""

@@ -26,8 +26,8 @@ _USED_BY_ROUTES = ("stations", "limits", "locks", "demands", "caches", "buffers"
 """Sections whose parts matter through the routes alone."""
 _USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failures", "background")
 """Sections that name parts."""
-UNKNOWN_KEY = "is unknown here"
-"""In iocast-sim's sentence about a key that a part can't have."""
+UNKNOWN_KEY = "unknown-key"
+"""Code of iocast-sim's error about a key that a part can't have."""
 _RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
 
 
@@ -67,7 +67,7 @@ def missing(path: str, known: set[str], document: Document, resolve: Callable[[D
         try:
             resolve(tried)
         except InputError as error:
-            return _nearest(path, known) if UNKNOWN_KEY in str(error) else None
+            return _nearest(path, known) if error.code == UNKNOWN_KEY else None
         return None
     return _nearest(path, known)
 

@@ -401,11 +401,9 @@ void PlatformReader::read_background()
         share->fail("work of others has a rate or a share of the station's time, not both");
       const auto& station = platform_.stations[work.station];
       if (!(work.demand->mean() > 0))
-        try {
-          share->fail("a share of the station's time can only be of a demand that is not always 0");
-        } catch (const InputError& error) {
-          throw Coded<InputError>(error_code::no_demand_left, error.what());
-        }
+        throw Coded<InputError>(
+            error_code::no_demand_left,
+            share->failure("a share of the station's time can only be of a demand that is not always 0"));
       work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating / work.demand->mean();
     } else {
       work.rate = yaml["rate"].quantity(Unit::rate, 0, 1e9);

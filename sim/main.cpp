@@ -193,10 +193,19 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   return 0;
 }
 
-/// Says what went wrong: to people on standard error, with --json to programs on standard output. @returns the exit status
-int failed(bool json, int status, const char* code, const char* message)
+/// Whether programs read what this command line prints.
+bool prints_json(const std::vector<std::string>& command)
 {
-  fmt::print(stderr, "iocast-sim: {}\n", message);
+  return std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    return word == "--json" || word == "--print-platform" || word == "--print-workload";
+  });
+}
+
+/// Says what went wrong: to people on standard error, with --json to programs on standard output. @returns the exit status
+int failed(bool json, int status, const char* code, const char* message, bool for_people = true)
+{
+  if (for_people)
+    fmt::print(stderr, "iocast-sim: {}\n", message);
   if (json)
     fmt::print("{}\n", nlohmann::ordered_json{{"error", {{"code", code}, {"message", message}}}}.dump());
   return status;
@@ -235,8 +244,11 @@ int run_command(const std::vector<std::string>& command, bool served)
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (app.exit(error) == 0)
+      return 0;
+    return failed(prints_json(command), 2, error_code::bad_input, error.what(), false);
   }
+  const bool json = prints_json(command);
   try {
     if (given.serve && !served)
       return serve([](const std::vector<std::string>& arguments) { last_platform().prepare(arguments); },
@@ -247,11 +259,11 @@ int run_command(const std::vector<std::string>& command, bool served)
                    });
     return run(given, command);
   } catch (const InputError& error) {
-    return failed(given.json, 2, code_of(error, error_code::bad_input), error.what());
+    return failed(json, 2, code_of(error, error_code::bad_input), error.what());
   } catch (const RunError& error) {
-    return failed(given.json, 1, code_of(error, error_code::failed), error.what());
+    return failed(json, 1, code_of(error, error_code::failed), error.what());
   } catch (const std::exception& error) {
-    return failed(given.json, 1, error_code::failed, error.what());
+    return failed(json, 1, error_code::failed, error.what());
   }
 }
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from iocast import busy
 from iocast.calibrate.fit import calibrate
+from iocast.files import read_campaign
 from iocast.names import as_file_name
 from iocast.phases import first_phase
 from iocast.platform import Document
@@ -47,4 +49,6 @@ def calibrate_phases(
         document["fitted"]["further_phases"] = {
             phase: {"platform": {key: value for key, value in documents[phase].items() if key not in prose}, "fitted": documents[phase]["fitted"]} for phase in phases[1:]
         }
+    campaigns = [path for path in sources if (path / "campaign.json").is_file()]
+    document["fitted"]["notes"] += [note for path in campaigns for note in busy.notes(read_campaign(path), path.name)]
     return document

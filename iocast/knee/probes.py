@@ -16,6 +16,7 @@ from typing import Any
 
 from iocast import binaries, claim
 from iocast.arrivals import number
+from iocast.busy import report_activity
 from iocast.campaign import Backend, Ended, Ending, Owned, PlannedRun, ask_to_end, bench_command, bench_environment, call_bench, check_backend, end_orphans, failure, launcher, remove_if_empty, settings_arguments
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
@@ -93,6 +94,7 @@ class Probes:
         except BaseException:
             self._owned.release()
             raise
+        self._looked = False  # whether the machine was busy before the first run of this process
         self.fresh = False  # whether the data set that lies there was made by this process
         self.seconds = sum(self._length_of(run) for run in self.runs)
         self.slowest = 0.0  # wall clock seconds of one run, of those made by this process
@@ -190,6 +192,11 @@ class Probes:
             run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.asked.nodes, self.asked.ranks_per_node, settings, role, threads_per_rank=self.asked.threads_per_rank, step=step)
             self.runs.append(run)
         self._save()
+        if not self._looked:
+            self._looked = True
+            self.json.setdefault("machine", []).append(
+                report_activity(self.asked.directory, self.asked.ranks_per_node, self.asked.nodes)
+            )
         begun = time.monotonic()
         try:
             if self.reuses:

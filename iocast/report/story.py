@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from iocast import busy
 from iocast.phases import main_phases
 from iocast.report import evidence, units
 from iocast.report.evidence import Comparison, Score
@@ -20,6 +21,7 @@ from iocast.text import NARROWED, ROUGHLY, too_wide
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MOST_PHASES = 3  # named in the headline
 MOST_TARGETS = 3  # cards
+SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
 
@@ -381,6 +383,11 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
 def warnings(sources: Sources) -> list[str]:
     """Everything that a reader must know before believing the report, each once."""
     found: list[str] = []
+    if SERVER_IN_MEMORY in file_systems(sources):
+        found.append(
+            "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, on the same "
+            "machine as its clients. The report shows how forecasts fare, not what a storage system does."
+        )
     for forecast in sources.forecasts:
         found += forecast.get("warnings") or []
     asked = [(float(f["extrapolation"]), evidence.ranks_of(f["placement"])) for f in sources.forecasts if f.get("extrapolation")]
@@ -409,6 +416,7 @@ def warnings(sources: Sources) -> list[str]:
         failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
         if failed:
             found.append(f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}.")
+        found += busy.notes(campaign, str(campaign["name"]))
     return list(dict.fromkeys(str(w) for w in found))
 
 

@@ -67,6 +67,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     columns = [
         Column("phase", "phase"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("quantity", "quantity"),
         Column("measured", "measured", "quantity"), Column("measured_low", "range of repeats", "quantity", "measured_high"),
+        *([Column("truth", "truth", "quantity")] if any("truth" in row for c in compared for row in c.rows) else []),
         Column("forecast", "forecast", "quantity"), Column("low", "interval", "quantity", "high"), Column("error", "error", "error"),
         Column("inside", "inside", "yesno"), *(Column(n, f"error of {n}", "error") for n in baselines),
     ]  # fmt: skip
@@ -80,6 +81,8 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
         "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the measurement. "
         "Bounds have no error: they say only between what the answer must lie."
     )
+    if any("truth" in row for c in compared for row in c.rows):
+        note += " Truth is what the drawn server alone gives in a simulation, without the kernel, FUSE and the benchmark."
     if not all(c.waiting_factor for c in compared):
         columns = [c for c in columns if c.key != "waiting_factor" or any(r["waiting_factor"] for r in rows)]
     columns = [c for c in columns if c.key not in names or any(r[c.key] is not None for r in rows)]

@@ -147,8 +147,9 @@ operations: {stat: [{station: busy, demand: {law: constant, mean: 1ms}}]}
         (OVERLOADED, RunError, "work-piles-up"),
         (OVERLOADED.replace("rate: 2000/s, demand: {law: constant, mean: 1ms}", "share: 0.5, demand: {law: constant, mean: 0ms}"), InputError, "no-demand-left"),
         (OVERLOADED.replace("servers: 1", "servers: none"), InputError, "bad-input"),
+        (OVERLOADED.replace("servers: 1", "serves: 1"), InputError, "unknown-key"),
     ],
-    ids=["work piles up", "no demand left", "bad input"],
+    ids=["work piles up", "no demand left", "bad input", "unknown key"],
 )
 def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str, tmp_path: Path) -> None:
     """The same code from a process of its own and from one that serves; the words are for people alone."""
@@ -162,3 +163,23 @@ def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str
     done = subprocess.run([binaries.find("iocast-sim"), "--platform", tmp_path / "p.yaml", *sets, "--json"], capture_output=True, text=True)
     said = json.loads(done.stdout)["error"]
     assert said["code"] == code and done.stderr == f"iocast-sim: {said['message']}\n" and done.returncode == (1 if error is RunError else 2)
+
+
+SMALL = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--platform", "locall", "--print-platform"], "bad-input"),
+        (["--workload", "md-workbench", "--set", "object=3", "--print-workload"], "bad-input"),
+        (["--sed", "3", "--json"], "bad-input"),
+        (["--platform", "local", "--json", *SMALL, "--out", "/proc/nowhere"], "failed"),
+    ],
+    ids=["platform", "workload", "option", "output"],
+)
+def test_every_answer_for_programs_has_a_code(words: list[str], code: str) -> None:
+    done = subprocess.run([binaries.find("iocast-sim"), *words], capture_output=True, text=True, check=False)
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["error"]["code"] == code and json.loads(line)["error"]["message"]
+    assert done.returncode == {"bad-input": 2, "failed": 1}[code] and done.stderr

@@ -42,6 +42,8 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
     assert [p["status"] for p in campaign["points"] if p["role"] == "fit"] == ["complete"] * 8
     assert [p["status"] for p in campaign["points"] if p["role"] == "check"] == ["planned"] * 2
     assert [path.name for path in root.iterdir()] == ["mine"]
+    (machine,) = campaign["machine"]
+    assert "The machine is" in done.stderr and machine["busy"] is bool(machine["effects"])
 
     # As after a kill in the middle of a run: its directory is half written, its data set is still there.
     victim = campaign["points"][0]["name"]
@@ -54,6 +56,7 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
     done = iocast(*ask)
     assert done.returncode == 0, done.stderr
     assert all(p["status"] == "complete" for p in json.loads(done.stdout)["points"])
+    assert len(json.loads(done.stdout)["machine"]) == 2, "one look before each call's runs"
     assert all((out / "runs" / name / "run.json").read_bytes() == content for name, content in kept.items())
     assert (out / "runs" / f"{victim}.interrupted-1").is_dir()
     assert (out / "runs" / victim / "latency.hlog").is_file()

@@ -19,7 +19,9 @@ PLATFORM_NAMES = ("lustre", "local", "ime")
 
 
 def refused(document: Document) -> Document:
-    raise InputError(f"the key {UNKNOWN_KEY}")
+    error = InputError("Nothing has such a key.")
+    error.code = UNKNOWN_KEY
+    raise error
 
 
 @pytest.mark.parametrize("name", PLATFORM_NAMES)
