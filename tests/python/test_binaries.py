@@ -165,7 +165,7 @@ def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str
     assert said["code"] == code and done.stderr == f"iocast-sim: {said['message']}\n" and done.returncode == (1 if error is RunError else 2)
 
 
-SMALL = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5"]
+FEW = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ SMALL = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5"]
         (["--platform", "locall", "--print-platform"], "bad-input"),
         (["--workload", "md-workbench", "--set", "object=3", "--print-workload"], "bad-input"),
         (["--sed", "3", "--json"], "bad-input"),
-        (["--platform", "local", "--json", *SMALL, "--out", "/proc/nowhere"], "failed"),
+        (["--platform", "local", "--json", *FEW, "--out", "/proc/nowhere"], "failed"),
     ],
     ids=["platform", "workload", "option", "output"],
 )

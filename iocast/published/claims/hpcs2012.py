@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from experiment import Claim, bandwidth, phase, rate
-
 from iocast.platform import chain, find_platform
+from iocast.published.experiment import Claim, bandwidth, phase, rate
 
 SOURCE = "J. Carrier, HPCS I/O Scenarios, Lustre Users Group 2012: ORNL's Cray XT4 with Lustre; platforms `xt4`, `xt4-2` and `xt4-4`."
 

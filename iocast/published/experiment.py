@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from iocast import binaries  # noqa: E402
-from iocast.calibrate.search import Simulations  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
+from iocast import binaries
+from iocast.calibrate.search import Simulations
+from iocast.fitted import Fitted
 
 Phase = dict[str, Any]
 """A phase of a simulated run, as in run.json."""
@@ -43,7 +40,7 @@ def phases(platform: str, workload: str, nodes: int, ppn: int = 1, settings: dic
     return _run(platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str) -> list[Phase]:
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
     text = {name: str(value) for name, value in json.loads(settings).items()}

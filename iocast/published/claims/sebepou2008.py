@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiment import Claim, bandwidth, phase
+from iocast.published.experiment import Claim, bandwidth, phase
 
 SOURCE = "Sebepou, Magoutis, Marazakis & Bilas, Experimental evaluation of PVFS2 and Lustre, LASCO 2008"
 LUSTRE, PVFS2 = "lustre-gigabit", "pvfs2-gigabit"

@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from experiment import Claim, Phase, phase, rate
+from iocast.published.experiment import Claim, Phase, phase, rate
 
 SOURCE = "Chasapis, Dolz, Kuhn & Ludwig 2014, *Evaluating Lustre's Metadata Server on a Multi-Socket Platform* (PDSW): platform `multisocket`"
 

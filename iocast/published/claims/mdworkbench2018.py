@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiment import Claim, Phase, phase, rate
+from iocast.published.experiment import Claim, Phase, phase, rate
 
 SOURCE = "J. Kunkel and G. Markomanolis: Understanding Metadata Latency with MDWorkbench. WOPSSS 2018; and md-workbench's page at vi4io.org"
 
