@@ -136,8 +136,8 @@ class after:
 OVERLOADED = """schema_version: 1
 extends: local
 stations: {busy: {servers: 1}}
-background: {others: {station: busy, rate: 2000/s, demand: {law: constant, mean: 1ms}}}
-operations: {stat: [{station: busy, demand: {law: constant, mean: 1ms}}]}
+background: {others: {station: busy, rate: 2000/s, demand: {law: constant, value: 1ms}}}
+operations: {stat: [{station: busy, demand: {law: constant, value: 1ms}}]}
 """
 
 
@@ -145,7 +145,7 @@ operations: {stat: [{station: busy, demand: {law: constant, mean: 1ms}}]}
     ("text", "error", "code"),
     [
         (OVERLOADED, RunError, "work-piles-up"),
-        (OVERLOADED.replace("rate: 2000/s, demand: {law: constant, mean: 1ms}", "share: 0.5, demand: {law: constant, mean: 0ms}"), InputError, "no-demand-left"),
+        (OVERLOADED.replace("rate: 2000/s, demand: {law: constant, value: 1ms}", "share: 0.5, demand: {law: constant, value: 0ms}"), InputError, "no-demand-left"),
         (OVERLOADED.replace("servers: 1", "servers: none"), InputError, "bad-input"),
         (OVERLOADED.replace("servers: 1", "serves: 1"), InputError, "unknown-key"),
     ],
