@@ -105,7 +105,8 @@ def _law(mean_ms: float, sigma: float, two_kinds: bool, random: np.random.Genera
 def truth_of(platform: Path, point: Point) -> dict[str, float]:
     """Quantities ("rate", "create.q99") that the drawn server alone gives at a measured point.
 
-    Each is the mean of TRUTH_SEEDS simulations. The kernel, FUSE and the benchmark, which the measurement has as well, take no time in it."""
+    Each is the mean of TRUTH_SEEDS simulations. The kernel, FUSE and the benchmark take time in the measurement, and
+    none here."""
     from iocast.calibrate.search import whole_settings
 
     run = point.first

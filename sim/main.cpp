@@ -201,7 +201,8 @@ bool prints_json(const std::vector<std::string>& command)
   });
 }
 
-/// Says what went wrong: to people on standard error, with --json to programs on standard output. @returns the exit status
+/// Says what went wrong: to people on standard error, with --json to programs on standard output.
+/// @returns the exit status
 int failed(bool json, int status, const char* code, const char* message, bool for_people = true)
 {
   if (for_people)

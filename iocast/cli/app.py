@@ -21,6 +21,8 @@ GROUPS = {
     MORE: ("calibrate", "predict", "validate", "observe", "export", "list", "describe", "selftest", "manual"),
 }
 """Headings of `iocast --help` with their verbs, in order; a verb that is not here stands last."""
+NO_SEED = "It draws nothing at random; leave the option out."
+"""What follows where a verb without random choices is given --seed."""
 MOVED: dict[str, dict[str, str]] = {}
 """By verb: options that it had once, with the sentence that names what has taken their place."""
 
@@ -59,7 +61,8 @@ class Verb(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:  # the class is click's, of which typer has its own copy in some versions
-            moved = MOVED.get(str(self.name), {}).get(str(getattr(error, "option_name", "")))
+            option = str(getattr(error, "option_name", ""))
+            moved = MOVED.get(str(self.name), {}).get(option, NO_SEED if option == "--seed" else None)
             if moved is None or type(error).__name__ != "NoSuchOption":
                 raise
             raise InputError(f"iocast {self.name} has no option {error.option_name}. {moved}") from None  # type: ignore[attr-defined]

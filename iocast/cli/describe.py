@@ -10,7 +10,7 @@ import typer
 
 from iocast import binaries
 from iocast.cli.app import verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import Json
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 
@@ -22,7 +22,6 @@ def describe(
         Optional[Path], typer.Option(help="Platform: draw the route of every operation into this SVG file.")
     ] = None,
     backend: Annotated[bool, typer.Option("--backend", help="The backend of this name, not the platform.")] = False,
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Describe one workload, platform, backend or primitive.
@@ -33,7 +32,6 @@ def describe(
     from iocast.listing import describer_of, names_of
     from iocast.strict_yaml import allowed_sentence
 
-    del seed
     if backend:
         binaries.find("iocast-bench")  # or there is none that could be described
     known = {what: names_of(what) for what in ("backends", "platforms")}

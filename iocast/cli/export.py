@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import Json
 
 
 @verb(epilog="Example: iocast export runs/a runs/b --format parquet --out runs.parquet")
@@ -21,7 +21,6 @@ def export(
         typer.Option("--format", help="csv, parquet, openmetrics, or md-workbench (the text that its scripts parse)."),
     ],
     out: Annotated[Path, typer.Option(help="File to write.")],
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Write all numbers of runs for other programs.
@@ -29,6 +28,5 @@ def export(
     Histograms and time lines are included."""
     from iocast.export import export as write
 
-    del seed  # nothing is drawn at random; every verb takes it
     write(runs, format_, out)
     print(json.dumps({"export": str(out), "bytes": out.stat().st_size}) if json_ else f"Written to {out}.")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import OUTPUT, Json, Seed
+from iocast.cli.options import OUTPUT, Json
 from iocast.errors import InputError
 from iocast.files import read_json
 
@@ -59,7 +59,6 @@ def import_(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Convert results of other tools to run directories.
@@ -69,7 +68,6 @@ def import_(
 
     from iocast.importers import darshan_log
 
-    del seed  # nothing is drawn at random; every verb takes it
     if str(files[0]) == "darshan" and not files[0].exists():
         format_, files = "darshan", files[1:]
     if format_ is None and len(files) == 1 and files[0].is_file() and darshan_log.recognises(files[0]):

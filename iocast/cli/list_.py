@@ -11,7 +11,7 @@ import typer
 
 from iocast import binaries
 from iocast.cli.app import verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import Json
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 from iocast.files import write_text
@@ -26,11 +26,9 @@ def list_(
     into: Annotated[
         Optional[Path], typer.Option(help="With --markdown: put the table into this file, where it was before.")
     ] = None,
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """List workloads, platforms, backends, formats and others."""
-    del seed
     if markdown:
         from iocast import listing
 

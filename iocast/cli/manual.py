@@ -10,13 +10,12 @@ from typing import Annotated
 import typer
 
 from iocast.cli.app import app, verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import Json
 
 
 @verb(epilog="Example: iocast manual --out ~/.local/share/man && man iocast-bench")
 def manual(
     out: Annotated[Path, typer.Option(help="Directory of manual pages; those of iocast in it are replaced.")],
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Write manual pages of all programs and verbs.
@@ -24,7 +23,6 @@ def manual(
     Workloads, backends, platforms and the other catalogues have pages too."""
     from iocast.manual import write_manual
 
-    del seed  # nothing is drawn at random; every verb takes it
     pages = write_manual(typer.main.get_command(app), out)
     print(
         json.dumps({"pages": [str(page) for page in pages]})

@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import Json, Seed
+from iocast.cli.options import Json
 from iocast.errors import InputError
 from iocast.progress import stderr
 
@@ -36,7 +36,6 @@ def observe(
     ] = False,
     every: Annotated[str, typer.Option(help="Time between samples, with unit.")] = "1s",
     join: Annotated[Optional[Path], typer.Option(help="Run directory that observations are joined to.")] = None,
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Sample CPU, disks and network during a measurement.
@@ -47,7 +46,6 @@ def observe(
     from iocast.text import utilisation_text
     from iocast.utilisation import join as join_to
 
-    del seed  # nothing is drawn at random; every verb takes it
     if join is not None:
         if not words or out is not None:
             raise InputError("Say which observations to join: iocast observe --join RUN FILE...")

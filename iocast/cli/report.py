@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import OUTPUT, Json, Seed
+from iocast.cli.options import OUTPUT, Json
 from iocast.errors import InputError
 
 
@@ -45,13 +45,11 @@ def report(
         Optional[Path],
         typer.Option(help="Directory for every number of the page as JSON and CSV.", rich_help_panel=OUTPUT),
     ] = None,
-    seed: Seed = 0,
     json_: Json = False,
 ) -> None:
     """Write one self-contained page with figures for a board."""
     from iocast.report import write_data, write_figures, write_report
 
-    del seed  # a report draws nothing at random; every verb takes it
     if text is not None:
         from iocast.report.paper_tables import paper_tables, paper_tables_text
         from iocast.report.sources import read_sources

@@ -33,10 +33,22 @@ MEASUREMENTS = "Measurements and forecasts"
 TARGETS = "Targets"
 
 
-@verb(epilog="Example: iocast validate fitted.yaml campaigns/scratch --role check")
+@verb(
+    epilog="Examples: iocast validate fitted.yaml campaigns/scratch --role check\n\niocast validate --published hpcs2012"
+)
 def validate(
-    platform: Annotated[str, typer.Argument(help="Fitted platform.")],
-    sources: Annotated[list[Path], typer.Argument(help="Run directories and campaigns with the measurements.")],
+    platform: Annotated[Optional[str], typer.Argument(help="Fitted platform.")] = None,
+    sources: Annotated[
+        Optional[list[Path]], typer.Argument(help="Run directories and campaigns with the measurements.")
+    ] = None,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published",
+            help="No measurements: simulate and judge published statements. Arguments are names of sources, all without.",
+            rich_help_panel=MEASUREMENTS,
+        ),
+    ] = False,
     role: Annotated[
         Optional[str],
         typer.Option(help="Only a campaign's points of this role: fit or check.", rich_help_panel=MEASUREMENTS),
@@ -84,6 +96,14 @@ def validate(
 
     if out is not None:
         refuse_existing(out)
+    if seed and (published or forecast):
+        fixed = "Published statements have a seed of their own" if published else "Earlier forecasts stay as they are"
+        raise InputError(f"{fixed}; leave out --seed.")
+    if published:
+        _judge_published([name for name in (platform, *map(str, sources or [])) if name], out, json_)
+        return
+    if platform is None or not sources:
+        raise InputError("Name a fitted platform and measurements: iocast validate FITTED CAMPAIGN; or --published.")
     fitted = Fitted.open(platform)
     phases = phase or fitted.phases
     for name in phases:
@@ -105,5 +125,18 @@ def validate(
     if out is not None:
         write_json(out, answer)
     print(json.dumps(answer) if json_ else validation_text(answer))
+    if not answer["passed"]:
+        raise typer.Exit(FELL_SHORT)
+
+
+def _judge_published(names: list[str], out: Path | None, json_: bool) -> None:
+    from iocast.progress import Steps
+    from iocast.published import as_text, validate_published
+
+    with Steps(every=5) as steps:
+        answer = validate_published(names, steps)
+    if out is not None:
+        write_json(out, answer)
+    print(json.dumps(answer) if json_ else as_text(answer))
     if not answer["passed"]:
         raise typer.Exit(FELL_SHORT)

@@ -195,7 +195,7 @@ class Probes:
         if not self._looked:
             self._looked = True
             self.json.setdefault("machine", []).append(
-                report_activity(self.asked.directory, self.asked.ranks_per_node, self.asked.nodes)
+                report_activity(self.scratch and self.scratch.parent, run.ranks_per_node, run.nodes)
             )
         begun = time.monotonic()
         try:

@@ -81,8 +81,8 @@ def validate_published(names: Sequence[str], report: Report = lambda *_: None) -
     }
 
 
-def asked_range(low: float, high: float) -> str:
-    """The range that a statement asks for, in words."""
+def wanted_range(low: float, high: float) -> str:
+    """The range that a statement wants, in words."""
     if high == float("inf"):
         return f"at least {three_digits(low)}"
     return f"at most {three_digits(high)}" if low == float("-inf") else f"{three_digits(low)} to {three_digits(high)}"
@@ -102,10 +102,10 @@ def as_text(answer: dict[str, Any]) -> str:
             if row["met"] and not row["unexpected"]:
                 continue
             unit = f" {row['unit']}" if row["unit"] else ""
-            value, wanted = three_digits(row["simulated"]), asked_range(row["low"], row["high"])
+            value, wanted = three_digits(row["simulated"]), wanted_range(row["low"], row["high"])
             verdict = row["unexpected"] or "missed, with a reason"
             lines.append(
-                f"  {verdict}: {row['claim']} ({row['place']}) Asked: {wanted}{unit}; simulated: {value}{unit}."
+                f"  {verdict}: {row['claim']} ({row['place']}) Wanted: {wanted}{unit}; simulated: {value}{unit}."
             )
             lines += [f"    Reason: {row['why_not']}"] if row["why_not"] else []
     counts = answer["summary"]

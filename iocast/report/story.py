@@ -385,8 +385,8 @@ def warnings(sources: Sources) -> list[str]:
     found: list[str] = []
     if SERVER_IN_MEMORY in file_systems(sources):
         found.append(
-            "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, on the same "
-            "machine as its clients. The report shows how forecasts fare, not what a storage system does."
+            "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, "
+            "on the same machine as its clients. The report shows how forecasts fare, not what a storage system does."
         )
     for forecast in sources.forecasts:
         found += forecast.get("warnings") or []

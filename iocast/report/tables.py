@@ -82,7 +82,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
         "Bounds have no error: they say only between what the answer must lie."
     )
     if any("truth" in row for c in compared for row in c.rows):
-        note += " Truth is what the drawn server alone gives in a simulation, without the kernel, FUSE and the benchmark."
+        note += " Truth: the drawn server alone in a simulation, without the kernel, FUSE and the benchmark."
     if not all(c.waiting_factor for c in compared):
         columns = [c for c in columns if c.key != "waiting_factor" or any(r["waiting_factor"] for r in rows)]
     columns = [c for c in columns if c.key not in names or any(r[c.key] is not None for r in rows)]

@@ -41,7 +41,9 @@ void System::background_arrival(uint32_t which)
 {
   const Step& step = beside_steps_[which];
   if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
-    throw Coded<RunError>(error_code::work_piles_up, fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
+    throw Coded<RunError>(
+        error_code::work_piles_up,
+        fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
                                platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
   const JobId id = new_job();
   Job& job       = jobs_[id];

@@ -141,17 +141,20 @@ operations: {stat: [{station: busy, demand: {law: constant, value: 1ms}}]}
 """
 
 
+RATE = "rate: 2000/s, demand: {law: constant, value: 1ms}"
+
+
 @pytest.mark.parametrize(
     ("text", "error", "code"),
     [
         (OVERLOADED, RunError, "work-piles-up"),
-        (OVERLOADED.replace("rate: 2000/s, demand: {law: constant, value: 1ms}", "share: 0.5, demand: {law: constant, value: 0ms}"), InputError, "no-demand-left"),
+        (OVERLOADED.replace(RATE, "share: 0.5, demand: {law: constant, value: 0ms}"), InputError, "no-demand-left"),
         (OVERLOADED.replace("servers: 1", "servers: none"), InputError, "bad-input"),
         (OVERLOADED.replace("servers: 1", "serves: 1"), InputError, "unknown-key"),
     ],
     ids=["work piles up", "no demand left", "bad input", "unknown key"],
 )
-def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str, tmp_path: Path) -> None:
+def test_outcomes_have_codes(text: str, error: type[Exception], code: str, tmp_path: Path) -> None:
     """The same code from a process of its own and from one that serves; the words are for people alone."""
     (tmp_path / "p.yaml").write_text(text)
     settings = {"datasets": "1", "objects": "20000", "iterations": "20000", "phases": "benchmark"}
@@ -160,9 +163,11 @@ def test_outcomes_are_told_by_codes(text: str, error: type[Exception], code: str
     assert met.value.code == code  # type: ignore[attr-defined]
     assert pickle.loads(pickle.dumps(met.value)).code == code, "workers send it"
     sets = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    done = subprocess.run([binaries.find("iocast-sim"), "--platform", tmp_path / "p.yaml", *sets, "--json"], capture_output=True, text=True)
-    said = json.loads(done.stdout)["error"]
-    assert said["code"] == code and done.stderr == f"iocast-sim: {said['message']}\n" and done.returncode == (1 if error is RunError else 2)
+    command = [binaries.find("iocast-sim"), "--platform", tmp_path / "p.yaml", *sets, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    outcome = json.loads(done.stdout)["error"]
+    assert outcome["code"] == code and done.stderr == f"iocast-sim: {outcome['message']}\n"
+    assert done.returncode == (1 if error is RunError else 2)
 
 
 FEW = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5"]

@@ -67,7 +67,7 @@ def test_a_quiet_machine_is_called_quiet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "reported"),
     [
         ({"used": 3.0}, "Other processes use 1.5 of 2 CPUs"),
         ({"steal": 0.4}, "withholds 10% of the CPU time"),
@@ -76,11 +76,11 @@ def test_a_quiet_machine_is_called_quiet(tmp_path: Path) -> None:
     ],
     ids=["cpu", "steal", "disk", "pressure"],
 )
-def test_each_kind_of_activity_is_reported_alone(after: dict[str, float], said: str, tmp_path: Path) -> None:
+def test_each_kind_of_activity_is_reported_alone(after: dict[str, float], reported: str, tmp_path: Path) -> None:
     """One effect each, in words and in the document; a tenth of the activity gives none."""
     found = between(tmp_path / "proc", **after)
     (effect,) = found.effects(8)
-    assert said in effect and found.busy and found.to_json()["busy"]
+    assert reported in effect and found.busy and found.to_json()["busy"]
     assert found.sentences(8)[0] == "The machine is busy." and found.sentences(8)[1] == effect
     assert not between(tmp_path / "proc", **{name: type(value)(value / 10) for name, value in after.items()}).busy
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: help that is read at one glance, and old spellings that name the new one."""
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from programs import REPOSITORY
 
 from iocast.cli import app
 from iocast.cli.app import GROUPS, MOVED
+from iocast.errors import InputError
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
@@ -110,3 +112,34 @@ def test_old_commands_are_refused_as_they_were_written(iocast: Iocast, tmp_path:
 def test_another_unknown_option_is_refused_as_ever(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("measure", tmp_path, "--campain", "quick")
     assert done.returncode == 2 and "--campaign" in done.stderr
+
+
+RANDOM = {"measure", "plan", "knee", "forecast", "compare", "study", "calibrate", "predict", "validate", "selftest"}
+"""Verbs with random choices."""
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_seed_is_refused_where_it_has_no_effect(verb: str) -> None:
+    """The help names --seed where something is drawn; elsewhere the option is refused in a sentence."""
+    options = [name for parameter in VERBS[verb].params for name in parameter.opts]
+    assert ("--seed" in options) is (verb in RANDOM)
+    if verb not in RANDOM:
+        with pytest.raises(InputError, match=f"iocast {verb} has no option --seed. It draws nothing at random"):
+            VERBS[verb].make_context(verb, ["--seed", "3"])
+
+
+@pytest.mark.parametrize("words", [["--published", "chasapis2014"], ["p.yaml", "c", "--forecast", "f.json"]])
+def test_validate_refuses_a_seed_without_effect(words: list[str], iocast: Iocast) -> None:
+    done = iocast("validate", *words, "--seed", "3")
+    assert done.returncode == 2 and "leave out --seed" in done.stderr
+
+
+def test_published_statements_are_judged_by_one_command(iocast: Iocast) -> None:
+    """Those of the source that takes least; the exit status is that of the answer."""
+    done = iocast("validate", "--published", "chasapis2014", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == (0 if answer["passed"] else 4), done.stderr
+    assert answer["kind"] == "published" and list(answer["sources"]) == ["chasapis2014"]
+    assert answer["summary"]["claims"] == len(answer["sources"]["chasapis2014"]["claims"]) > 5
+    assert iocast("validate").returncode == 2 and "--published" in iocast("validate").stderr
+    assert iocast("validate", "--published", "chasapsi2014").returncode == 2

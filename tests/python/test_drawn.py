@@ -21,7 +21,7 @@ SEEDS = range(12)
 
 
 def test_a_seed_draws_one_server() -> None:
-    """The same for the same seed, another for another; each has a mechanism outside the family, and each mechanism occurs."""
+    """One seed, one server; each has a mechanism outside the family, and each mechanism occurs."""
     documents = [drawn.draw(seed) for seed in SEEDS]
     assert documents == [drawn.draw(seed) for seed in SEEDS]
     assert len({json.dumps(document["demands"]) for document in documents}) == len(SEEDS)
@@ -51,7 +51,8 @@ def test_the_server_can_be_what_is_drawn(seed: int, tmp_path: Path) -> None:
 def validation(rate: float, inside: bool) -> dict[str, Any]:
     row = {"quantity": "rate", "measured": 1000.0, "forecast": rate, "low": rate / 1.2, "high": rate * 1.2}
     row |= {"error": rate / 1000 - 1, "inside": inside, "truth": 1100.0}
-    return {"kind": "validation", "level": 0.9, "points": [{"name": "N=32 T=0", "role": "check", "phase": "benchmark", "placement": {"ranks": 32, "nodes": 1}, "waiting_factor": 0, "rows": [row]}]}  # fmt: skip
+    point = {"name": "N=32 T=0", "role": "check", "phase": "benchmark", "waiting_factor": 0, "rows": [row]}
+    return {"kind": "validation", "level": 0.9, "points": [point | {"placement": {"ranks": 32, "nodes": 1}}]}
 
 
 def test_forecast_measurement_and_truth_stand_side_by_side() -> None:
@@ -65,7 +66,7 @@ def test_forecast_measurement_and_truth_stand_side_by_side() -> None:
     compared = comparisons(Sources(validations=[validation(2500, False)]))
     shown = _beside("checked", "", compared, folded=False)
     assert [column.title for column in shown.columns].count("truth") == 1 and shown.rows[0]["truth"] == 1100.0
-    assert "drawn server alone" in shown.note
+    assert "the drawn server alone" in shown.note
     known = validation(2500, False)
     del known["points"][0]["rows"][0]["truth"]
     plain = _beside("checked", "", comparisons(Sources(validations=[known])), folded=False)
@@ -73,9 +74,9 @@ def test_forecast_measurement_and_truth_stand_side_by_side() -> None:
 
 
 def test_a_report_says_that_it_is_no_disk() -> None:
-    for kind, said in (("fuse.iocast", True), ("ext4", False)):
+    for kind, warned in (("fuse.iocast", True), ("ext4", False)):
         sources = Sources(campaigns=[{"name": "campaign", "filesystem": {"type": kind}}])
-        assert any("no disk" in warning for warning in story.warnings(sources)) is said
+        assert any("no disk" in warning for warning in story.warnings(sources)) is warned
 
 
 def test_the_seed_is_printed_and_repeats_the_server(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_every_verb_explains_itself(iocast: Iocast) -> None:
     for verb in ("measure", "calibrate", "predict", "validate", "study", "report", "import", "export", "compare", "observe", "list", "describe"):
         done = iocast(verb, "--help")
         assert done.returncode == 0
-        assert "--json" in done.stdout and "--seed" in done.stdout and re.search("Examples?: iocast", done.stdout), verb
+        assert "--json" in done.stdout and re.search("Examples?: iocast", done.stdout), verb
 
 
 def test_lists(iocast: Iocast) -> None:

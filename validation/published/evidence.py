@@ -18,7 +18,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 from iocast.errors import InputError  # noqa: E402
-from iocast.published import SOURCES, asked_range, three_digits, validate_published  # noqa: E402
+from iocast.published import SOURCES, wanted_range, three_digits, validate_published  # noqa: E402
 from scoreboard import put  # noqa: E402
 
 
@@ -28,7 +28,7 @@ def table(source: str, found: list[dict[str, Any]]) -> list[str]:
     for one in found:
         unit = f" {one['unit']}" if one["unit"] else ""
         verdict = "yes" if one["met"] else f"no: {one['why_not']}" if one["why_not"] else "no"
-        wanted, value = asked_range(one["low"], one["high"]), three_digits(one["simulated"])
+        wanted, value = wanted_range(one["low"], one["high"]), three_digits(one["simulated"])
         lines.append(f"| {one['claim']} | {one['place']} | {wanted}{unit} | {value}{unit} | {verdict} |")
     return lines
 
