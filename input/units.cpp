@@ -185,4 +185,14 @@ std::string_view unit_name(Unit unit)
   return "";
 }
 
+uint64_t parse_seed(const std::string& option, const std::string& text)
+{
+  uint64_t seed     = 0;
+  const char* end   = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, seed);
+  if (parsed.ec != std::errc() || parsed.ptr != end || text.empty())
+    throw InputError(fmt::format("{} can't be '{}'; it is a whole number from 0 to {}.", option, text, UINT64_MAX));
+  return seed;
+}
+
 } // namespace iocast

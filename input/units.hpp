@@ -33,4 +33,7 @@ std::string format_size(double bytes);
 /// "bytes", "seconds", ... for help texts.
 std::string_view unit_name(Unit unit);
 
+/// A seed: any whole number of 64 bits, in decimal digits. @throws InputError that names `option`
+uint64_t parse_seed(const std::string& option, const std::string& text);
+
 } // namespace iocast

@@ -230,7 +230,7 @@ def _main_phase(path: Path) -> str:
 
 def _key(run: Run) -> tuple[Any, ...]:
     """What two runs must share to be the same measurement; a repeat count does not matter."""
-    parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases")}
+    parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases", "seed")}
     where = run.json["placement"]
     return (run.ranks, where["nodes"], run.waiting_factor, run.json["workload"]["pattern"], *sorted((k, str(v)) for k, v in parameters.items()))
 

@@ -11,8 +11,8 @@ from typing import Any
 from iocast.content import content_hash
 from iocast.errors import InputError
 
-NOT_ASKED = ("repeats", "phases", "start_index", "start", "done", "items_made")
-"""Parameters that say how long a question is watched, and where on its data a run begins; not what is asked."""
+NOT_ASKED = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
+"""Parameters that say how long a question is watched, where on its data a run begins and which random numbers it draws; not what is asked."""
 SCALES = {
     "": 1.0,
     "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,

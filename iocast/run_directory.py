@@ -37,8 +37,8 @@ MAX_UNPACKED = 2**23
 """Bytes of a histogram in latency.hlog; one of three figures and up to 2^63 ns has half a megabyte."""
 MAX_FIGURES = 4
 MAX_TAGS = 10_000
-UNTOLD = ("repeats", "start_index", "phases")
-"""Parameters that change how long a point was watched, and not what it is."""
+UNTOLD = ("repeats", "start_index", "phases", "seed")
+"""Parameters that change how long a point was watched and which random numbers it drew, and not what it is."""
 LENGTHS = ("iterations", "objects")
 """And those of one run, by which a campaign sizes it."""
 

@@ -40,7 +40,7 @@ double Histogram::quantile_ns(double q) const
 
 std::pair<size_t, size_t> Histogram::used() const
 {
-  return total_ == 0 ? std::pair<size_t, size_t>{0, 0} : std::pair{index_of(min_ns_), index_of(max_ns_) + 1};
+  return total_ == 0 ? std::pair<size_t, size_t>{0, 0} : std::pair{bucket_of(min_ns_), bucket_of(max_ns_) + 1};
 }
 
 void Histogram::cover(size_t index)
@@ -67,8 +67,9 @@ std::span<uint64_t> Histogram::counts(size_t first, size_t last)
   return std::span(counts_).subspan(first - first_, last - first);
 }
 
-void Histogram::set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns)
+void Histogram::set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns, uint64_t beyond)
 {
+  beyond_ = beyond;
   total_  = total;
   sum_ns_ = sum_ns;
   min_ns_ = min_ns;
@@ -80,7 +81,8 @@ void Histogram::merge(const Histogram& other)
   const auto [first, last] = other.used();
   for (size_t i = first; auto& count : counts(first, last))
     count += other.count_at(i++);
-  set_totals(total_ + other.total_, sum_ns_ + other.sum_ns_, std::min(min_ns_, other.min_ns_), std::max(max_ns_, other.max_ns_));
+  set_totals(total_ + other.total_, sum_ns_ + other.sum_ns_, std::min(min_ns_, other.min_ns_), std::max(max_ns_, other.max_ns_),
+             beyond_ + other.beyond_);
 }
 
 namespace {

@@ -9,7 +9,8 @@
 namespace iocast {
 
 /// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant digits
-/// (each bucket at most 0.1 % wide). Counts are kept of the buckets between the shortest and the longest value, 311 KB if these are a
+/// (each bucket at most 0.1 % wide). Longer values are counted in the last bucket, and how many they are; mean, minimum and maximum are of the values
+/// themselves. Counts are kept of the buckets between the shortest and the longest value, 311 KB if these are a
 /// nanosecond and a day, a little more while that is found out; recording is one increment, merging is exact.
 /// G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
 class Histogram {
@@ -24,12 +25,13 @@ public:
 
   void record(int64_t ns)
   {
-    ns = ns < 0 ? 0 : ns > highest_ns ? highest_ns : ns;
-    size_t at = index_of(ns) - first_;
+    ns = ns < 0 ? 0 : ns;
+    size_t at = bucket_of(ns) - first_;
     if (at >= counts_.size()) [[unlikely]] {
-      cover(index_of(ns));
-      at = index_of(ns) - first_;
+      cover(bucket_of(ns));
+      at = bucket_of(ns) - first_;
     }
+    beyond_ += ns > highest_ns;
     ++counts_[at];
     ++total_;
     sum_ns_ += static_cast<double>(ns);
@@ -44,6 +46,8 @@ public:
     const int bucket = 64 - std::countl_zero(static_cast<uint64_t>(ns) | (sub_bucket_count - 1)) - sub_bucket_bits;
     return static_cast<size_t>((static_cast<int64_t>(bucket + 1) << (sub_bucket_bits - 1)) + ((ns >> bucket) - half_count));
   }
+  /// The same, of values that may lie beyond the last.
+  static size_t bucket_of(int64_t ns) { return index_of(ns > highest_ns ? highest_ns : ns); }
   /// The middle of the bucket's range of values.
   static double middle_ns(size_t index);
 
@@ -52,6 +56,8 @@ public:
   double sum_ns() const { return sum_ns_; }
   int64_t max_ns() const { return max_ns_; }
   int64_t min_ns() const { return total_ ? min_ns_ : 0; }
+  /// How many values are above highest_ns.
+  uint64_t beyond() const { return beyond_; }
   /// The value below or at which the share q of all values lies, to the bucket's width; 0 when empty.
   double quantile_ns(double q) const;
 
@@ -63,7 +69,7 @@ public:
   /// Makes room for all values, so that recording asks for no memory.
   void make_room() { counts(0, size); }
   /// Beside counts that are set.
-  void set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns);
+  void set_totals(uint64_t total, double sum_ns, int64_t min_ns, int64_t max_ns, uint64_t beyond = 0);
   void merge(const Histogram& other);
 
   /// Base64 of HdrHistogram's compressed V2 encoding ("HISTFAAA...").
@@ -78,7 +84,8 @@ private:
   uint64_t total_ = 0;
   double sum_ns_  = 0;
   int64_t max_ns_ = 0;
-  int64_t min_ns_ = highest_ns;
+  int64_t min_ns_ = INT64_MAX;
+  uint64_t beyond_ = 0;
 };
 
 } // namespace iocast

@@ -2,7 +2,7 @@
 #include "profile/precision.hpp"
 
 #include "input/error.hpp"
-#include "profile/confidence.hpp"
+#include "profile/batch_means.hpp"
 #include "profile/steady_state.hpp"
 
 #include <algorithm>
@@ -20,21 +20,6 @@ constexpr size_t between_looks    = 16;
 constexpr size_t groups_wanted    = 16;
 constexpr double periods_wanted   = 10;
 constexpr double least_beyond     = 20; ///< operations of a group that are beyond a quantile
-/// Of the correlation of neighbouring groups: by chance, 16 independent ones reach more than this once in twenty times.
-constexpr double most_correlation = 0.4;
-/// Of the interval when they depend on each other: that of a first-order autoregressive process with a correlation of 0.92.
-constexpr double widening = 5;
-
-double correlation_of_neighbours(const std::vector<double>& values, double mean)
-{
-  double product = 0, squares = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    squares += (values[i] - mean) * (values[i] - mean);
-    if (i > 0)
-      product += (values[i] - mean) * (values[i - 1] - mean);
-  }
-  return squares > 0 ? product / squares : 0;
-}
 
 PrecisionTarget parse_target(const std::string& text)
 {
@@ -174,14 +159,14 @@ PrecisionWatch::Achieved PrecisionWatch::achieved() const
   for (size_t i = 0; i < closed; ++i)
     means.push_back(batches_[i].mean_ns());
   // The groups are of equal length: what does not fill them goes with the warm-up.
-  const size_t each = (closed - warm_up(means)) / groups_wanted;
-  const size_t cut  = closed - each * groups_wanted;
+  const Grouping grouping(warm_up(means), closed, groups_wanted);
+  const size_t cut = grouping.first;
   double since      = cut > 0 ? batches_[cut - 1].end : begun_;
   result.warm_up_seconds = since - begun_;
   std::vector<Batch> groups(groups_wanted);
   std::vector<double> seconds;
   for (size_t i = cut; i < closed; ++i)
-    groups[(i - cut) / each].merge(batches_[i]);
+    groups[grouping.group_of(i)].merge(batches_[i]);
   for (const auto& group : groups) {
     seconds.push_back(group.end - since);
     since = group.end;
@@ -231,12 +216,10 @@ PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& grou
     all.merge(groups[i]);
     whole += seconds[i];
   }
-  const auto interval = mean_interval(values);
+  const auto interval = batch_means(values);
   result.value        = value_of(all, whole);
   result.half_width   = interval.half_width;
-  const double most = target.relative * result.value;
-  const bool apart  = correlation_of_neighbours(values, interval.mean) <= most_correlation;
-  result.met        = enough && result.half_width * (apart ? 1 : widening) <= most;
+  result.met          = enough && interval.safe_half_width() <= target.relative * result.value;
   return result;
 }
 

@@ -21,33 +21,12 @@ namespace fs = std::filesystem;
 
 namespace iocast {
 
-void write_atomically(const std::string& file, const std::string& text)
-{
-  const std::string fresh = file + ".new";
-  const int fd            = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool good               = fd >= 0;
-  for (size_t done = 0; good && done < text.size();) {
-    const ssize_t written = ::write(fd, text.data() + done, text.size() - done);
-    good                  = written > 0 || errno == EINTR;
-    done += written > 0 ? static_cast<size_t>(written) : 0;
-  }
-  good            = good && ::fsync(fd) == 0;
-  const int error = errno;
-  if (fd >= 0)
-    ::close(fd);
-  if (!good || ::rename(fresh.c_str(), file.c_str()) != 0) {
-    const int cause = good ? errno : error;
-    ::unlink(fresh.c_str());
-    throw RunError(fmt::format("The file '{}' can't be written: {}.", file, std::strerror(cause)));
-  }
-}
-
 namespace {
 constexpr double ns = 1e-9;
 
 nlohmann::ordered_json summary(const Histogram& histogram)
 {
-  return {{"count", histogram.count()},
+  nlohmann::ordered_json json{{"count", histogram.count()},
           {"mean", histogram.mean_ns() * ns},
           {"min", static_cast<double>(histogram.min_ns()) * ns},
           {"q25", histogram.quantile_ns(0.25) * ns},
@@ -57,6 +36,9 @@ nlohmann::ordered_json summary(const Histogram& histogram)
           {"q99", histogram.quantile_ns(0.99) * ns},
           {"q999", histogram.quantile_ns(0.999) * ns},
           {"max", static_cast<double>(histogram.max_ns()) * ns}};
+  if (histogram.beyond() > 0)
+    json["beyond_a_day"] = histogram.beyond();
+  return json;
 }
 
 /// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen; in an open loop also for the
@@ -78,24 +60,31 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
   }
 }
 
+/// run.json is written whole. While it is short, this is done after each phase; with more phases, where what a kill could cost is one of many, not oftener
+/// than this.
+constexpr auto between_writes   = std::chrono::seconds(1);
+constexpr size_t few_phases     = 16;
+
 /// Of more ranks or nodes the times are given as percentiles.
 constexpr size_t most_listed = 10'000;
 
-/// The shortest time over the longest.
+/// The shortest time over the longest, of those that had operations; 1 without any.
 double balance_of(const std::vector<double>& seconds)
 {
-  const auto [first, last] = std::minmax_element(seconds.begin(), seconds.end());
-  return seconds.empty() || *last <= 0 ? 1.0 : *first / *last;
+  const double shortest = shortest_working(seconds);
+  return shortest > 0 ? shortest / *std::max_element(seconds.begin(), seconds.end()) : 1.0;
 }
 
-/// Of each node the mean of its ranks' times: a rank may have had bad luck, of a node's ranks together that is less likely.
+/// Of each node the mean of the times of its ranks that had operations: a rank may have had bad luck, of a node's ranks together that is less likely.
 std::vector<double> node_means(const PhaseResult& result)
 {
   std::vector<double> means;
   const auto& all = result.rank_seconds;
   for (size_t first = 0; result.ranks_per_node > 0 && first < all.size(); first += result.ranks_per_node) {
-    const size_t ranks = std::min<size_t>(result.ranks_per_node, all.size() - first);
-    means.push_back(std::accumulate(all.begin() + first, all.begin() + first + ranks, 0.0) / static_cast<double>(ranks));
+    const auto begin   = all.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end     = begin + static_cast<std::ptrdiff_t>(std::min<size_t>(result.ranks_per_node, all.size() - first));
+    const auto working = std::count_if(begin, end, [](double seconds) { return seconds > 0; });
+    means.push_back(std::accumulate(begin, end, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(working, 1)));
   }
   return means;
 }
@@ -271,6 +260,9 @@ RunDirectory::RunDirectory(std::string path, Detail detail) : path_(std::move(pa
     throw InputError(fmt::format("The output directory '{}' exists already; name a new one, nothing is overwritten.", path_));
   if (!fs::create_directories(path_, error))
     throw RunError(fmt::format("The output directory '{}' can't be made: {}.", path_, error.message()));
+  directory_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory_)
+    throw RunError(fmt::format("The output directory '{}' can't be opened: {}.", path_, std::strerror(errno)));
 }
 
 void RunDirectory::begin(nlohmann::ordered_json header)
@@ -278,22 +270,30 @@ void RunDirectory::begin(nlohmann::ordered_json header)
   json_           = std::move(header);
   json_["status"] = "running";
   json_["phases"] = nlohmann::ordered_json::array();
-  hlog_ = "#[HdrHistogram log, format version 1.3; values in nanoseconds; tag = phase.operation[.part]]\n"
-          "#[StartTime: 0.000 (seconds since the start of the run)]\n"
-          "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+  if (!path_.empty()) {
+    log_ = make_file_in(directory_.number(), path_, "latency.hlog");
+    append_whole(log_, path_ + "/latency.hlog",
+                 "#[HdrHistogram log, format version 1.3; values in nanoseconds; tag = phase.operation[.part]]\n"
+                 "#[StartTime: 0.000 (seconds since the start of the run)]\n"
+                 "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n");
+  }
   write();
 }
 
 void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, const nlohmann::ordered_json& more)
 {
-  if (!path_.empty())
+  if (!path_.empty()) {
+    std::string lines;
     for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
-      hlog_ += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
+      lines += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
                            static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
     });
+    append_whole(log_, path_ + "/latency.hlog", lines);
+  }
   json_["phases"].push_back(phase_to_json(std::move(result), recorder, detail_));
   json_["phases"].back().update(more);
-  write();
+  if (json_["phases"].size() <= few_phases || std::chrono::steady_clock::now() - written_ >= between_writes)
+    write();
 }
 
 void RunDirectory::end(const std::string& status, const nlohmann::ordered_json& more)
@@ -310,8 +310,10 @@ void RunDirectory::write()
   if (path_.empty())
     return;
   // The log first: a run.json never speaks of a phase whose histograms aren't there.
-  write_atomically(path_ + "/latency.hlog", hlog_);
-  write_atomically(path_ + "/run.json", json_.dump(1) + "\n");
+  if (::fsync(log_.number()) != 0)
+    throw RunError(fmt::format("The file '{}/latency.hlog' can't be written: {}.", path_, std::strerror(errno)));
+  write_atomically_in(directory_.number(), path_, "run.json", json_.dump(1) + "\n");
+  written_ = std::chrono::steady_clock::now();
 }
 
 } // namespace iocast

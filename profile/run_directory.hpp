@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "profile/files.hpp"
 #include "profile/recorder.hpp"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace iocast {
-
-/// Writes `text` to `file` so that a reader sees the old content or the new, never a part. @throws RunError
-void write_atomically(const std::string& file, const std::string& text);
 
 /// What is known of a finished phase beside its recorder.
 struct PhaseResult {
@@ -17,7 +16,7 @@ struct PhaseResult {
   uint32_t repeat      = 0;
   double start_seconds = 0; ///< since the start of the run
   double seconds       = 0; ///< from the barrier to the last rank's last answer
-  std::vector<double> rank_seconds;
+  std::vector<double> rank_seconds; ///< from the start of the phase to the rank's last answer; 0: it had no operation
   double think_asked_seconds  = 0; ///< sum over ranks of what the workload asked for
   double think_actual_seconds = 0; ///< sum over ranks of what passed
   double most_seconds         = 0; ///< Phase::most_seconds
@@ -32,7 +31,8 @@ enum class Detail { full, brief };
 nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder, Detail detail = Detail::full);
 
 /// A run directory while it is being written: run.json says "running" from the first moment on and "complete" or
-/// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part.
+/// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part. All is written by the directory's descriptor: into
+/// the directory that was made, whatever its path leads to later.
 class RunDirectory {
 public:
   /// Makes the directory. @throws InputError when it exists, RunError when it can't be made
@@ -40,7 +40,8 @@ public:
 
   /// Sets the part of run.json that is known from the start, and writes it.
   void begin(nlohmann::ordered_json header);
-  /// Adds a finished phase, with further keys if there are any; what is on disk then includes it.
+  /// Adds a finished phase, with further keys if there are any: to latency.hlog at once; to run.json at once while there
+  /// are few phases, later at most once a second.
   void add_phase(PhaseResult result, const PhaseRecorder& recorder,
                  const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
   /// Adds top-level keys and closes with this status: "complete" or "interrupted".
@@ -56,7 +57,9 @@ private:
   std::string path_; ///< empty: nothing is written, json() still works
   Detail detail_;
   nlohmann::ordered_json json_;
-  std::string hlog_;
+  FileDescriptor directory_;
+  FileDescriptor log_;
+  std::chrono::steady_clock::time_point written_; ///< run.json
 };
 
 } // namespace iocast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/steady_state.hpp"
 
+#include "profile/batch_means.hpp"
 #include "profile/confidence.hpp"
 
 #include <algorithm>
@@ -12,6 +13,9 @@ namespace iocast {
 namespace {
 constexpr size_t bins_per_batch = 5;
 constexpr size_t fewest_batches = 10;
+/// Numbers of groups that intervals are made from. Few long ones see what comes and goes slowly, many short ones tell dependence from chance.
+constexpr size_t group_counts[] = {8, 16, 32};
+constexpr size_t groups_of_trend = 16;
 
 /// All kinds together.
 Timeline timeline_of(const PhaseRecorder& recorder)
@@ -23,17 +27,38 @@ Timeline timeline_of(const PhaseRecorder& recorder)
   return all;
 }
 
-/// Whether a line through the counts changes by more than a twentieth of their mean from end to end, and not by chance (one in a thousand).
-bool has_trend(const std::vector<uint64_t>& counts)
+/// The rates of so many groups; of the batches themselves where there are fewer than two a group.
+std::vector<double> grouped(const std::vector<double>& rates, size_t groups)
 {
-  const auto n        = static_cast<double>(counts.size());
+  if (rates.size() < 2 * groups)
+    return rates;
+  const Grouping grouping(0, rates.size(), groups);
+  std::vector<double> result(groups);
+  for (size_t i = grouping.first; i < rates.size(); ++i)
+    result[grouping.group_of(i)] += rates[i] / static_cast<double>(grouping.each);
+  return result;
+}
+
+/// Half the width of the interval of the mean rate: the widest of those by different numbers of groups.
+double half_width_of(const std::vector<double>& rates)
+{
+  double widest = 0;
+  for (const size_t groups : group_counts)
+    widest = std::max(widest, batch_means(grouped(rates, groups)).safe_half_width());
+  return widest;
+}
+
+/// Whether a line through the rates changes by more than a twentieth of their mean from end to end, and not by chance (one in a thousand).
+bool has_trend(const std::vector<double>& rates)
+{
+  const auto n        = static_cast<double>(rates.size());
   const double middle = (n - 1) / 2;
   double mean = 0, product = 0, squares = 0;
-  for (const uint64_t count : counts)
-    mean += static_cast<double>(count) / n;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    product += (static_cast<double>(i) - middle) * (static_cast<double>(counts[i]) - mean);
-    squares += (static_cast<double>(counts[i]) - mean) * (static_cast<double>(counts[i]) - mean);
+  for (const double rate : rates)
+    mean += rate / n;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    product += (static_cast<double>(i) - middle) * (rates[i] - mean);
+    squares += (rates[i] - mean) * (rates[i] - mean);
   }
   const double spread   = n * (n * n - 1) / 12; // sum of squares of the places
   const double slope    = product / spread;
@@ -63,15 +88,22 @@ size_t warm_up(const std::vector<double>& batch_values)
   return cut;
 }
 
+double shortest_working(const std::vector<double>& rank_seconds)
+{
+  double shortest = 0;
+  for (const double seconds : rank_seconds)
+    if (seconds > 0 && (shortest == 0 || seconds < shortest))
+      shortest = seconds;
+  return shortest;
+}
+
 std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std::vector<double>& rank_seconds)
 {
-  if (rank_seconds.empty())
-    return std::nullopt;
-  const double first_end    = *std::min_element(rank_seconds.begin(), rank_seconds.end());
+  const double first_end    = shortest_working(rank_seconds);
   const Timeline timeline   = timeline_of(recorder);
   const double bin_seconds  = static_cast<double>(timeline.width_ns()) * 1e-9;
   const double batch_length = bin_seconds * bins_per_batch;
-  const auto batches        = static_cast<size_t>(std::min(std::max(first_end, 0.0), Timeline::bins * bin_seconds) / batch_length);
+  const auto batches        = static_cast<size_t>(std::min(first_end, Timeline::bins * bin_seconds) / batch_length);
   if (batches < fewest_batches)
     return std::nullopt;
   std::vector<uint64_t> counts(batches);
@@ -79,9 +111,6 @@ std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std
     counts[i / bins_per_batch] += timeline.data()[i].count;
 
   const size_t cut = warm_up({counts.begin(), counts.end()});
-  if (has_trend({counts.begin() + static_cast<std::ptrdiff_t>(cut), counts.end()}))
-    return std::nullopt;
-
   SteadyState result;
   result.begin_seconds = static_cast<double>(cut) * batch_length;
   result.end_seconds   = static_cast<double>(batches) * batch_length;
@@ -90,9 +119,13 @@ std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std
     result.operations += counts[i];
     rates.push_back(static_cast<double>(counts[i]) / batch_length);
   }
-  const auto [mean, half_width] = mean_interval(rates);
-  result.rate                   = mean;
-  result.rate_half_width        = half_width;
+  if (result.operations == 0)
+    return std::nullopt;
+  // Of groups, not of batches: work that comes and goes by the second looks like a trend to short ones.
+  if (has_trend(grouped(rates, groups_of_trend)))
+    return std::nullopt;
+  result.rate            = static_cast<double>(result.operations) / (result.end_seconds - result.begin_seconds);
+  result.rate_half_width = half_width_of(rates);
   return result;
 }
 

@@ -34,11 +34,12 @@ std::string error_text(int error)
   }
 }
 
-void Backend::begin_manifest(const std::string& found, const std::string& text)
+std::string printable(std::string_view text, size_t most)
 {
-  if (read_manifest() != found)
-    throw InputError(fmt::format("{} was taken by another run a moment ago; wait for its end, or name another place.", place()));
-  write_manifest(text);
+  std::string result;
+  for (const char c : text.substr(0, most))
+    result += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  return text.size() > most ? result + "..." : result;
 }
 
 int Backend::append(const Name&, uint64_t, Stopwatch&)

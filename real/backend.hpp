@@ -9,6 +9,7 @@
 #include <memory>
 #include <mpi.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ class Content;
 
 /// What a place has beside its data: the manifest's file, key or table.
 inline constexpr auto manifest_name = "iocast.manifest.json";
+/// And the claim of the run that is there now, see claim.hpp.
+inline constexpr auto claim_name = "iocast.claim.json";
+/// Bytes of a manifest; longer ones are not iocast's.
+inline constexpr size_t most_manifest = size_t{1} << 20;
 
 /// What went wrong without an errno of its own.
 enum : int {
@@ -28,6 +33,9 @@ enum : int {
 };
 /// "No space left on device", "short read or write".
 std::string error_text(int error);
+
+/// What came from elsewhere, for a message: without control characters, and at most so many.
+std::string printable(std::string_view text, size_t most = 200);
 
 /// Where an open object is kept: one of `most_open` numbers that the executor gives out.
 using Slot              = uint32_t;
@@ -68,6 +76,11 @@ public:
   /// A run that verifies calls it before create, append (`offset` is then where it begins) and read too, for the content to be
   /// written and memory for what is fetched.
   virtual void prepare(Slot /*slot*/, const Op& /*op*/) {}
+  /// Whether prepare_call() is to be called before each operation that names an object or dataset.
+  virtual bool prepares_calls() const { return false; }
+  /// Called right before such an operation, outside of the timed region: texts of requests and checksums, which are not the storage's work. The call that
+  /// follows uses what was prepared, once; calls that were not prepared do all themselves.
+  virtual void prepare_call(const Name& /*name*/, const Op& /*op*/) {}
   /// What the last read or pread fetched, its blocks one after the other; whole only when the run verifies.
   virtual const char* fetched() const { return nullptr; }
   /// Memory for accesses of so many bytes, before a clock runs; prepare() must do for larger ones.
@@ -89,15 +102,34 @@ public:
   virtual void check_writable() {}
   /// A sentence when the place can't hold what the workload needs at its peak; else nothing.
   virtual std::string lacks_room(const Footprint&) { return ""; }
+  /// Bytes that are free at the place; nothing where that can't be asked.
+  virtual std::optional<double> free_bytes() { return std::nullopt; }
   /// Refuses an output directory within the place: the place would never be empty.
   virtual void check_outside(const std::string& /*option*/, const std::string& /*directory*/) {}
   /// The manifest's text; empty when there is none.
   virtual std::string read_manifest() { return ""; }
   virtual void write_manifest(const std::string& /*text*/) {}
-  /// The run's first one, where there was `found`. Of runs that begin at once, one may go on; where that can't be had, those that come later than a
-  /// moment are refused. @throws InputError when it isn't there any longer
-  virtual void begin_manifest(const std::string& found, const std::string& text);
   virtual void remove_manifest() {}
+
+  // ---- the claim: one run at a time, see claim.hpp
+  /// Makes what the place lies in (a schema, a bucket), unless it is there. @return whether it was made
+  virtual bool make_place() { return false; }
+  /// Removes that again, if nothing is in it.
+  virtual void remove_place() {}
+  /// Whether of two runs that make a claim at once only one succeeds.
+  virtual bool claims_atomically() { return true; }
+  /// The text of the claim, or nothing when there is none.
+  virtual std::optional<std::string> read_claim() { return std::nullopt; }
+  /// @return false when there is one already
+  virtual bool make_claim(const std::string& /*text*/) { return true; }
+  /// @return false when it isn't `found` any longer
+  virtual bool replace_claim(const std::string& /*found*/, const std::string& /*text*/) { return true; }
+  /// The same of the run's own, whose text has as many bytes.
+  virtual bool renew_claim(const std::string& mine, const std::string& text) { return replace_claim(mine, text); }
+  /// Unless it is another run's by now.
+  virtual void remove_claim(const std::string& /*mine*/) {}
+  /// Refuses what only looks like the place from here: every rank has to see the claim that the first has made. @throws InputError
+  virtual void check_claim_is_seen(const std::string& /*text*/) {}
   /// Names of the objects and datasets that a dataset holds; empty when there is no such dataset.
   virtual std::vector<std::string> list(const std::string& /*dataset*/) { return {}; }
 

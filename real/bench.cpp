@@ -4,6 +4,7 @@
 #include "profile/run_directory.hpp"
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
+#include "real/claim.hpp"
 #include "real/client_threads.hpp"
 #include "real/clocks.hpp"
 #include "real/collect.hpp"
@@ -18,9 +19,11 @@
 #include "workload/workload.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <mutex>
 #include <utility>
 
 namespace fs = std::filesystem;
@@ -78,6 +81,21 @@ private:
     std::unique_ptr<Executor> executor;
   };
 
+  /// Makes the alarm known to lose_place() for as long as it is there.
+  class AlarmInUse {
+  public:
+    AlarmInUse(Bench& bench, Alarm& alarm) : bench_(bench) { set(&alarm); }
+    ~AlarmInUse() { set(nullptr); }
+
+  private:
+    void set(Alarm* alarm)
+    {
+      const std::lock_guard lock(bench_.alarm_mutex_);
+      bench_.alarm_ = alarm;
+    }
+    Bench& bench_;
+  };
+
   void open_input();
   void make_backends();
   void check_threads() const;
@@ -85,6 +103,8 @@ private:
   Json placement() const { return to_json(placement_, cluster_.nodes(), options_.threads_per_rank); }
   void open_place();
   void read_manifest();
+  void claim_place();
+  void lose_place();
   void begin();
   Json header() const;
   void write_manifest(bool ready, size_t phase);
@@ -107,21 +127,28 @@ private:
   std::vector<Member> members_;
   Backend* backend_ = nullptr; ///< of the first of them, for all that concerns the place
   Placement placement_; ///< of clients
+  std::atomic<bool> lost_{false};  ///< the place, to another run
+  std::mutex alarm_mutex_;         ///< of alarm_, which another thread raises when the place is lost
+  Alarm* alarm_ = nullptr;         ///< while executors are at work
+  std::optional<HeldClaim> claim_; ///< on rank 0 only
   std::optional<Manifest> manifest_;
-  std::optional<std::string> found_; ///< the text of the manifest that was there, until the run writes its own
+  std::optional<std::string> found_; ///< the text of the manifest that was there
   bool sweeps_     = false;
   std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
   std::optional<OpTrace> trace_; ///< of the rank's clients
-  int64_t begun_ns_ = 0;
+  int64_t run_begun_ns_ = 0; ///< on the run's clock
+  int64_t begun_ns_     = 0; ///< on this node's
   uint64_t errors_  = 0;
   std::optional<RunDirectory> directory_; ///< on rank 0 only
 };
 
 void Bench::open_input()
 {
-  workload_           = open_workload(options_.workload, options_.settings);
+  workload_           = open_workload(options_.workload, options_.settings, options_.seed);
   pattern_            = workload_->make(placement_);
+  check_size(pattern_->footprint());
+  options_.brake.check(pattern_->footprint());
   entry_              = &backend_named(options_.backend);
   backend_parameters_ = backend_parameters(options_, *entry_);
 }
@@ -179,8 +206,36 @@ void Bench::open_place()
     for (auto& member : members_)
       member.backend->connect();
   });
-  if (backend_->keeps_data())
-    read_manifest();
+  if (!backend_->keeps_data())
+    return;
+  agree(cluster_, [&] {
+    if (cluster_.is_first())
+      refuse_if_claimed(*backend_, options_.claim);
+  });
+  read_manifest();
+  claim_place();
+}
+
+/// From here on the place is this run's, and its manifest what it was.
+void Bench::claim_place()
+{
+  std::string text;
+  uint64_t size = 0;
+  agree(cluster_, [&] {
+    if (!cluster_.is_first())
+      return;
+    auto keeper = entry_->make(*backend_parameters_, Client{cluster_.rank(), options_.seed, MPI_COMM_SELF, nullptr});
+    keeper->connect();
+    claim_.emplace(std::move(keeper), options_.claim, [this] { lose_place(); });
+    if (backend_->read_manifest() != *found_)
+      throw InputError(fmt::format("{} was changed by another run a moment ago; wait for its end, or name another place.", backend_->place()));
+    text = claim_->text();
+    size = text.size();
+  });
+  MPI_Bcast(&size, 1, MPI_UINT64_T, 0, cluster_.comm());
+  text.resize(size);
+  MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, cluster_.comm());
+  agree(cluster_, [&] { backend_->check_claim_is_seen(text); });
 }
 
 void Bench::read_manifest()
@@ -194,6 +249,8 @@ void Bench::read_manifest()
       if (!directory.empty())
         backend_->check_outside(option, directory);
     text     = backend_->read_manifest();
+    if (text.size() > most_manifest)
+      throw InputError(fmt::format("{} has a manifest of {} bytes; iocast did not make it.", backend_->place(), text.size()));
     about[0] = static_cast<int>(text.size());
     about[1] = backend_->empty();
   });
@@ -206,6 +263,13 @@ void Bench::read_manifest()
   agree(cluster_, [&] {
     if (!text.empty())
       manifest_ = Manifest::parse(text, backend_->place());
+    auto settings = options_.settings;
+    if (manifest_)
+      if (const auto seeds = seeds_to_go_on(*manifest_, *workload_->pattern, options_.settings); !seeds.empty()) {
+        settings.insert(settings.end(), seeds.begin(), seeds.end());
+        workload_ = open_workload(options_.workload, settings, options_.seed);
+        pattern_  = workload_->make(placement_);
+      }
     check_manifest(manifest_, about[1] != 0, backend_->place(), *workload_->pattern, *pattern_, options_.sweep);
     sweeps_ = options_.sweep || (manifest_ && !manifest_->ready);
     if (manifest_ && options_.verify && !sweeps_) {
@@ -215,10 +279,9 @@ void Bench::read_manifest()
       *content_ = Content(manifest_->seed);
     }
     if (manifest_ && !sweeps_) {
-      auto settings = options_.settings;
       for (const auto& setting : settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
         settings.push_back(setting);
-      workload_ = open_workload(options_.workload, settings);
+      workload_ = open_workload(options_.workload, settings, options_.seed);
       pattern_  = workload_->make(placement_);
     }
     if (!cluster_.is_first())
@@ -236,6 +299,15 @@ void Bench::read_manifest()
   });
 }
 
+/// From a thread of its own: nothing more is to be done in a place that is another's.
+void Bench::lose_place()
+{
+  lost_ = true;
+  const std::lock_guard lock(alarm_mutex_);
+  if (alarm_)
+    alarm_->raise();
+}
+
 Json Bench::header() const
 {
   auto options = backend_parameters_->to_json();
@@ -243,7 +315,7 @@ Json Bench::header() const
     options.erase(secret);
   auto environment = environment_of(cluster_);
   environment.update(backend_->environment());
-  return {{"schema_version", 1},
+  Json header{{"schema_version", 1},
           {"kind", "run"},
           {"source", "bench"},
           {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}},
@@ -259,14 +331,17 @@ Json Bench::header() const
           {"placement", placement()},
           {"environment", environment},
           {"warnings", warnings_}};
+  if (const auto brake = options_.brake.to_json(); !brake.is_null())
+    header["brake"] = brake;
+  return header;
 }
 
 void Bench::begin()
 {
   clocks_.compare();
-  begun_ns_ = now_ns();
-  MPI_Bcast(&begun_ns_, 1, MPI_INT64_T, 0, cluster_.comm());
-  begun_ns_ = clocks_.here(begun_ns_);
+  run_begun_ns_ = now_ns();
+  MPI_Bcast(&run_begun_ns_, 1, MPI_INT64_T, 0, cluster_.comm());
+  begun_ns_ = clocks_.here(run_begun_ns_);
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
@@ -292,7 +367,7 @@ void Bench::make_executors(Alarm& alarm)
       if (!options_.dump_ops.empty())
         member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
       member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first && !options_.quiet);
-      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, number++, begun_ns_, options_.patience};
+      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, number++, begun_ns_, options_.patience, options_.brake, placement_.ranks};
       member.executor = std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
     }
   });
@@ -314,19 +389,17 @@ void Bench::write_manifest(bool ready, size_t phase)
   // What is swept is unfinished until all is gone; and the disk may be full.
   if (sweeps_ && (ready || !manifest_->ready))
     return;
-  const Manifest fresh{workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, "", false};
+  const Manifest fresh{workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, "", false, false};
   Manifest next   = manifest_.value_or(fresh);
   next.verifiable = options_.verify && (!manifest_ || manifest_->verifiable);
   if (manifest_ && pattern_->footprint().bytes_written == 0)
     next.verifiable = manifest_->verifiable;
-  next.ready    = ready;
+  next.made_place = next.made_place || (claim_ && claim_->made_place());
+  next.ready      = ready;
   next.phase    = pattern_->phases()[cut_at_.value_or(phase)].name;
   if (ready)
     next.position = pattern_->position_after(phase);
-  if (const auto found = std::exchange(found_, std::nullopt))
-    backend_->begin_manifest(*found, next.text());
-  else
-    backend_->write_manifest(next.text());
+  backend_->write_manifest(next.text());
   manifest_ = next;
 }
 
@@ -343,7 +416,11 @@ void Bench::drop_caches_before(const char* moment)
 bool Bench::run_phase(Alarm& alarm, size_t number)
 {
   const auto& phase = pattern_->phases()[number];
-  agree(cluster_, [&] { write_manifest(false, number); });
+  agree(cluster_, [&] {
+    if (claim_)
+      claim_->check();
+    write_manifest(false, number);
+  });
   std::vector<RankPhase> mine(members_.size());
   std::optional<ClientThreads> clients;
   const auto work = [&](size_t client, int64_t start_ns) {
@@ -356,8 +433,10 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
   drop_caches_before("phase");
   agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
   const int64_t start_ns = clocks_.start_together([&](int64_t moment_ns) {
-    for (size_t client = 0; client < members_.size(); ++client)
+    for (size_t client = 0; client < members_.size(); ++client) {
+      members_[client].executor->set_begin(clocks_.here(run_begun_ns_));
       members_[client].progress->begin_phase(phase_title(phase.name, phase.repeat), moment_ns, mine[client].recorder);
+    }
     clients->start_at(moment_ns);
   });
   clients->work([&] { alarm.heard(); });
@@ -378,6 +457,8 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
     if (!cluster_.is_first())
       return;
     keep(number, merged, static_cast<double>(start_ns - begun_ns_) * 1e-9);
+    if (lost_)
+      claim_->check();
     if (merged.interrupted)
       return;
     // Nobody but this process knows how far the ranks came, unless the pattern sees to it: a later one has to look.
@@ -389,8 +470,13 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
       return; // between phases the data set is not another run's to use
     if (!removes_data_set(pattern_->footprint()))
       write_manifest(!cut_at_, number);
-    else if (merged.recorder.errors() == 0) // else something is left: the manifest still says "in progress"
+    else if (merged.recorder.errors() == 0) { // else something is left: the manifest still says "in progress"
+      if (claim_)
+        claim_->check();
       backend_->remove_manifest();
+      if (claim_ && manifest_ && manifest_->made_place)
+        claim_->leave_nothing();
+    }
   });
   settle(cluster_, failure); // what was measured until then is kept
   return !merged.interrupted;
@@ -478,6 +564,7 @@ int Bench::run()
   bool whole = true;
   try {
     Alarm alarm(cluster_);
+    const AlarmInUse in_use(*this, alarm);
     make_executors(alarm);
     drop_caches_before("run");
     while (whole) {

@@ -29,7 +29,7 @@ struct Shape {
   struct Range {
     int64_t minus_first  = -static_cast<int64_t>(Histogram::size);
     int64_t last         = 0; ///< half open; 0 when no rank has a value
-    int64_t minus_min_ns = -Histogram::highest_ns;
+    int64_t minus_min_ns = -INT64_MAX;
     int64_t max_ns       = 0;
 
     size_t first() const { return static_cast<size_t>(-minus_first); }
@@ -97,6 +97,7 @@ Packed pack(RankPhase& phase, const Shape& shape)
         continue; // a closed loop on all ranks
       const auto& histogram = histogram_of(of, which);
       packed.counts.push_back(histogram.count());
+      packed.counts.push_back(histogram.beyond());
       packed.sums.push_back(histogram.sum_ns());
       for (size_t i = 0; i < range.length(); ++i)
         packed.counts.push_back(histogram.count_at(range.first() + i));
@@ -138,7 +139,8 @@ void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
         continue;
       auto& histogram       = histogram_of(of, which);
       const uint64_t total  = *count++;
-      histogram.set_totals(total, *sum++, -range.minus_min_ns, range.max_ns);
+      const uint64_t beyond = *count++;
+      histogram.set_totals(total, *sum++, -range.minus_min_ns, range.max_ns, beyond);
       if (range.length() > 0)
         std::copy_n(count, range.length(), histogram.counts(range.first(), range.first() + range.length()).begin());
       count += static_cast<std::ptrdiff_t>(range.length());

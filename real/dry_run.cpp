@@ -55,8 +55,10 @@ void dry_run(const Options& options)
   const uint32_t per_node = options.ranks_per_node > 0 ? options.ranks_per_node : ranks;
   const uint32_t nodes    = (ranks + per_node - 1) / per_node;
   const Placement clients{ranks * options.threads_per_rank, per_node * options.threads_per_rank};
-  const auto workload    = open_workload(options.workload, options.settings);
+  const auto workload    = open_workload(options.workload, options.settings, options.seed);
   const auto pattern     = workload.make(clients);
+  check_size(pattern->footprint());
+  options.brake.check(pattern->footprint());
   const auto& entry      = backend_named(options.backend);
   const auto parameters  = backend_parameters(options, entry);
   std::optional<Content> content;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "real/executor.hpp"
 
+#include "input/units.hpp"
 #include "real/content.hpp"
 
 #include <algorithm>
@@ -64,6 +65,7 @@ void catch_signals()
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN); // a service that hangs up is an error of the operation
 }
 
 bool stop_asked()
@@ -93,6 +95,9 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
       kinds_.push_back(kind);
       accesses = accesses || is_access(kind);
     }
+  prepares_ = backend.prepares_calls();
+  watches_  = keeps.brake.limits_latencies();
+  pace_ns_  = keeps.brake.max_rate > 0 ? std::max<int64_t>(1, std::llround(1e9 * keeps.clients / keeps.brake.max_rate)) : 0;
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
   together_ = backend.acts_together() && ranks > 1;
@@ -194,6 +199,8 @@ int Executor::prepare(const Asked& asked)
     found_ = op.size;
     if (op.bytes() > 0 && content_)
       prepare_content(asked.name, op);
+    if (prepares_)
+      backend_.prepare_call(asked.name, op);
     return 0;
   }
   const auto slot = open_.find(op.dataset, op.object);
@@ -284,7 +291,7 @@ int64_t Executor::ask(Asked& asked, int64_t start_ns, RankPhase& phase)
 {
   const Op& op     = asked.op;
   Stopwatch& watch = asked.watch;
-  const bool plain = op.kind <= OpKind::rmdir && !content_; // nothing but its call
+  const bool plain = op.kind <= OpKind::rmdir && !content_ && !prepares_; // nothing but its call
   int error        = plain ? 0 : prepare(asked);
   watchdog_.begins(++operations_, op);
   watch.start();
@@ -351,24 +358,32 @@ int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
   return answered;
 }
 
-/// Sleeps to a moment, unless there is word that the run has to end. @return the moment at which it woke up
-int64_t Executor::wait(int64_t end_ns)
+/// Sleeps to a moment, and hears in the meantime when the run has to end. With `thinks_since_ns` the time from there on is think time, asked for up to
+/// the moment. The only place where a rank waits. @return whether it may go on
+bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns)
 {
+  bool goes_on  = true;
   int64_t at_ns = now_ns();
-  while (at_ns < end_ns && !stop_asked() && !alarm_.heard()) {
-    sleep_until(std::min(end_ns, at_ns + alarm_every_ns));
-    at_ns = now_ns();
+  while (goes_on && at_ns < moment_ns) {
+    sleep_until(std::min(moment_ns, at_ns + alarm_every_ns));
+    at_ns   = now_ns();
+    goes_on = at_ns >= moment_ns || !(stop_asked() || alarm_.heard());
   }
-  return at_ns;
+  if (thinks_since_ns) {
+    phase.think_asked_seconds += static_cast<double>(std::min(moment_ns, at_ns) - *thinks_since_ns) * 1e-9;
+    phase.think_actual_seconds += static_cast<double>(at_ns - *thinks_since_ns) * 1e-9;
+  }
+  if (!goes_on)
+    interrupt(phase);
+  return goes_on;
 }
 
-void Executor::think(int64_t ns, int64_t deadline_ns, RankPhase& phase)
+/// A signal has come, or word that another rank can't go on.
+void Executor::interrupt(RankPhase& phase)
 {
-  const int64_t begun_ns = now_ns();
-  const int64_t end_ns   = begun_ns + std::min(ns, std::max<int64_t>(0, deadline_ns - begun_ns));
-  const int64_t at_ns    = wait(end_ns);
-  phase.think_asked_seconds += static_cast<double>(end_ns - begun_ns) * 1e-9;
-  phase.think_actual_seconds += static_cast<double>(at_ns - begun_ns) * 1e-9;
+  phase.interrupted = true;
+  if (stop_asked())
+    alarm_.raise();
 }
 
 // ---- a phase ----------------------------------------------------------------------------------------------------------
@@ -376,7 +391,7 @@ void Executor::think(int64_t ns, int64_t deadline_ns, RankPhase& phase)
 void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
 {
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
-  streams_      = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream;
+  streams_      = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream && pace_ns_ == 0 && !watches_;
   met_at_last_  = false;
   cut_after_    = false;
   phase.failure = failure_of([&] {
@@ -405,58 +420,67 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
   int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
-  int64_t answered         = Ticks::from_ns(start_ns); // what happens at every operation is in ticks, the rest in nanoseconds
-  int64_t asks_again_ns    = 0; // after the think time that follows the last answer
+  const int64_t began      = Ticks::from_ns(start_ns);
+  int64_t answered         = began; // what happens at every operation is in ticks, the rest in nanoseconds
+  int64_t asks_again_ns    = 0; // the end of the think time that follows the last answer; 0: there is none
   int64_t looks_ns         = std::min(start_ns + alarm_every_ns, deadline_ns);
   int64_t looks            = Ticks::from_ns(looks_ns);
+  // Ranks take turns: the first operations of all would be a burst.
+  int64_t begins_ns = start_ns + (pace_ns_ > 0 ? static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_) : 0);
   while (true) {
     if (stop_asked()) [[unlikely]] {
-      phase.interrupted = true;
-      alarm_.raise();
+      interrupt(phase);
       break;
     }
     if (answered_ == formed_ && !form(start_ns, phase))
       break;
     Asked& asked = asked_[answered_];
     const Op& op = asked.op;
-    if (thinks && asks_again_ns > 0) {
-      const int64_t answered_ns = Ticks::to_ns(answered);
-      sleep_until(asks_again_ns);
-      phase.think_asked_seconds += static_cast<double>(asks_again_ns - answered_ns) * 1e-9;
-      phase.think_actual_seconds += static_cast<double>(now_ns() - answered_ns) * 1e-9;
-    }
+    if (thinks && asks_again_ns > 0 && !pause_until(std::exchange(asks_again_ns, 0), phase, Ticks::to_ns(answered)))
+      break;
     asked.intended_ns = std::exchange(told_ns, TimedOp::not_intended);
     if (arrivals.is_open() && op.kind != OpKind::think) {
       intended_ns += arrivals.gap_ns(seed_, rank_, operations_, first);
       asked.intended_ns = intended_ns;
       if (!std::exchange(first, false) && start_ns + intended_ns >= deadline_ns && !(together_ && op.is_joint())) {
-        phase.cut = wait(deadline_ns) >= deadline_ns;
-        if (!phase.cut)
-          phase.interrupted = true;
+        phase.cut = pause_until(deadline_ns, phase);
         break;
       }
-      wait(start_ns + intended_ns);
+      if (!pause_until(start_ns + intended_ns, phase))
+        break;
+    }
+    if (pace_ns_ > 0 && op.kind != OpKind::think) [[unlikely]] {
+      const int64_t until_ns = std::min(begins_ns, deadline_ns);
+      if (!pause_until(until_ns, phase))
+        break;
+      begins_ns = std::max(begins_ns, now_ns()) + pace_ns_;
+      if (until_ns >= deadline_ns && !(together_ && op.is_joint())) {
+        phase.cut = true;
+        break;
+      }
     }
     const bool joint = together_ && op.is_joint();
     if (joint && !may_begin(Ticks::to_ns(answered) < deadline_ns, phase))
       break;
     if (keeps_.stream)
       keeps_.stream->write(op);
-    int64_t now = 0;
+    int64_t now  = 0;
+    bool goes_on = true;
     if (op.kind == OpKind::think) {
       const int64_t from_ns = now_ns();
       record_answered(start_ns, phase); // in the meantime, and in order
       pass();
       if (op.flags & until) {
         told_ns = static_cast<int64_t>(op.size);
-        wait(std::min(start_ns + told_ns, deadline_ns));
+        goes_on = pause_until(std::min(start_ns + told_ns, deadline_ns), phase);
       } else {
-        think(static_cast<int64_t>(op.size), deadline_ns, phase);
+        const int64_t length_ns = std::min(static_cast<int64_t>(op.size), std::max<int64_t>(0, deadline_ns - from_ns));
+        goes_on                 = pause_until(from_ns + length_ns, phase, from_ns);
       }
-      asks_again_ns = now_ns();
-      now           = Ticks::from_ns(asks_again_ns);
+      const int64_t until_ns = now_ns();
+      now                    = Ticks::from_ns(until_ns);
       if (keeps_.trace)
-        trace(op, from_ns, asks_again_ns);
+        trace(op, from_ns, until_ns);
     } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ && asked.intended_ns == TimedOp::not_intended) {
       now = answered = ask_stretch(looks, start_ns, phase);
     } else {
@@ -466,6 +490,8 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
         asks_again_ns = asked.watch.ended_ns() + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
       }
     }
+    if (!goes_on) [[unlikely]]
+      break;
     if (now >= looks || asks_again_ns >= looks_ns || cut_after_) [[unlikely]] {
       const int64_t at_ns = Ticks::to_ns(now);
       // After what all did together the others may be about to begin the next such operation: so is this rank.
@@ -475,9 +501,10 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       }
       record_answered(start_ns, phase);
       progress_.reached(operations_, at_ns);
+      watch_free_space(at_ns);
       const int64_t answered_ns = Ticks::to_ns(answered);
       Ticks::align();
-      answered = Ticks::from_ns(answered_ns);
+      answered = answered == began ? began : Ticks::from_ns(answered_ns);
       looks_ns = std::min(at_ns + alarm_every_ns, std::max(deadline_ns, at_ns + 1));
       looks    = Ticks::from_ns(looks_ns);
       if (alarm_.heard()) {
@@ -487,7 +514,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     }
   }
   record_answered(start_ns, phase);
-  phase.seconds = static_cast<double>(std::max<int64_t>(0, Ticks::to_ns(answered) - start_ns)) * 1e-9; // of whom nothing was asked: by rounding below 0
+  phase.seconds = answered == began ? 0 : static_cast<double>(std::max<int64_t>(1, Ticks::to_ns(answered) - start_ns)) * 1e-9;
 }
 
 // ---- ranks that act together ------------------------------------------------------------------------------------------
@@ -564,6 +591,32 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
     throw RunError(failure->message);
 }
 
+// ---- brakes -----------------------------------------------------------------------------------------------------------
+
+/// @throws RunError
+void Executor::watch_free_space(int64_t at_ns)
+{
+  constexpr int64_t between_looks = 1'000'000'000;
+  if (keeps_.brake.min_free == 0 || rank_ != 0 || at_ns - looked_ns_ < between_looks)
+    return;
+  looked_ns_ = at_ns;
+  if (const auto free = backend_.free_bytes(); free && *free < static_cast<double>(keeps_.brake.min_free))
+    throw RunError(fmt::format("The run ends because {} has {} free, less than the {} of --min-free; what it made is removed with --sweep.", backend_.place(), format_size(*free),
+                               format_size(static_cast<double>(keeps_.brake.min_free))));
+}
+
+/// @throws RunError
+void Executor::watch_latencies(size_t first, size_t last) const
+{
+  for (size_t i = first; i < last; ++i) {
+    const OpKind kind     = asked_[i].op.kind;
+    const int64_t most_ns = keeps_.brake.longest_ns[static_cast<size_t>(kind)];
+    if (const int64_t took_ns = asked_[i].watch.ended_ns() - asked_[i].watch.started_ns(); took_ns > most_ns)
+      throw RunError(fmt::format("The run ends because a {} on rank {} took {:.3g} s, more than the {:.3g} s of --stop-latency; what it made is removed with --sweep.", name_of(kind),
+                                 rank_, static_cast<double>(took_ns) * 1e-9, static_cast<double>(most_ns) * 1e-9));
+  }
+}
+
 /// Each is recorded once, also when the trace has no room for it.
 void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
@@ -572,6 +625,8 @@ void Executor::record_answered(int64_t start_ns, RankPhase& phase)
     phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
   for (size_t i = first; keeps_.trace && i < answered_; ++i)
     trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
+  if (watches_) [[unlikely]]
+    watch_latencies(first, answered_);
 
   const size_t alike = std::exchange(alike_.answered, 0);
   if (alike == 0)

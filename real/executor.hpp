@@ -5,6 +5,7 @@
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
 #include "real/backend.hpp"
+#include "real/brake.hpp"
 #include "real/error_table.hpp"
 #include "real/open_objects.hpp"
 #include "real/progress.hpp"
@@ -25,7 +26,7 @@ bool stop_asked();
 struct RankPhase {
   PhaseRecorder recorder;
   ErrorTable errors;
-  double seconds              = 0; ///< from the start of the phase to this rank's last answer
+  double seconds              = 0; ///< from the start of the phase to this rank's last answer; 0: it had no operation
   double think_asked_seconds  = 0;
   double think_actual_seconds = 0;
   bool interrupted            = false; ///< by a signal, or because another rank can't go on
@@ -45,6 +46,8 @@ public:
     uint32_t traced_as     = 0; ///< which of the trace's ranks this one is
     int64_t begun_ns       = 0; ///< the start of the run, which times in the trace are since
     Patience patience;          ///< with operations that get no answer
+    Brake brake;
+    uint32_t clients = 1; ///< that share the brake's rate
   };
 
   /// Works for `client`: with content, it verifies what is read.
@@ -52,6 +55,8 @@ public:
 
   /// Takes the OpKind::phase that the stream stands before; the number of the phase, or nothing at the end.
   std::optional<size_t> next_phase();
+  /// The start of the run, as clocks were last compared: they drift apart.
+  void set_begin(int64_t begun_ns) { keeps_.begun_ns = begun_ns; }
   /// A phase's worth of memory, touched before the clock runs.
   RankPhase prepare() const;
   /// The one timed loop: all operations up to the next phase. It starts at `start_ns`; what isn't done at `deadline_ns` isn't begun.
@@ -102,9 +107,11 @@ private:
   int call(Asked& asked);
   int check(const Op& op, int error);
   void prepare_content(const Name& name, Op op);
-  int64_t wait(int64_t end_ns);
-  void think(int64_t ns, int64_t deadline_ns, RankPhase& phase);
+  bool pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns = std::nullopt);
+  void interrupt(RankPhase& phase);
   void trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error = 0);
+  void watch_free_space(int64_t at_ns);
+  void watch_latencies(size_t first, size_t last) const;
   void run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
   void close_all(int64_t start_ns, RankPhase& phase);
   void record_answered(int64_t start_ns, RankPhase& phase);
@@ -140,6 +147,10 @@ private:
   uint64_t found_    = 0; ///< what a stat or readdir found
   uint64_t wrong_at_ = 0; ///< the byte of the object that was wrong, or where the operation began
   MPI_Comm group_;
+  int64_t pace_ns_   = 0;     ///< between two operations of this rank, by the brake
+  int64_t looked_ns_ = 0;     ///< when it last looked how much is free
+  bool watches_      = false; ///< the brake limits latencies
+  bool prepares_     = false; ///< the backend prepares calls that name an object
   bool streams_      = false; ///< accesses that are alike may be asked for in one go, see ask_stretch()
   bool together_     = false; ///< the ranks of the group meet before what they do together
   bool met_at_last_  = false; ///< in this phase: they will not meet again

@@ -19,7 +19,7 @@ constexpr int tag_sizes = 2;
 constexpr int tag_bytes = 3;
 
 /// The chunks of one rank, packed and waiting for their turn.
-class Packed {
+class PackedChunks {
 public:
   void add(const Chunk& chunk)
   {
@@ -52,7 +52,7 @@ private:
   ScratchFile scratch_;
 };
 
-Chunk unpacked(const Packed::Sizes& sizes, const std::string& bytes)
+Chunk unpacked(const PackedChunks::Sizes& sizes, const std::string& bytes)
 {
   Chunk chunk;
   size_t at = 0;
@@ -97,7 +97,7 @@ private:
   uint32_t rank_;
 };
 
-void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& sharing, Packed& packed)
+void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& sharing, PackedChunks& packed)
 {
   static_assert(std::is_trivially_copyable_v<Row>);
   const auto [first_chunk, end_chunk] = sharing.chunks();
@@ -156,7 +156,7 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
   MPI_Allgather(own.data(), clients, MPI_UINT64_T, counts.data(), clients, MPI_UINT64_T, cluster.comm());
   const auto index = trace_index(pattern, counts);
   const Sharing sharing(index, cluster);
-  Packed packed;
+  PackedChunks packed;
   pack_mine(cluster, mine, sharing, packed);
 
   std::optional<ops_file::Writer> writer;
@@ -175,7 +175,7 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
       MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, tag_bytes, cluster.comm());
     }
   } else {
-    auto put = [&](uint64_t number, const Packed::Sizes& sizes, const std::string& bytes) {
+    auto put = [&](uint64_t number, const PackedChunks::Sizes& sizes, const std::string& bytes) {
       if (!failure)
         failure = failure_of([&] { writer->put(number, unpacked(sizes, bytes)); });
     };
@@ -187,7 +187,7 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
             failure = failure_of([&] { put(number, packed.sizes(number), packed.bytes(number)); });
           continue;
         }
-        Packed::Sizes sizes;
+        PackedChunks::Sizes sizes;
         MPI_Recv(sizes.data(), static_cast<int>(sizes.size()), MPI_UINT32_T, static_cast<int>(rank), tag_sizes, cluster.comm(), MPI_STATUS_IGNORE);
         std::string bytes(std::accumulate(sizes.begin(), sizes.end(), size_t{0}), '\0');
         MPI_Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(rank), tag_bytes, cluster.comm(), MPI_STATUS_IGNORE);

@@ -52,7 +52,7 @@ Manifest Manifest::parse(const std::string& text, const std::string& place)
     if (state != "ready" && state != "in progress")
       throw InputError(fmt::format("{} its state is '{}', neither 'ready' nor 'in progress'.", what, state));
     return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed"), state == "ready", json.at("phase"),
-            json.value("verifiable", false)};
+            json.value("verifiable", false), json.value("made_place", false)};
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{} {}.", what, error.what()));
   }
@@ -67,7 +67,8 @@ std::string Manifest::text() const
                                     {"seed", seed},
                                     {"state", ready ? "ready" : "in progress"},
                                     {"phase", phase},
-                                    {"verifiable", verifiable}};
+                                    {"verifiable", verifiable},
+                                    {"made_place", made_place}};
   return json.dump(1) + "\n";
 }
 
@@ -120,14 +121,40 @@ void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, c
     throw InputError(fmt::format("{} holds a data set with {}; ask for what it has, or name another place.", place, differing));
 }
 
+namespace {
+bool is_set(const std::string& name, const std::vector<std::string>& set)
+{
+  return std::any_of(set.begin(), set.end(), [&name](const auto& setting) { return setting.starts_with(name + "="); });
+}
+
+/// Of a data set, and of those of a mix's members.
+void add_seeds(const nlohmann::ordered_json& data_set, const std::string& prefix, const std::vector<std::string>& set, std::vector<std::string>& result)
+{
+  if (!data_set.is_object())
+    return;
+  if (const auto seed = data_set.find("seed"); seed != data_set.end() && seed->is_number_unsigned() && !is_set(prefix + "seed", set))
+    result.push_back(fmt::format("{}seed={}", prefix, seed->get<uint64_t>()));
+  for (const auto& [name, value] : data_set.items())
+    if (value.is_object() && value.contains("data_set"))
+      add_seeds(value["data_set"], prefix + name + ".", set, result);
+}
+} // namespace
+
+std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntry& entry, const std::vector<std::string>& set)
+{
+  std::vector<std::string> result;
+  if (found.pattern == entry.name)
+    add_seeds(found.data_set, "", set, result);
+  return result;
+}
+
 std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place, const Parameters& parameters,
                                            const std::vector<std::string>& set)
 {
   const auto asked = parameters.to_json();
   std::vector<std::string> result;
   for (const auto& [name, value] : found.position.items()) {
-    const bool is_set = std::any_of(set.begin(), set.end(), [&name = name](const auto& s) { return s.starts_with(name + "="); });
-    if (!is_set)
+    if (!is_set(name, set))
       result.push_back(fmt::format("{}={}", name, plain(value)));
     else if (asked.at(name) != value)
       throw InputError(fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is asked; leave {} out to "

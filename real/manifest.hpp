@@ -19,6 +19,7 @@ struct Manifest {
   bool ready    = false; ///< false while a run is there: after a kill nobody knows what lies there, and another run has to wait
   std::string phase;     ///< that runs or ran last
   bool verifiable = false; ///< all content is as Content(seed) has it
+  bool made_place = false; ///< iocast made what it lies in (a schema, a bucket), which then goes with the last of the data
 
   /// @throws InputError when the text isn't a manifest of this version
   static Manifest parse(const std::string& text, const std::string& place);
@@ -35,6 +36,10 @@ bool only_removes(const Footprint& footprint);
 /// @throws InputError
 void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
                     const PatternEntry& entry, const Pattern& pattern, bool sweeps);
+
+/// The settings that give a pattern the seeds with which its data set was made, where these decide what lies there (sizes, names). A seed that is `set`
+/// by the user stays, and check_manifest() compares it.
+std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntry& entry, const std::vector<std::string>& set);
 
 /// The settings that let a run go on where the data set stands. A parameter that is `set` by the user must agree.
 /// @throws InputError when it doesn't

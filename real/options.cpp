@@ -66,6 +66,7 @@ Options parse_options(int argc, char** argv)
   std::string ranks, ranks_per_node;
   std::string watchdog = "60s";
   std::string give_up  = "0s";
+  std::string max_rate, max_objects, min_free, stop_latency;
   CLI::App app("iocast-bench runs a workload on a storage system from many MPI ranks and measures every operation.",
                "iocast-bench");
   app.set_help_flag();
@@ -86,6 +87,10 @@ Options parse_options(int argc, char** argv)
                "before each phase, or with --drop-caches=run once before the first, have the kernel of each node write back and forget what it caches of files; needs root")
       ->group("What to run");
   app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
+  app.add_flag("--take-over", options.claim.take_over,
+               "take the place over from a run on another host that has given no sign of life for five minutes; of a dead one on this host this is done anyway")
+      ->group("Where to run it");
+  app.add_flag("--sole-user", options.claim.sole_user, "there is no other run at the place: for services where that can't be made sure of")->group("Where to run it");
   app.add_option("--threads-per-rank", threads,
                  "clients of each rank, every one with operations and a thread of its own: more load from few nodes; default 1")
       ->group("What to run");
@@ -95,6 +100,10 @@ Options parse_options(int argc, char** argv)
   app.add_flag("--dry-run", options.dry_run, "print what the run would do, and touch nothing; needs no MPI")->group("What to run");
   app.add_option("--ranks", ranks, "with --dry-run: number of ranks; default those that mpirun or srun started, else 1")->group("What to run");
   app.add_option("--ranks-per-node", ranks_per_node, "with --dry-run: ranks on each node, default all")->group("What to run");
+  app.add_option("--max-rate", max_rate, "begin at most so many operations a second, all clients together, as 200/s; what the brake delays is in no latency")->group("Brakes");
+  app.add_option("--max-objects", max_objects, "refuse a workload with more objects than this at a time")->group("Brakes");
+  app.add_option("--stop-latency", stop_latency, "end the run when an operation took longer: create:5s,stat:500ms, or any:10s")->group("Brakes");
+  app.add_option("--min-free", min_free, "end the run when the file system has less than this free, as 50GiB; looked at every second (posix, mpiio)")->group("Brakes");
 
   app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
       ->group("Where to run it");
@@ -144,11 +153,22 @@ Options parse_options(int argc, char** argv)
       throw InputError(fmt::format("{} can't be used: {}.", option, error.what()));
     }
   };
-  options.seed     = static_cast<uint64_t>(quantity("--seed", seed, Unit::count));
+  options.seed     = parse_seed("--seed", seed);
   for (const auto& [option, value] : {std::pair{"--watchdog", &watchdog}, std::pair{"--give-up", &give_up}})
     if (quantity(option, *value, Unit::seconds) < 0)
       throw InputError(fmt::format("{} is a time of zero or more, not {}.", option, *value));
   options.patience = {quantity("--watchdog", watchdog, Unit::seconds), quantity("--give-up", give_up, Unit::seconds)};
+  if (!max_rate.empty() && (options.brake.max_rate = quantity("--max-rate", max_rate, Unit::rate)) <= 0)
+    throw InputError(fmt::format("--max-rate is above 0, not {}.", max_rate));
+  for (const auto& [option, value, unit, to] : {std::tuple{"--max-objects", &max_objects, Unit::count, &options.brake.max_objects}, {"--min-free", &min_free, Unit::bytes, &options.brake.min_free}})
+    if (!value->empty()) {
+      const double amount = quantity(option, *value, unit);
+      if (!(amount >= 1 && amount < 9e18))
+        throw InputError(fmt::format("{} is at least 1, not {}.", option, *value));
+      *to = static_cast<uint64_t>(amount);
+    }
+  if (!stop_latency.empty())
+    options.brake.set_latencies("--stop-latency", stop_latency);
   const double clients = quantity("--threads-per-rank", threads, Unit::count);
   if (clients < 1 || clients > most_threads)
     throw InputError(fmt::format("--threads-per-rank is between 1 and {}, not {}.", most_threads, threads));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "real/backend.hpp"
+#include "real/brake.hpp"
+#include "real/claim.hpp"
 #include "real/watchdog.hpp"
 
 #include <map>
@@ -30,6 +32,8 @@ struct Options {
   bool verify         = false;
   std::string drop_caches; ///< "phase" or "run": before each of its phases, or once before the first; empty: never
   bool sweep          = false;
+  ClaimOptions claim;
+  Brake brake;
   Patience patience{60, 0};
   std::string list;
   std::string describe;

@@ -3,7 +3,7 @@
 
 #include "input/error.hpp"
 #include "input/units.hpp"
-#include "profile/run_directory.hpp"
+#include "profile/files.hpp"
 #include "real/filesystem.hpp"
 #include "real/system_calls.hpp"
 
@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -25,8 +24,30 @@ namespace fs = std::filesystem;
 namespace iocast {
 
 namespace {
-constexpr auto fresh_name = "iocast.manifest.json.new";   ///< of write_atomically
-constexpr auto claim_name = "iocast.manifest.json.claim"; ///< of the one run that may write its first manifest now
+constexpr size_t most_claim = 65536;
+/// What a run of an earlier version that was killed may have left beside its manifest.
+constexpr const char* left_by_earlier[] = {"iocast.manifest.json.new", "iocast.manifest.json.claim"};
+
+std::string host_name()
+{
+  char name[256]{};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+bool is_regular(int directory, const char* name)
+{
+  struct stat found;
+  return ::fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
+}
+
+/// What killed runs have left beside manifest and claim.
+bool is_left_over(int directory, const std::string& name)
+{
+  if (is_stand_in(directory, name, manifest_name) || is_stand_in(directory, name, claim_name))
+    return true;
+  return std::find(std::begin(left_by_earlier), std::end(left_by_earlier), name) != std::end(left_by_earlier) && is_regular(directory, name.c_str());
+}
 
 bool is_itself_or_parent(const char* name)
 {
@@ -58,15 +79,8 @@ void PosixRoot::connect()
   if (root_.empty())
     throw InputError(fmt::format("The backend needs a directory to work in; name it with {} DIR.", option_));
   root_fd_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root_fd_ >= 0) {
-    // Mount points have device numbers of their own, but what they show has the same inodes.
-    struct stat own, other;
-    for (const auto& way : ways_)
-      if (::fstat(root_fd_, &own) != 0 || ::stat(way.c_str(), &other) != 0 || own.st_ino != other.st_ino)
-        throw InputError(fmt::format("{} takes several directories only if they are one directory of one file system, mounted several times; "
-                                     "'{}' is not '{}'.", option_, way, root_));
+  if (root_fd_ >= 0)
     return;
-  }
   if (errno == ENOENT)
     throw InputError(fmt::format("The directory '{}' does not exist; make it first.", root_));
   if (errno == ENOTDIR)
@@ -127,7 +141,7 @@ bool PosixRoot::empty()
 {
   // A fresh ext4 comes with lost+found; a run that was killed may have left more than the manifest itself.
   for (const auto& name : list("."))
-    if (name != manifest_name && name != fresh_name && name != claim_name && name != "lost+found")
+    if (name != manifest_name && name != claim_name && name != "lost+found" && !is_left_over(root_fd_, name))
       return false;
   return true;
 }
@@ -161,6 +175,14 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
   return "";
 }
 
+std::optional<double> PosixRoot::free_bytes()
+{
+  struct statvfs room;
+  if (::fstatvfs(root_fd_, &room) != 0)
+    return std::nullopt;
+  return static_cast<double>(room.f_frsize) * static_cast<double>(room.f_bavail);
+}
+
 void PosixRoot::check_outside(const std::string& option, const std::string& directory)
 {
   std::error_code ignored;
@@ -176,43 +198,94 @@ void PosixRoot::check_outside(const std::string& option, const std::string& dire
 
 std::string PosixRoot::read_manifest()
 {
-  std::ifstream in(manifest_path());
-  std::ostringstream text;
-  if (!in && fs::exists(manifest_path()))
-    throw InputError(fmt::format("The manifest '{}' can't be read: {}.", manifest_path(), std::strerror(errno)));
-  if (in)
-    text << in.rdbuf();
-  return text.str();
+  return read_small_file_in(root_fd_, root_, manifest_name, most_manifest);
 }
 
 void PosixRoot::write_manifest(const std::string& text)
 {
-  write_atomically(manifest_path(), text);
+  write_atomically_in(root_fd_, root_, manifest_name, text);
 }
 
-void PosixRoot::begin_manifest(const std::string& found, const std::string& text)
+std::optional<std::string> PosixRoot::read_claim()
 {
-  const int fd = ::openat(root_fd_, claim_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0 && errno == EEXIST)
-    throw InputError(fmt::format("{} is being taken by another run, as its file '{}' says; wait for that run's end, or name another place. If there is no such "
-                                 "run, remove the file.",
-                                 place(), claim_name));
-  if (fd < 0)
-    throw RunError(fmt::format("The file '{}/{}' can't be made: {}.", root_, claim_name, std::strerror(errno)));
-  ::close(fd);
-  const struct Claim {
-    int root_fd;
-    ~Claim() { ::unlinkat(root_fd, claim_name, 0); }
-  } claim{root_fd_};
-  Backend::begin_manifest(found, text);
+  auto text = read_small_file_in(root_fd_, root_, claim_name, most_claim);
+  return text.empty() && !is_regular(root_fd_, claim_name) ? std::nullopt : std::optional(std::move(text));
+}
+
+bool PosixRoot::make_claim(const std::string& text)
+{
+  FileDescriptor file(::openat(root_fd_, claim_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file && errno == EEXIST)
+    return false;
+  if (!file)
+    throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(errno)));
+  append_whole(file, root_ + "/" + claim_name, text);
+  if (const int error = file.close(); error != 0)
+    throw RunError(fmt::format("The file '{}/{}' can't be written: {}.", root_, claim_name, std::strerror(error)));
+  return true;
+}
+
+bool PosixRoot::replace_claim(const std::string& found, const std::string& text)
+{
+  // Of those who want to replace it one moves it away, and looks what it got.
+  const auto away = fmt::format("{}.{}.old", claim_name, random_word());
+  if (::renameat(root_fd_, claim_name, root_fd_, away.c_str()) != 0)
+    return errno == ENOENT && make_claim(text);
+  if (read_small_file_in(root_fd_, root_, away, most_claim) != found) {
+    if (::linkat(root_fd_, away.c_str(), root_fd_, claim_name, 0) == 0 || errno == EEXIST)
+      ::unlinkat(root_fd_, away.c_str(), 0);
+    return false;
+  }
+  ::unlinkat(root_fd_, away.c_str(), 0);
+  return make_claim(text);
+}
+
+bool PosixRoot::renew_claim(const std::string& mine, const std::string& text)
+{
+  if (read_claim() != mine)
+    return false;
+  // In place: it never isn't there. Nothing stays open, which NFS would keep under another name when it is removed.
+  FileDescriptor file(::openat(root_fd_, claim_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!file || ::pwrite(file.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) || file.close() != 0)
+    throw RunError(fmt::format("The file '{}/{}' can't be written.", root_, claim_name));
+  return true;
+}
+
+void PosixRoot::remove_claim(const std::string& mine)
+{
+  if (read_claim() == mine)
+    ::unlinkat(root_fd_, claim_name, 0);
+}
+
+void PosixRoot::check_claim_is_seen(const std::string& text)
+{
+  for (const auto& way : ways_) {
+    const FileDescriptor directory(::open(way.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // A client of a network file system may believe for a moment what it knew before.
+    bool seen = false;
+    for (int tries = 0; directory && !seen && tries < 50; ++tries) {
+      if (tries > 0)
+        ::usleep(100'000);
+      seen = read_small_file_in(directory.number(), way, claim_name, most_claim) == text;
+    }
+    if (seen)
+      continue;
+    if (ways_.size() > 1)
+      throw InputError(fmt::format("{} takes several directories only if they are one directory of one file system, mounted several times; '{}' is not '{}': what is "
+                                   "written through one is not seen through the other.",
+                                   option_, way, ways_.front()));
+    throw InputError(fmt::format("The directory '{}' on host '{}' is not that of the first rank: what is written there is not seen here. {} takes a directory that all nodes share.",
+                                 way, host_name(), option_));
+  }
 }
 
 void PosixRoot::remove_manifest()
 {
-  for (const char* left : {fresh_name, claim_name})
-    ::unlinkat(root_fd_, left, 0);
+  for (const auto& left : list("."))
+    if (is_left_over(root_fd_, left))
+      ::unlinkat(root_fd_, left.c_str(), 0);
   if (::unlinkat(root_fd_, manifest_name, 0) != 0 && errno != ENOENT)
-    throw RunError(fmt::format("The manifest '{}' can't be removed: {}.", manifest_path(), std::strerror(errno)));
+    throw RunError(fmt::format("The manifest '{}/{}' can't be removed: {}.", root_, manifest_name, std::strerror(errno)));
 }
 
 std::vector<std::string> PosixRoot::list(const std::string& dataset)
@@ -238,11 +311,6 @@ nlohmann::ordered_json PosixRoot::environment()
     for (const auto& way : ways_)
       json["mounts"].push_back(filesystem_of(way));
   return json;
-}
-
-std::string PosixRoot::manifest_path() const
-{
-  return root_ + "/" + manifest_name;
 }
 
 int PosixRoot::failed(int error) const

@@ -26,11 +26,17 @@ public:
   bool empty() override;
   void check_writable() override;
   std::string lacks_room(const Footprint& footprint) override;
+  std::optional<double> free_bytes() override;
   void check_outside(const std::string& option, const std::string& directory) override;
   std::string read_manifest() override;
   void write_manifest(const std::string& text) override;
-  void begin_manifest(const std::string& found, const std::string& text) override;
   void remove_manifest() override;
+  std::optional<std::string> read_claim() override;
+  bool make_claim(const std::string& text) override;
+  bool replace_claim(const std::string& found, const std::string& text) override;
+  bool renew_claim(const std::string& mine, const std::string& text) override;
+  void remove_claim(const std::string& mine) override;
+  void check_claim_is_seen(const std::string& text) override;
   std::vector<std::string> list(const std::string& dataset) override;
   nlohmann::ordered_json environment() override;
 
@@ -41,8 +47,6 @@ protected:
   int failed(int error) const;
 
 private:
-  std::string manifest_path() const;
-
   std::vector<std::string> ways_; ///< all that lead to the directory
   std::string root_;              ///< this rank's
   std::string option_;

@@ -26,9 +26,13 @@ public:
 
   Answers() : thread_([this] { run(); }) {}
 
-  /// All that are still due are given at once.
-  ~Answers()
+  ~Answers() { end(); }
+
+  /// Gives all that are still due at once; none may follow.
+  void end()
   {
+    if (!thread_.joinable())
+      return;
     {
       const std::lock_guard lock(mutex_);
       ends_ = true;

@@ -317,6 +317,7 @@ int run(int argc, char** argv)
     throw RunError(fmt::format("The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.", mountpoint));
   const double began = now_seconds();
   fuse_session_loop(session);
+  file_system.answers.end(); // through the session, which goes next
   fuse_session_unmount(session);
   fuse_remove_signal_handlers(session);
   if (!log.empty())

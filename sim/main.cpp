@@ -33,7 +33,7 @@ struct Arguments {
   std::vector<std::string> settings;
   long long nodes = 1;
   long long ppn   = 1;
-  uint64_t seed   = 0;
+  std::string seed = "0";
   std::string out;
   std::string label;
   std::string dump_ops;
@@ -156,7 +156,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   if (given.brief && (!given.json || !given.out.empty()))
     throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run directory has all.");
   if (given.print_workload) {
-    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings), make_placement(given.nodes, given.ppn)).dump());
+    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)), make_placement(given.nodes, given.ppn)).dump());
     return 0;
   }
   if (given.platform.empty())
@@ -165,8 +165,9 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
   if (given.trace)
     ops_file::require();
-  SimulationRequest request{last_platform().take(given.platform), open_workload(given.workload, given.settings),
-                            make_placement(given.nodes, given.ppn), given.seed, given.label, given.out, given.dump_ops, command,
+  const uint64_t seed = parse_seed("--seed", given.seed);
+  SimulationRequest request{last_platform().take(given.platform), open_workload(given.workload, given.settings, seed),
+                            make_placement(given.nodes, given.ppn), seed, given.label, given.out, given.dump_ops, command,
                             !given.no_time_limits, given.trace, given.brief, {}, given.phase};
   if (!given.until.empty())
     request.until = parse_precision(given.until);

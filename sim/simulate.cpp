@@ -239,6 +239,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     options.trace = &trace.emplace(request.placement.ranks);
   System system(request.platform, *pattern, request.placement, options, on_phase);
 
+  const auto footprint = pattern->footprint();
+  check_size(footprint);
   RunDirectory directory(request.out, request.brief ? Detail::brief : Detail::full);
   open = &directory;
   nlohmann::ordered_json header{{"schema_version", 1}, {"kind", "run"}, {"source", "simulated"}};
@@ -253,7 +255,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
                          {"nodes", request.placement.nodes()},
                          {"ranks_per_node", request.placement.ranks_per_node}};
   header["warnings"]  = pattern->warnings();
-  header["peak_objects"] = pattern->footprint().peak_objects;
+  header["peak_objects"] = footprint.peak_objects;
   directory.begin(std::move(header));
 
   int argc             = 1;

@@ -13,6 +13,7 @@ Parameters::Parameters(const std::vector<Parameter>& declared) : declared_(decla
   for (const auto& parameter : declared_)
     if (!is_nested(parameter.name))
       set(parameter.name, parameter.fallback);
+  set_.clear();
 }
 
 bool is_nested(const std::string& name)
@@ -34,6 +35,7 @@ const Parameter& Parameters::declared(const std::string& name) const
 void Parameters::set(const std::string& name, const std::string& value)
 {
   const Parameter& parameter = declared(name);
+  set_.insert(name);
   if (is_nested(name)) {
     for (auto& [known, text] : nested_)
       if (known == name) {
@@ -118,6 +120,7 @@ void Parameters::declare(const std::string& name, const YamlNode& declaration)
   declared_.push_back(parameter);
   try {
     set(name, fallback);
+    set_.erase(name);
   } catch (const InputError& error) {
     declaration.fail(error.what());
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ public:
   /// Sets every key of a YAML map, the keys of a map within it as "outer.inner"; errors carry file and line. Where `may_declare`, a map
   /// with `default` and `meaning` (and, if the default doesn't show it, `unit`) declares a parameter of the file's own instead.
   void set_all(const YamlNode& map, bool may_declare = false, const std::string& prefix = "");
+  /// Whether it was set, to its default or to another value.
+  bool is_set(const std::string& name) const { return set_.contains(name); }
   /// The part of a workload file that its pattern reads itself, see PatternEntry::section.
   void set_section(const YamlNode& section) { section_ = section; }
   const YamlNode& section() const { return *section_; }
@@ -54,6 +57,7 @@ private:
   void declare(const std::string& name, const YamlNode& declaration);
 
   std::vector<Parameter> declared_;
+  std::set<std::string> set_;
   std::map<std::string, double> numbers_;
   std::map<std::string, std::string> texts_;
   std::optional<YamlNode> section_;

@@ -58,4 +58,22 @@ const PatternEntry& pattern_named(const std::string& name)
   throw InputError(fmt::format("There is no pattern '{}'. {}", name, allowed_sentence(name, names)));
 }
 
+void check_size(const Footprint& footprint)
+{
+  constexpr double most = 0x1p63;
+  double written = static_cast<double>(footprint.bytes_written), read = static_cast<double>(footprint.bytes_read);
+  // The numbers of patterns that can't count so far are too small; no operation is larger than the largest.
+  for (const auto& [kind, count] : footprint.operations) {
+    const double at_most = static_cast<double>(count) * static_cast<double>(footprint.largest_size);
+    if (kind == OpKind::create || kind == OpKind::append || kind == OpKind::pwrite)
+      written = std::max(written, at_most);
+    else if (kind == OpKind::read || kind == OpKind::pread)
+      read = std::max(read, at_most);
+  }
+  const double kept = static_cast<double>(footprint.peak_bytes), objects = static_cast<double>(footprint.peak_objects);
+  for (const auto& [value, what] : {std::pair{objects, "has objects"}, {kept, "keeps bytes"}, {written, "writes bytes"}, {read, "reads bytes"}})
+    if (value >= most)
+      throw InputError(fmt::format("The workload {} beyond 2^63, where file systems and this program stop counting; make it smaller.", what));
+}
+
 } // namespace iocast

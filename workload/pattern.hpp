@@ -4,6 +4,7 @@
 #include "workload/op.hpp"
 #include "workload/parameters.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,6 +58,33 @@ struct Footprint {
   uint64_t largest_size  = 0; ///< at most so many bytes in one operation, all its blocks together
   bool collective        = false; ///< whether ranks make accesses together
 };
+
+/// A sum or product of whole numbers that stays at its largest value instead of beginning again at 0.
+class Amount {
+public:
+  constexpr Amount(uint64_t value = 0) : value_(value) {}
+  constexpr operator uint64_t() const { return value_; }
+  template <std::integral T> friend constexpr Amount operator*(Amount a, T b) { return a * Amount(static_cast<uint64_t>(b)); }
+  template <std::integral T> friend constexpr Amount operator*(T a, Amount b) { return Amount(static_cast<uint64_t>(a)) * b; }
+  template <std::integral T> friend constexpr Amount operator+(Amount a, T b) { return a + Amount(static_cast<uint64_t>(b)); }
+  template <std::integral T> friend constexpr Amount operator+(T a, Amount b) { return Amount(static_cast<uint64_t>(a)) + b; }
+  friend constexpr Amount operator*(Amount a, Amount b)
+  {
+    uint64_t result = 0;
+    return __builtin_mul_overflow(a.value_, b.value_, &result) ? UINT64_MAX : result;
+  }
+  friend constexpr Amount operator+(Amount a, Amount b)
+  {
+    uint64_t result = 0;
+    return __builtin_add_overflow(a.value_, b.value_, &result) ? UINT64_MAX : result;
+  }
+
+private:
+  uint64_t value_;
+};
+
+/// Refuses a workload that moves or keeps 2^63 bytes or more, or as many objects: numbers of files and bytes end there. @throws InputError
+void check_size(const Footprint& footprint);
 
 /// A workload as a pure generator: the operations of every rank, pulled one by one. It knows no MPI, no simulator, no clock,
 /// is immutable and so shared by all ranks; executors hold one Cursor a rank. A pattern whose state doesn't fit in a cursor keeps

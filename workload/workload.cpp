@@ -2,6 +2,7 @@
 #include "workload/workload.hpp"
 
 #include "input/error.hpp"
+#include "workload/random.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -95,7 +96,16 @@ Workload read_workload(const std::string& name, const YamlNode& yaml)
 }
 } // namespace
 
-Workload open_workload(const std::string& name_or_file, const std::vector<std::string>& settings)
+namespace {
+/// A parameter is a floating-point number; larger seeds than it holds exactly are hashed.
+uint64_t as_parameter(uint64_t seed)
+{
+  constexpr uint64_t most = 9'000'000'000'000'000;
+  return seed <= most ? seed : mix(seed) % most;
+}
+} // namespace
+
+Workload open_workload(const std::string& name_or_file, const std::vector<std::string>& settings, uint64_t seed)
 {
   const bool is_file = name_or_file.ends_with(".yaml") || name_or_file.ends_with(".yml");
   auto workload      = [&]() -> Workload {
@@ -122,6 +132,9 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
       throw InputError(fmt::format("'{}' is no setting; write --set name=value.", setting));
     workload.parameters.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
+  const auto& known = workload.parameters.declared();
+  if (std::any_of(known.begin(), known.end(), [](const auto& parameter) { return parameter.name == "seed"; }) && !workload.parameters.is_set("seed"))
+    workload.parameters.set("seed", std::to_string(as_parameter(seed)));
   return workload;
 }
 

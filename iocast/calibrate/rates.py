@@ -53,7 +53,7 @@ DISCREPANCY = 0.15
 GROWTH = {"step": 2.0, "power": 0.5}
 SAMPLES, MOVES = 2**9, 6
 DRAWS = 24
-NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases", "working_set")
+NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases", "working_set", "seed")
 """Parameters in which measurements of one workload may differ."""
 OPERATIONS, BYTES = "operations", "bytes"
 """Units of a rate, per second."""

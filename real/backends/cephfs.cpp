@@ -5,6 +5,7 @@
 #include "real/backend.hpp"
 
 #ifdef IOCAST_HAS_CEPHFS
+#include "profile/files.hpp"
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -31,7 +32,16 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_CEPHFS
 
-constexpr auto fresh_manifest = "iocast.manifest.json.new";
+/// What a process that was killed may have left: half a manifest, and a claim that was moved away to be replaced.
+bool is_left_over(const std::string& name)
+{
+  for (const std::string_view of : {manifest_name, claim_name})
+    if (name.starts_with(std::string(of) + ".") && (name.ends_with(".new") || name.ends_with(".old")))
+      return true;
+  return false;
+}
+
+constexpr int only_fresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 /// Whole objects of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
 /// libcephfs answers how much it moved with an int.
@@ -178,7 +188,7 @@ public:
   bool empty() override
   {
     for (const auto& name : list("."))
-      if (name != manifest_name && name != fresh_manifest) // a run that was killed may have left both
+      if (name != manifest_name && name != claim_name && !is_left_over(name))
         return false;
     return true;
   }
@@ -186,11 +196,12 @@ public:
   /// Nothing but writing tells: permissions are the directory's, but also the client's in this file system.
   void check_writable() override
   {
-    const int file = ceph_open(mount_, fresh_manifest, O_WRONLY | O_CREAT, 0666);
+    const auto fresh = fresh_name();
+    const int file   = ceph_open(mount_, fresh.c_str(), only_fresh, 0666);
     if (file < 0)
       throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(-file)));
     ceph_close(mount_, file);
-    ceph_unlink(mount_, fresh_manifest);
+    ceph_unlink(mount_, fresh.c_str());
   }
 
   std::string lacks_room(const Footprint& footprint) override
@@ -206,44 +217,66 @@ public:
                        static_cast<double>(footprint.peak_bytes) / (1 << 20));
   }
 
-  std::string read_manifest() override
-  {
-    const int file = ceph_open(mount_, manifest_name, O_RDONLY, 0);
-    if (file == -ENOENT)
-      return "";
-    std::string text;
-    std::array<char, 4096> some;
-    int got = file;
-    while (got >= 0 && (got = ceph_read(mount_, file, some.data(), some.size(), going_on)) > 0)
-      text.append(some.data(), static_cast<size_t>(got));
-    if (file >= 0)
-      ceph_close(mount_, file);
-    if (got < 0)
-      throw InputError(fmt::format("The manifest of {} can't be read: {}.", lower_place(), std::strerror(-got)));
-    return text;
-  }
+  std::string read_manifest() override { return read_small(manifest_name, most_manifest).value_or(""); }
 
   void write_manifest(const std::string& text) override
   {
-    const int file = ceph_open(mount_, fresh_manifest, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    int error      = file;
-    for (size_t done = 0; error >= 0 && done < text.size(); done += static_cast<size_t>(error))
-      error = ceph_write(mount_, file, text.data() + done, static_cast<int64_t>(text.size() - done), going_on);
-    if (error >= 0)
-      error = ceph_fsync(mount_, file, 0);
-    if (file >= 0)
-      ceph_close(mount_, file);
-    if (error >= 0)
-      error = ceph_rename(mount_, fresh_manifest, manifest_name);
+    const auto fresh = fresh_name();
+    int error        = write_fresh(fresh.c_str(), text);
+    if (error >= 0 && (error = ceph_rename(mount_, fresh.c_str(), manifest_name)) < 0)
+      ceph_unlink(mount_, fresh.c_str());
     if (error < 0)
       throw RunError(fmt::format("The manifest of {} can't be written: {}.", lower_place(), std::strerror(-error)));
   }
 
   void remove_manifest() override
   {
-    ceph_unlink(mount_, fresh_manifest);
+    for (const auto& name : list("."))
+      if (is_left_over(name) && is_regular(name.c_str()))
+        ceph_unlink(mount_, name.c_str());
     if (const int error = ceph_unlink(mount_, manifest_name); error < 0 && error != -ENOENT)
       throw RunError(fmt::format("The manifest of {} can't be removed: {}.", lower_place(), std::strerror(-error)));
+  }
+
+  std::optional<std::string> read_claim() override { return read_small(claim_name, 65536); }
+
+  bool make_claim(const std::string& text) override
+  {
+    const int error = write_fresh(claim_name, text);
+    if (error < 0 && error != -EEXIST)
+      throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(-error)));
+    return error >= 0;
+  }
+
+  /// Of those who want to replace it one moves it away, and looks what it got.
+  bool replace_claim(const std::string& found, const std::string& text) override
+  {
+    const auto away = fmt::format("{}.{}.old", claim_name, random_word());
+    if (const int error = ceph_rename(mount_, claim_name, away.c_str()); error < 0)
+      return error == -ENOENT && make_claim(text);
+    const bool right = read_small(away.c_str(), 65536) == found;
+    if (!right)
+      ceph_link(mount_, away.c_str(), claim_name);
+    ceph_unlink(mount_, away.c_str());
+    return right && make_claim(text);
+  }
+
+  /// In place: it never isn't there.
+  bool renew_claim(const std::string& mine, const std::string& text) override
+  {
+    if (read_claim() != mine)
+      return false;
+    const int file    = ceph_open(mount_, claim_name, O_WRONLY | O_NOFOLLOW, 0);
+    const int written = file < 0 ? file : ceph_write(mount_, file, text.data(), static_cast<int64_t>(text.size()), 0);
+    if (file >= 0)
+      ceph_close(mount_, file);
+    return written == static_cast<int>(text.size());
+  }
+
+  void remove_claim(const std::string& mine) override
+  {
+    if (read_claim() == mine)
+      ceph_unlink(mount_, claim_name);
   }
 
   std::vector<std::string> list(const std::string& dataset) override
@@ -282,6 +315,54 @@ public:
   }
 
 private:
+  static std::string fresh_name() { return fmt::format("{}.{}.new", manifest_name, random_word()); }
+
+  bool is_regular(const char* name) const
+  {
+    struct ceph_statx found;
+    return ceph_statx(mount_, name, &found, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.stx_mode);
+  }
+
+  /// A file that was not there. @return at least 0, or a negative errno, and then there is none
+  int write_fresh(const char* name, const std::string& text)
+  {
+    const int file = ceph_open(mount_, name, only_fresh, 0666);
+    int error      = file;
+    for (size_t done = 0; error >= 0 && done < text.size(); done += static_cast<size_t>(error))
+      error = ceph_write(mount_, file, text.data() + done, static_cast<int64_t>(text.size() - done), going_on);
+    if (error >= 0)
+      error = ceph_fsync(mount_, file, 0);
+    if (file >= 0)
+      ceph_close(mount_, file);
+    if (file >= 0 && error < 0)
+      ceph_unlink(mount_, name);
+    return error;
+  }
+
+  /// The content of a regular file; nothing when there is none of that name. @throws InputError when it is anything else
+  std::optional<std::string> read_small(const char* name, size_t most) const
+  {
+    struct ceph_statx found;
+    int got = ceph_statx(mount_, name, &found, CEPH_STATX_MODE | CEPH_STATX_SIZE, AT_SYMLINK_NOFOLLOW);
+    if (got == -ENOENT)
+      return std::nullopt;
+    if (got == 0 && (!S_ISREG(found.stx_mode) || found.stx_size > most))
+      throw InputError(fmt::format("'{}' in {} is no regular file of at most {} bytes; iocast did not make it.", name, lower_place(), most));
+    const int file = got < 0 ? got : ceph_open(mount_, name, O_RDONLY | O_NOFOLLOW, 0);
+    if (file == -ENOENT)
+      return std::nullopt;
+    std::string text;
+    std::array<char, 4096> some;
+    got = file;
+    while (got >= 0 && text.size() <= most && (got = ceph_read(mount_, file, some.data(), some.size(), going_on)) > 0)
+      text.append(some.data(), static_cast<size_t>(got));
+    if (file >= 0)
+      ceph_close(mount_, file);
+    if (got < 0)
+      throw InputError(fmt::format("'{}' in {} can't be read: {}.", name, lower_place(), std::strerror(-got)));
+    return text;
+  }
+
   void configure()
   {
     if (const int error = ceph_create(&mount_, id_.c_str()); error < 0)

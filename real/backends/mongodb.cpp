@@ -7,11 +7,13 @@
 #ifdef IOCAST_HAS_MONGOC
 #include "real/transfer_memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <mongoc/mongoc.h>
+#include <optional>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -44,7 +46,11 @@ class Document {
 public:
   explicit Document(bson_t* document) : document_(document) {}
   Document(const Document&) = delete;
-  ~Document() { bson_destroy(document_); }
+  ~Document()
+  {
+    if (document_)
+      bson_destroy(document_);
+  }
   bson_t* get() const { return document_; }
 
 private:
@@ -66,6 +72,8 @@ public:
     }
     if (const char* from = std::getenv("MONGODB_URI"); uri.empty() && from)
       uri = from;
+    if (std::count(uri.begin(), uri.end(), '@') > 1) // what comes after the first would be taken for a host, and be named in messages
+      throw InputError("The connection string for MongoDB has more than one '@'; special characters of user and password are written as %XX, this one as %40.");
     if (uri.empty())
       throw InputError("The backend needs a server: name it with --mongodb.uri mongodb://HOST:PORT.");
     static const bool once = (mongoc_init(), mongoc_log_set_handler(nullptr, nullptr), true);
@@ -99,6 +107,21 @@ public:
     database_.reset(mongoc_client_get_database(client_.get(), database_name_.c_str()));
   }
 
+  bool prepares_calls() const override { return true; }
+
+  void prepare_call(const Name& name, const Op& op) override
+  {
+    prepared_.reset();
+    if (*name.object() == '\0')
+      return;
+    if (op.kind == OpKind::create && op.size <= largest_data)
+      prepared_.emplace(collection(name), whole_object(name, op.size), nullptr);
+    else if (op.kind == OpKind::stat || op.kind == OpKind::read)
+      prepared_.emplace(collection(name), key_of(name), one_field(op.kind == OpKind::stat ? "size" : "data"));
+    else if (op.kind == OpKind::unlink)
+      prepared_.emplace(collection(name), key_of(name), nullptr);
+  }
+
   int mkdir(const Name& name) override
   {
     const Collection made(mongoc_database_create_collection(database_.get(), name.dataset(), nullptr, &error_));
@@ -110,20 +133,15 @@ public:
     watch.lap(); // nothing is opened
     if (size > largest_data)
       return EFBIG;
-    memory_.reserve(size); // grows once, in a run with objects larger than any before
-    bson_t document;
-    bson_init(&document);
-    bson_append_utf8(&document, "_id", 3, name.object(), -1);
-    bson_append_int64(&document, "size", 4, static_cast<int64_t>(size));
-    bson_append_binary(&document, "data", 4, BSON_SUBTYPE_BINARY, reinterpret_cast<const uint8_t*>(memory_.sent()),
-                       static_cast<uint32_t>(size));
-    const bool good = mongoc_collection_insert_one(collection(name).get(), &document, nullptr, nullptr, &error_);
-    bson_destroy(&document);
-    if (!good)
-      return failed();
-    watch.lap();
-    watch.lap(); // nor closed
-    return 0;
+    if (!prepared_)
+      prepared_.emplace(collection(name), whole_object(name, size), nullptr);
+    const bool good = mongoc_collection_insert_one(prepared_->of.get(), prepared_->document.get(), nullptr, nullptr, &error_);
+    if (good) {
+      watch.lap();
+      watch.lap(); // nor closed
+    }
+    prepared_.reset();
+    return good ? 0 : failed();
   }
 
   int stat(const Name& name, uint64_t& size) override
@@ -152,14 +170,14 @@ public:
 
   int unlink(const Name& name) override
   {
-    bson_t which, reply;
-    bson_init(&which);
-    bson_append_utf8(&which, "_id", 3, name.object(), -1);
-    const bool good = mongoc_collection_delete_one(collection(name).get(), &which, nullptr, &reply, &error_);
+    bson_t reply;
+    if (!prepared_)
+      prepared_.emplace(collection(name), key_of(name), nullptr);
+    const bool good = mongoc_collection_delete_one(prepared_->of.get(), prepared_->document.get(), nullptr, &reply, &error_);
+    prepared_.reset();
     bson_iter_t at;
     const bool deleted = good && bson_iter_init_find(&at, &reply, "deletedCount") && bson_iter_as_int64(&at) == 1;
     bson_destroy(&reply);
-    bson_destroy(&which);
     return !good ? failed() : deleted ? 0 : ENOENT;
   }
 
@@ -189,7 +207,7 @@ public:
       throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
     bool found = false;
     for (char** name = names; *name; ++name)
-      found = found || std::string_view(*name) != manifest_name;
+      found = found || (std::string_view(*name) != manifest_name && std::string_view(*name) != claim_name);
     bson_strfreev(names);
     return !found;
   }
@@ -225,6 +243,59 @@ public:
       throw RunError(fmt::format("The manifest in {} can't be removed: {}.", place(), said()));
   }
 
+  std::optional<std::string> read_claim() override
+  {
+    std::optional<std::string> text;
+    const Document all(bson_new());
+    const auto of = collection(claim_name);
+    const Cursors cursor(mongoc_collection_find_with_opts(of.get(), all.get(), nullptr, nullptr));
+    for (const bson_t* found = nullptr; mongoc_cursor_next(cursor.get(), &found);)
+      if (bson_iter_t at; bson_iter_init_find(&at, found, "content") && BSON_ITER_HOLDS_UTF8(&at))
+        text = bson_iter_utf8(&at, nullptr);
+    if (mongoc_cursor_error(cursor.get(), &error_))
+      throw RunError(fmt::format("{} can't be read: {}.", place(), said()));
+    return text;
+  }
+
+  bool make_claim(const std::string& text) override
+  {
+    const Document claim(BCON_NEW("_id", BCON_UTF8("claim"), "content", BCON_UTF8(text.c_str())));
+    if (mongoc_collection_insert_one(collection(claim_name).get(), claim.get(), nullptr, nullptr, &error_))
+      return true;
+    if (failed() == EEXIST)
+      return false;
+    if (failed() == EACCES)
+      throw InputError(fmt::format("{} can't be written to: {}.", place(), said()));
+    throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
+  }
+
+  bool replace_claim(const std::string& found, const std::string& text) override
+  {
+    const Document which(BCON_NEW("_id", BCON_UTF8("claim"), "content", BCON_UTF8(found.c_str())));
+    const Document change(BCON_NEW("$set", "{", "content", BCON_UTF8(text.c_str()), "}"));
+    bson_t reply;
+    bson_iter_t at;
+    const bool good = mongoc_collection_update_one(collection(claim_name).get(), which.get(), change.get(), nullptr, &reply, &error_);
+    const bool done = good && bson_iter_init_find(&at, &reply, "matchedCount") && bson_iter_as_int64(&at) == 1;
+    bson_destroy(&reply);
+    if (!good)
+      throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
+    return done;
+  }
+
+  void remove_claim(const std::string& mine) override
+  {
+    const Document which(BCON_NEW("_id", BCON_UTF8("claim"), "content", BCON_UTF8(mine.c_str())));
+    const auto of = collection(claim_name);
+    bson_t reply;
+    bson_iter_t at;
+    const bool good = mongoc_collection_delete_one(of.get(), which.get(), nullptr, &reply, &error_);
+    const bool done = good && bson_iter_init_find(&at, &reply, "deletedCount") && bson_iter_as_int64(&at) == 1;
+    bson_destroy(&reply);
+    if (done)
+      mongoc_collection_drop(of.get(), &error_); // a claim that is made in this moment is missed by its run, which then stops
+  }
+
   std::vector<std::string> list(const std::string& dataset) override
   {
     std::vector<std::string> names;
@@ -252,20 +323,42 @@ private:
     return Collection(mongoc_client_get_collection(client_.get(), database_name_.c_str(), name.dataset()));
   }
 
+  Collection collection(const char* name) const { return Collection(mongoc_client_get_collection(client_.get(), database_name_.c_str(), name)); }
+
+  /// A call that is ready to be made.
+  struct Call {
+    Call(Collection of_, bson_t* document_, bson_t* how_) : of(std::move(of_)), document(document_), how(how_) {}
+    Collection of;
+    Document document;
+    Document how;
+  };
+
+  bson_t* whole_object(const Name& name, uint64_t size)
+  {
+    memory_.reserve(size); // grows once, in a run with objects larger than any before
+    bson_t* document = bson_new();
+    bson_append_utf8(document, "_id", 3, name.object(), -1);
+    bson_append_int64(document, "size", 4, static_cast<int64_t>(size));
+    bson_append_binary(document, "data", 4, BSON_SUBTYPE_BINARY, reinterpret_cast<const uint8_t*>(memory_.sent()), static_cast<uint32_t>(size));
+    return document;
+  }
+  static bson_t* key_of(const Name& name) { return BCON_NEW("_id", BCON_UTF8(name.object())); }
+  static bson_t* one_field(const char* field) { return BCON_NEW("limit", BCON_INT64(1), "projection", "{", field, BCON_INT32(1), "}"); }
+
   /// One field of an object.
   template <class Visit> int find(const Name& name, const char* field, Visit visit)
   {
-    const Document which(BCON_NEW("_id", BCON_UTF8(name.object())));
-    const Document how(BCON_NEW("limit", BCON_INT64(1), "projection", "{", field, BCON_INT32(1), "}"));
-    const auto of = collection(name);
-    const Cursors cursor(mongoc_collection_find_with_opts(of.get(), which.get(), how.get(), nullptr));
+    if (!prepared_)
+      prepared_.emplace(collection(name), key_of(name), one_field(field));
+    const Cursors cursor(mongoc_collection_find_with_opts(prepared_->of.get(), prepared_->document.get(), prepared_->how.get(), nullptr));
     const bson_t* found = nullptr;
     bson_iter_t at;
-    if (mongoc_cursor_next(cursor.get(), &found) && bson_iter_init_find(&at, found, field)) {
+    const bool there = mongoc_cursor_next(cursor.get(), &found) && bson_iter_init_find(&at, found, field);
+    if (there)
       visit(at);
-      return 0;
-    }
-    return mongoc_cursor_error(cursor.get(), &error_) ? failed() : ENOENT;
+    const int error = there ? 0 : mongoc_cursor_error(cursor.get(), &error_) ? failed() : ENOENT;
+    prepared_.reset();
+    return error;
   }
 
   template <class Visit> int each_name(const char* dataset, int64_t most, Visit visit)
@@ -327,7 +420,7 @@ private:
     std::string text = error_.message;
     while (!text.empty() && (text.back() == '.' || text.back() == ' '))
       text.pop_back();
-    return text;
+    return printable(text);
   }
 
   TransferMemory memory_;
@@ -335,6 +428,7 @@ private:
   std::unique_ptr<mongoc_client_t, Freed<mongoc_client_destroy>> client_;
   Database database_;
   bson_error_t error_{};
+  std::optional<Call> prepared_; ///< for the operation that comes next
 };
 
 #endif

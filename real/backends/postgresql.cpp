@@ -23,7 +23,7 @@ const std::vector<Parameter> parameters{
     {"port", Unit::text, "", "by default PGPORT, else 5432"},
     {"database", Unit::text, "", "by default PGDATABASE, else the user's name"},
     {"user", Unit::text, "", "by default PGUSER"},
-    {"schema", Unit::text, "iocast", "schema for the tables; it is empty, or is made and removed"}};
+    {"schema", Unit::text, "iocast", "schema for the tables; it is empty, and stays, or is made, and then removed with the last of the data"}};
 
 #ifdef IOCAST_HAS_POSTGRESQL
 
@@ -56,26 +56,33 @@ public:
     PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
   }
 
-  int mkdir(const Name& name) override
+  bool prepares_calls() const override { return true; }
+
+  void prepare_call(const Name& name, const Op& op) override
   {
-    return run(name.dataset(), "CREATE TABLE {} (name text PRIMARY KEY, data bytea NOT NULL)");
+    if (op.bytes() > 0 && (op.kind == OpKind::create || op.kind == OpKind::append))
+      memory_.reserve(op.size);
+    const auto text = statement_of(op.kind, *name.object() == '\0');
+    prepared_       = text.empty() || std::strlen(name.dataset()) > longest_name ? "" : fmt::format(fmt::runtime(text), table(name.dataset()));
   }
+
+  int mkdir(const Name& name) override { return run(name.dataset(), statement_of(OpKind::mkdir)); }
 
   int create(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    return write(name, size, watch, "INSERT INTO {} VALUES ($1, $2)");
+    return write(name, size, watch, statement_of(OpKind::create));
   }
 
   int append(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    return write(name, size, watch, "UPDATE {} SET data = data || $2 WHERE name = $1");
+    return write(name, size, watch, statement_of(OpKind::append));
   }
 
   int stat(const Name& name, uint64_t& size) override
   {
     if (*name.object() == '\0')
-      return run(name.dataset(), "SELECT FROM {} LIMIT 0");
-    int error = run(name.dataset(), "SELECT octet_length(data) FROM {} WHERE name = $1", {name.object()});
+      return run(name.dataset(), statement_of(OpKind::stat, true));
+    int error = run(name.dataset(), statement_of(OpKind::stat), {name.object()});
     if (error == 0 && PQntuples(result_) == 0)
       error = ENOENT;
     if (error == 0)
@@ -86,7 +93,7 @@ public:
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
   {
     watch.lap(); // nothing is opened
-    int error = run(name.dataset(), "SELECT data FROM {} WHERE name = $1", {name.object()}, true);
+    int error = run(name.dataset(), statement_of(OpKind::read), {name.object()}, true);
     if (error == 0 && PQntuples(result_) == 0)
       error = ENOENT;
     if (error == 0 && static_cast<uint64_t>(PQgetlength(result_, 0, 0)) < size)
@@ -98,19 +105,16 @@ public:
     return 0;
   }
 
-  int unlink(const Name& name) override { return changed(run(name.dataset(), "DELETE FROM {} WHERE name = $1", {name.object()})); }
+  int unlink(const Name& name) override { return changed(run(name.dataset(), statement_of(OpKind::unlink), {name.object()})); }
 
   /// As rmdir(2): not when something is in it.
-  int rmdir(const Name& name) override
-  {
-    return run(name.dataset(), "DO $do$ BEGIN IF EXISTS (SELECT FROM {0}) THEN RAISE SQLSTATE '2BP01'; ELSE DROP TABLE {0}; END IF; END $do$");
-  }
+  int rmdir(const Name& name) override { return run(name.dataset(), statement_of(OpKind::rmdir)); }
 
   bool serves(OpKind kind) const override { return Backend::serves(kind) || kind == OpKind::append || kind == OpKind::readdir; }
 
   int readdir(const Name& name, uint64_t& entries) override
   {
-    const int error = run(name.dataset(), "SELECT name FROM {}");
+    const int error = run(name.dataset(), statement_of(OpKind::readdir));
     entries         = error == 0 ? static_cast<uint64_t>(PQntuples(result_)) : 0;
     return error;
   }
@@ -124,7 +128,9 @@ public:
 
   bool empty() override
   {
-    ask("SELECT FROM pg_tables WHERE schemaname = $1 AND tablename <> $2", {schema_, manifest_name});
+    ask("SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') "
+        "AND c.relname <> $2 AND c.relname <> 'iocast.claim.json'",
+        {schema_, manifest_name});
     return PQntuples(result_) == 0;
   }
 
@@ -139,9 +145,6 @@ public:
 
   void write_manifest(const std::string& text) override
   {
-    ask("SELECT FROM pg_namespace WHERE nspname = $1", {schema_});
-    if (PQntuples(result_) == 0)
-      ask(fmt::format("CREATE SCHEMA {}", quoted(schema_)), {});
     const auto name = table(manifest_name);
     ask(fmt::format("CREATE TABLE IF NOT EXISTS {} (one bool PRIMARY KEY, content text)", name), {});
     ask(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO UPDATE SET content = $1", name), {text});
@@ -150,14 +153,74 @@ public:
   void remove_manifest() override
   {
     ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_name)), {});
-    // A schema that isn't ours stays.
-    run_statement(fmt::format("DROP SCHEMA {}", quoted(schema_)), {}, false);
+  }
+
+  bool make_place() override
+  {
+    ask("SELECT FROM pg_namespace WHERE nspname = $1", {schema_});
+    if (PQntuples(result_) > 0)
+      return false;
+    const int error = run_statement(fmt::format("CREATE SCHEMA {}", quoted(schema_)), {}, false);
+    if (error == 0)
+      return true;
+    const char* state = PQresultErrorField(result_, PG_DIAG_SQLSTATE);
+    if (state && (std::strcmp(state, "42P06") == 0 || std::strcmp(state, "23505") == 0))
+      return false; // by another run, a moment ago
+    throw RunError(fmt::format("{} can't be made: {}.", place(), said()));
+  }
+
+  /// Fails when anything is in it.
+  void remove_place() override { run_statement(fmt::format("DROP SCHEMA {}", quoted(schema_)), {}, false); }
+
+  std::optional<std::string> read_claim() override
+  {
+    const int error = run_statement(fmt::format("SELECT content FROM {}", table(claim_name)), {}, false);
+    if (error == ENOENT)
+      return std::nullopt;
+    if (error != 0)
+      throw RunError(fmt::format("{} can't be used: {}.", place(), said()));
+    return PQntuples(result_) == 1 ? std::optional<std::string>(PQgetvalue(result_, 0, 0)) : std::nullopt;
+  }
+
+  bool make_claim(const std::string& text) override
+  {
+    const auto name = table(claim_name);
+    int error       = 0;
+    for (int tries = 0; tries < 20; ++tries) {
+      // Two that make the table at once: one of them gets an error, and may go on.
+      run_statement(fmt::format("CREATE TABLE IF NOT EXISTS {} (one bool PRIMARY KEY, content text NOT NULL)", name), {}, false);
+      error = run_statement(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO NOTHING", name), {text}, false);
+      if (error == 0)
+        return changed(0) == 0;
+      if (error != ENOENT) // the one before removed the table in between
+        break;
+    }
+    if (error == EACCES)
+      throw InputError(fmt::format("{} can't be written to: {}.", place(), said()));
+    throw RunError(fmt::format("{} can't be used: {}.", place(), said()));
+  }
+
+  bool replace_claim(const std::string& found, const std::string& text) override
+  {
+    ask(fmt::format("UPDATE {} SET content = $2 WHERE content = $1", table(claim_name)), {found, text});
+    return changed(0) == 0;
+  }
+
+  void remove_claim(const std::string& mine) override
+  {
+    const auto name = table(claim_name);
+    ask("BEGIN", {});
+    // With the lock nobody can make a claim in a table that goes.
+    bool good = run_statement(fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name), {}, false) == 0 &&
+                run_statement(fmt::format("DELETE FROM {} WHERE content = $1", name), {mine}, false) == 0 && changed(0) == 0 &&
+                run_statement(fmt::format("DROP TABLE {}", name), {}, false) == 0;
+    run_statement(good ? "COMMIT" : "ROLLBACK", {}, false);
   }
 
   std::vector<std::string> list(const std::string& dataset) override
   {
     std::vector<std::string> names;
-    const int error = run(dataset.c_str(), "SELECT name FROM {}");
+    const int error = run(dataset.c_str(), statement_of(OpKind::readdir));
     if (error != 0 && error != ENOENT)
       throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
     for (int row = 0; error == 0 && row < PQntuples(result_); ++row)
@@ -186,6 +249,31 @@ private:
     unsigned type = text_type;
   };
 
+  /// `{0}` stands for the dataset's table.
+  static std::string_view statement_of(OpKind kind, bool whole_dataset = false)
+  {
+    switch (kind) {
+      case OpKind::mkdir:
+        return "CREATE TABLE {0} (name text PRIMARY KEY, data bytea NOT NULL)";
+      case OpKind::create:
+        return "INSERT INTO {0} VALUES ($1, $2)";
+      case OpKind::append:
+        return "UPDATE {0} SET data = data || $2 WHERE name = $1";
+      case OpKind::stat:
+        return whole_dataset ? "SELECT FROM {0} LIMIT 0" : "SELECT octet_length(data) FROM {0} WHERE name = $1";
+      case OpKind::read:
+        return "SELECT data FROM {0} WHERE name = $1";
+      case OpKind::unlink:
+        return "DELETE FROM {0} WHERE name = $1";
+      case OpKind::rmdir:
+        return "DO $do$ BEGIN IF EXISTS (SELECT FROM {0}) THEN RAISE SQLSTATE '2BP01'; ELSE DROP TABLE {0}; END IF; END $do$";
+      case OpKind::readdir:
+        return "SELECT name FROM {0}";
+      default:
+        return "";
+    }
+  }
+
   static std::string quoted(std::string_view name)
   {
     std::string text = "\"";
@@ -210,12 +298,13 @@ private:
   /// A statement that has to change one row.
   int changed(int error) const { return error == 0 && *PQcmdTuples(result_) == '0' ? ENOENT : error; }
 
-  /// A statement about a dataset, `{}` in it. @return 0 or an errno
+  /// A statement about a dataset, `{0}` in it, or what was prepared for this call. @return 0 or an errno
   int run(const char* dataset, std::string_view statement, std::initializer_list<Value> values = {}, bool binary = false)
   {
     if (std::strlen(dataset) > longest_name)
       return ENAMETOOLONG;
-    return run_statement(fmt::format(fmt::runtime(statement), table(dataset)), values, binary);
+    const auto ready = std::exchange(prepared_, "");
+    return run_statement(ready.empty() ? fmt::format(fmt::runtime(statement), table(dataset)) : ready, values, binary);
   }
 
   int run_statement(const std::string& statement, std::initializer_list<Value> values, bool binary)
@@ -275,12 +364,13 @@ private:
     text             = text.substr(0, text.find('\n'));
     while (!text.empty() && (text.back() == '.' || text.back() == ' '))
       text.pop_back();
-    return text;
+    return printable(text);
   }
 
   TransferMemory memory_;
   std::vector<std::string> given_;
   std::string schema_;
+  std::string prepared_; ///< statement of the operation that comes next
   PGconn* connection_ = nullptr;
   PGresult* result_   = nullptr;
 };

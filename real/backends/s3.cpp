@@ -6,6 +6,7 @@
 #include "real/backend.hpp"
 
 #ifdef IOCAST_HAS_CURL
+#include "profile/files.hpp"
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #endif
@@ -41,6 +43,11 @@ const std::vector<Parameter> parameters{
 constexpr auto marker_key = ".dataset";
 /// Objects of any size pass through a buffer of this size.
 constexpr uint64_t chunk = uint64_t{1} << 20;
+constexpr size_t most_hashes = 4096;
+/// Bytes of an answer that is read whole; a page of a listing has less than 2 MiB.
+constexpr size_t most_text = size_t{16} << 20;
+/// Pages of a listing, each of up to 1000 names.
+constexpr size_t most_pages = 1'000'000;
 
 // ---- credentials ------------------------------------------------------------------------------------------------------
 
@@ -314,6 +321,28 @@ public:
       throw InputError(fmt::format("There is no bucket '{}' at {}; make it first, or leave --s3.bucket out.", bucket_, endpoint_));
   }
 
+  bool prepares_calls() const override { return true; }
+
+  void prepare_call(const Name& name, const Op& op) override
+  {
+    switch (op.kind) {
+      case OpKind::create:
+        prepared_ = request("PUT", name, payload_hash(op.size));
+        break;
+      case OpKind::stat:
+        prepared_ = request("HEAD", name);
+        break;
+      case OpKind::read:
+        prepared_ = request("GET", name);
+        break;
+      case OpKind::unlink:
+        prepared_ = request("DELETE", name);
+        break;
+      default:
+        prepared_.reset();
+    }
+  }
+
   int mkdir(const Name& name) override
   {
     if (!bucket_.empty())
@@ -324,17 +353,8 @@ public:
   int create(const Name& name, uint64_t size, Stopwatch& watch) override
   {
     watch.lap(); // nothing is opened
-    size_     = size;
-    int error = 0;
-    if (size <= chunk) {
-      error = put(bucket_of(name.dataset()), key(name.dataset(), name.object()), {memory_.sent(), size});
-    } else {
-      Sha256 sum;
-      for (uint64_t done = 0; done < size; done += chunk)
-        sum.add({memory_.sent(done), std::min(chunk, size - done)});
-      error = ask("PUT", bucket_of(name.dataset()), key(name.dataset(), name.object()), "", sum.end());
-    }
-    if (error != 0)
+    size_ = size;
+    if (const int error = send(prepared_ ? *take_prepared() : request("PUT", name, payload_hash(size))); error != 0)
       return error;
     watch.lap();
     watch.lap(); // nor closed
@@ -344,7 +364,7 @@ public:
   int stat(const Name& name, uint64_t& size) override
   {
     const bool whole = *name.object() == '\0';
-    const int error  = ask("HEAD", bucket_of(name.dataset()), whole ? of_dataset(name) : key(name.dataset(), name.object()), "");
+    const int error  = send(prepared_ ? *take_prepared() : request("HEAD", name));
     curl_off_t length = 0;
     if (error == 0 && curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK && !whole)
       size = static_cast<uint64_t>(length);
@@ -356,7 +376,7 @@ public:
     watch.lap();
     size_     = size;
     received_ = 0;
-    int error = ask("GET", bucket_of(name.dataset()), key(name.dataset(), name.object()), "", nothing_hash_, true);
+    int error = send(prepared_ ? *take_prepared() : request("GET", name), true);
     if (error == 0 && received_ < size)
       error = short_transfer;
     if (error != 0)
@@ -366,7 +386,7 @@ public:
     return 0;
   }
 
-  int unlink(const Name& name) override { return ask("DELETE", bucket_of(name.dataset()), key(name.dataset(), name.object()), ""); }
+  int unlink(const Name& name) override { return send(prepared_ ? *take_prepared() : request("DELETE", name)); }
 
   /// As rmdir(2): not when something is in it. The service sees to that for buckets.
   int rmdir(const Name& name) override
@@ -395,7 +415,11 @@ public:
   }
 
   void prepare(Slot, const Op& op) override { memory_.prepare(op, std::min(op.size, chunk)); }
-  void reserve(uint64_t bytes) override { memory_.reserve(bytes); }
+  void reserve(uint64_t bytes) override
+  {
+    memory_.reserve(bytes);
+    hashes_.clear();
+  }
   const char* fetched() const override { return memory_.received(); }
 
   bool keeps_data() const override { return true; }
@@ -408,18 +432,30 @@ public:
 
   bool empty() override
   {
+    const std::string manifest = key("", manifest_name), claim = key("", claim_name);
     bool found      = false;
     const int error = bucket_.empty()
                           ? ask("GET", "", "", "")
                           : each_page(bucket_, prefix_ + "/", [&](const std::string& xml) {
                               for (const auto& key : elements(xml, "Key"))
-                                found = found || key != prefix_ + "/" + manifest_name;
+                                found = found || (key != manifest && !key.starts_with(claim));
                               found = found || !elements(xml, "CommonPrefixes").empty();
                             });
     refuse_unless(error, "can't be listed");
-    if (bucket_.empty())
-      for (const auto& name : elements(text_, "Name"))
-        found = found || name.starts_with(prefix_ + "-");
+    if (!bucket_.empty())
+      return !found;
+    bool there = false;
+    for (const auto& name : elements(text_, "Name")) {
+      found = found || name.starts_with(prefix_ + "-");
+      there = there || name == prefix_;
+    }
+    // A bucket of that name may be somebody else's.
+    if (there)
+      refuse_unless(each_page(prefix_, "", [&](const std::string& xml) {
+                      for (const auto& key : elements(xml, "Key"))
+                        found = found || (key != manifest && !key.starts_with(claim));
+                      found = found || !elements(xml, "CommonPrefixes").empty();
+                    }), "can't be listed");
     return !found;
   }
 
@@ -433,19 +469,74 @@ public:
 
   void write_manifest(const std::string& text) override
   {
-    int error = put(home(), key("", manifest_name), text);
-    if (error == ENOENT && bucket_.empty() && (error = make_bucket(home())) == 0)
-      error = put(home(), key("", manifest_name), text);
-    refuse_unless(error, "can't be written to");
+    refuse_unless(put(home(), key("", manifest_name), text), "can't be written to");
   }
 
   void remove_manifest() override
   {
-    int error = ask("DELETE", home(), key("", manifest_name), "");
-    if (error == 0 && bucket_.empty())
-      error = ask("DELETE", home(), "", "");
-    if (error != ENOENT)
+    if (const int error = ask("DELETE", home(), key("", manifest_name), ""); error != ENOENT)
       refuse_unless(error, "can't be removed");
+  }
+
+  bool make_place() override
+  {
+    if (!bucket_.empty())
+      return false;
+    const int error = ask("GET", home(), "", "list-type=2&max-keys=1");
+    if (error == 0)
+      return false; // services may answer that they made a bucket that was there
+    if (error != ENOENT)
+      refuse_unless(error, "can't be used");
+    refuse_unless(make_bucket(home()), "can't be made");
+    return true;
+  }
+
+  /// The service removes no bucket that has something in it.
+  void remove_place() override
+  {
+    if (bucket_.empty())
+      ask("DELETE", home(), "", "");
+  }
+
+  /// Services that do not know the condition put the second object in place of the first.
+  bool claims_atomically() override
+  {
+    const auto trial = key("", claim_name) + "." + random_word();
+    refuse_unless(put_if_absent(trial, "trial"), "can't be written to");
+    const int again = put_if_absent(trial, "trial");
+    ask("DELETE", home(), trial, "");
+    return again == EEXIST;
+  }
+
+  std::optional<std::string> read_claim() override
+  {
+    const int error = ask("GET", home(), key("", claim_name), "");
+    if (error == ENOENT)
+      return std::nullopt;
+    refuse_unless(error, "can't be read");
+    return text_;
+  }
+
+  bool make_claim(const std::string& text) override
+  {
+    const int error = put_if_absent(key("", claim_name), text);
+    if (error != EEXIST)
+      refuse_unless(error, "can't be written to");
+    return error == 0;
+  }
+
+  bool replace_claim(const std::string& found, const std::string& text) override
+  {
+    if (read_claim() != found)
+      return false;
+    refuse_unless(put(home(), key("", claim_name), text), "can't be written to");
+    return read_claim() == text;
+  }
+
+  void remove_claim(const std::string& mine) override
+  {
+    if (read_claim() == mine)
+      ask("DELETE", home(), key("", claim_name), "");
   }
 
   std::vector<std::string> list(const std::string& dataset) override
@@ -453,9 +544,12 @@ public:
     std::vector<std::string> names;
     const std::string folder = bucket_.empty() ? "" : key(dataset.c_str(), "");
     const int error          = each_page(bucket_of(dataset.c_str()), folder, [&](const std::string& xml) {
-      for (const auto& found : elements(xml, "Key"))
+      for (const auto& found : elements(xml, "Key")) {
+        if (!found.starts_with(folder))
+          throw RunError(fmt::format("The service at {} was asked for names that begin with '{}', and lists '{}'; it can't be used.", endpoint_, folder, printable(found)));
         if (found != folder + marker_key)
           names.push_back(found.substr(folder.size()));
+      }
     });
     if (error != ENOENT)
       refuse_unless(error, "can't be listed");
@@ -534,36 +628,97 @@ private:
     return error;
   }
 
+  /// EEXIST: it is there already.
+  int put_if_absent(const std::string& object, std::string_view body)
+  {
+    body_     = body;
+    size_     = body.size();
+    auto asks = request("PUT", home(), object, "", sha256(body));
+    asks.add("If-None-Match: *");
+    const int error = send(asks);
+    body_           = {};
+    return error;
+  }
+
   /// Calls visit(answer) for each page of a listing of what begins with `folder` and lies in no folder within it.
   template <class Visit> int each_page(const std::string& bucket, const std::string& folder, Visit visit)
   {
     const std::string rest = folder.empty() ? "list-type=2" : "delimiter=%2F&list-type=2&prefix=" + encoded(folder, true);
-    for (std::string from; true;) {
+    std::string from, before;
+    for (size_t pages = 0; pages < most_pages; ++pages) {
       if (const int error = ask("GET", bucket, "", from + rest); error != 0)
         return error;
       visit(text_);
       const auto more = elements(text_, "NextContinuationToken");
       if (more.empty())
         return 0;
-      from = "continuation-token=" + encoded(more.front(), true) + "&";
+      if (more.front() == before || (elements(text_, "Key").empty() && elements(text_, "CommonPrefixes").empty()))
+        break;
+      before = more.front();
+      from   = "continuation-token=" + encoded(before, true) + "&";
     }
+    throw RunError(fmt::format("The service at {} lists the bucket '{}' without end; it can't be used.", endpoint_, bucket));
   }
 
-  /// One request. What a PUT sends is body_, or size_ bytes of the memory for transfers; what a GET fetches becomes text_, or goes into
-  /// that memory.
-  int ask(const char* method, const std::string& bucket, const std::string& object, const std::string& query,
-          const std::string& payload_hash = nothing_hash_, bool into_memory = false)
+  /// A signed request; the service takes it within minutes.
+  struct Request {
+    struct Free {
+      void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+    };
+    const char* method;
+    std::string url;
+    std::unique_ptr<curl_slist, Free> headers;
+
+    void add(const std::string& header) { headers.reset(curl_slist_append(headers.release(), header.c_str())); }
+  };
+
+  Request request(const char* method, const std::string& bucket, const std::string& object, const std::string& query, const std::string& payload_hash)
   {
     const std::string path = path_ + "/" + bucket + (object.empty() ? "" : "/" + encoded(object));
-    const std::string url  = endpoint_.substr(0, endpoint_.size() - path_.size()) + path + (query.empty() ? "" : "?" + query);
-    curl_slist* headers    = curl_slist_append(nullptr, "Expect:"); // no round trip to ask whether the payload is welcome
+    Request result{method, endpoint_.substr(0, endpoint_.size() - path_.size()) + path + (query.empty() ? "" : "?" + query), {}};
+    result.add("Expect:"); // no round trip to ask whether the payload is welcome
     // A parameter without a value is signed with its equals sign; there is none such here.
     for (const auto& header : signer_.headers(method, host_, path, query, payload_hash))
-      headers = curl_slist_append(headers, header.c_str());
+      result.add(header);
+    return result;
+  }
+
+  /// About the object, or about what stands for the dataset.
+  Request request(const char* method, const Name& name, const std::string& payload_hash = nothing_hash_)
+  {
+    const bool whole = *name.object() == '\0';
+    return request(method, bucket_of(name.dataset()), whole ? of_dataset(name) : key(name.dataset(), name.object()), "", payload_hash);
+  }
+
+  std::optional<Request> take_prepared() { return std::exchange(prepared_, std::nullopt); }
+
+  /// Of so many bytes of the memory for transfers. Unless the run verifies they are always the same.
+  std::string payload_hash(uint64_t size)
+  {
+    if (const auto known = hashes_.find(size); known != hashes_.end() && !client_.content)
+      return known->second;
+    Sha256 sum;
+    for (uint64_t done = 0; done < size; done += chunk)
+      sum.add({memory_.sent(done), std::min(chunk, size - done)});
+    if (hashes_.size() >= most_hashes)
+      hashes_.clear();
+    return hashes_[size] = sum.end();
+  }
+
+  int ask(const char* method, const std::string& bucket, const std::string& object, const std::string& query,
+          const std::string& payload_hash = nothing_hash_)
+  {
+    return send(request(method, bucket, object, query, payload_hash));
+  }
+
+  /// What a PUT sends is body_, or size_ bytes of the memory for transfers; what a GET fetches becomes text_, or goes into that memory.
+  int send(const Request& request, bool into_memory = false)
+  {
+    const char* const method = request.method;
     curl_easy_reset(curl_);
-    set(CURLOPT_URL, url.c_str());
+    set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_PATH_AS_IS, 1L);
-    set(CURLOPT_HTTPHEADER, headers);
+    set(CURLOPT_HTTPHEADER, request.headers.get());
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TIMEOUT_MS, timeout_ms_);
     set(CURLOPT_WRITEFUNCTION, &S3::received);
@@ -588,7 +743,6 @@ private:
     text_.clear();
     into_memory_        = into_memory;
     const CURLcode code = curl_easy_perform(curl_);
-    curl_slist_free_all(headers);
     if (code != CURLE_OK)
       return error_of(code);
     long status = 0;
@@ -621,9 +775,13 @@ private:
     long status = 0;
     curl_easy_getinfo(s3.curl_, CURLINFO_RESPONSE_CODE, &status);
     if (!s3.into_memory_ || status / 100 != 2) {
+      if (s3.text_.size() + size * count > most_text)
+        return 0; // ends the transfer
       s3.text_.append(from, size * count);
       return size * count;
     }
+    if (s3.received_ > s3.size_ + most_text)
+      return 0;
     for (uint64_t moved = 0; moved < size * count && s3.received_ + moved < s3.size_;) {
       const uint64_t at     = s3.received_ + moved;
       const uint64_t within = at % chunk;
@@ -668,7 +826,7 @@ private:
   std::string told() const
   {
     const auto code = code_in(text_);
-    return code.empty() ? "" : fmt::format(" ({})", code);
+    return code.empty() ? "" : fmt::format(" ({})", printable(code, 64));
   }
 
   static inline const std::string nothing_hash_ = sha256("");
@@ -685,6 +843,8 @@ private:
   uint64_t size_ = 0, sent_ = 0, received_ = 0;
   bool into_memory_ = false;
   std::string text_, server_;
+  std::optional<Request> prepared_;          ///< of the operation that comes next
+  std::map<uint64_t, std::string> hashes_;   ///< of payloads, by size
 };
 
 #endif

@@ -159,6 +159,35 @@ def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], m
     assert place.is_empty()
 
 
+@pytest.mark.places(lambda kind: kind is Tables)
+def test_a_schema_that_was_there_stays(run: Run, place: Tables) -> None:
+    """With its grants; one that was made goes with the last of the data, whichever run that is."""
+    place._ask("CREATE SCHEMA iocast")
+    place._ask("GRANT USAGE ON SCHEMA iocast TO PUBLIC")
+    granted = "SELECT nspacl FROM pg_namespace WHERE nspname = 'iocast'"
+    before = place._ask(granted)
+    assert run(*SMALL).code == 0
+    assert place._ask(granted) == before
+    place._ask("CREATE VIEW iocast.somebodys AS SELECT 1")
+    expect_refusal(run(*SMALL), "not empty")
+    assert place._ask("SELECT count(*) FROM iocast.somebodys") == ["1"]
+    place._ask("DROP SCHEMA iocast CASCADE")
+    assert run(*SMALL, "--set", "phases=precreate").code == 0
+    assert place._ask("SELECT relname FROM pg_class WHERE relname LIKE 'iocast.claim%' AND relkind = 'r'") == []
+    assert run(*SMALL, "--set", "phases=cleanup").code == 0
+    assert place.is_empty()
+
+
+@pytest.mark.places(lambda kind: kind.backend in ("postgresql", "mongodb"))
+def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served) -> None:
+    environment = mpi_environment | place.environment
+    runs = [subprocess.Popen(command(*SLOW), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    ends = [(process.communicate(timeout=60)[1], process.returncode) for process in runs]
+    assert sorted(code for _, code in ends) == [0, 2, 2, 2], ends
+    assert all("another run" in said for said, code in ends if code == 2)
+    assert place.is_empty()
+
+
 @pytest.mark.places(lambda kind: issubclass(kind, Served) and kind.wrong_credentials is not Served.wrong_credentials)
 def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) -> None:
     wrong = place.wrong_credentials()

@@ -93,6 +93,30 @@ TEST(Application, AccessesInARowAreAStretch)
   EXPECT_EQ(ahead("order=random").count, 0u);
 }
 
+TEST(Application, AGroupOfPhasesIsRepeatedInTurn)
+{
+  const File file(R"(
+  files: {small: {per: process, directory: each}, big: {per: process, directory: each}}
+  phases:
+    - repeat: $hours
+      phases:
+        - {name: small, file: small, operation: write, layout: sequential, size: 3B, requests: 1, repeat: 2}
+        - {name: checkpoint, file: big, operation: write, layout: sequential, size: 7B, requests: 1}
+)",
+                  "{hours: {default: 3, meaning: rounds}}");
+  const auto pattern = file.make({2, 2});
+  std::vector<std::pair<std::string, uint32_t>> names;
+  for (const auto& phase : pattern->phases())
+    if (phase.name == "small" || phase.name == "checkpoint")
+      names.emplace_back(phase.name, phase.repeat);
+  const std::vector<std::pair<std::string, uint32_t>> expected{{"small", 1}, {"small", 2}, {"checkpoint", 1}, {"small", 3}, {"small", 4}, {"checkpoint", 2},
+                                                               {"small", 5}, {"small", 6}, {"checkpoint", 3}};
+  EXPECT_EQ(names, expected);
+  expect_rules_kept(*pattern, 2);
+  EXPECT_NE(file.refusal({2, 2}, {"hours=60000"}), "");
+  EXPECT_NE(file.refusal({2, 2}, {"hours=0"}), "");
+}
+
 TEST(Application, ReadThenWriteAndItsPreparationByHand)
 {
   // Files of 7 bytes are filled by blocks of 4 first; then each block of 3 of its first 6 bytes is read and written back.

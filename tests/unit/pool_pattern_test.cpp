@@ -7,6 +7,7 @@
 #include "workload/workload.hpp"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <ctime>
 #include <sstream>
@@ -268,6 +269,44 @@ TEST(Mix, MembersKeepTheirStreamsAndArrivals)
   EXPECT_EQ(std::string(name, mix->name_dataset(ops[2].dataset, name)), "a/1_0");
   EXPECT_EQ(std::string(name, mix->name_object_in(ops[3].dataset, ops[3].object, name)), "file-0");
   EXPECT_EQ(mix->position_after(2)["a.start_index"], "2");
+}
+
+/// Of the ranks 0, 2, ..., one of each member.
+std::vector<std::string> streams_of(const std::string& workload, const Settings& settings, uint64_t seed, uint32_t ranks)
+{
+  const auto pattern = open_workload(workload, settings, seed).make({ranks, ranks});
+  std::vector<std::string> streams;
+  for (uint32_t rank = 0; rank < ranks; rank += 2) {
+    streams.emplace_back();
+    for (const auto& op : stream_of(*pattern, rank)) // not the dataset, which names the member
+      streams.back() += fmt::format("{} {} {};", static_cast<int>(op.kind), op.object, op.size);
+  }
+  return streams;
+}
+
+TEST(Mix, MembersDrawDifferentNumbers)
+{
+  const Settings twins{"a.workload=operation-mix", "a.operations=50", "b.workload=operation-mix", "b.operations=50"};
+  const auto streams = streams_of("mix", twins, 1, 4);
+  EXPECT_NE(streams[0].substr(streams[0].size() / 2), streams[1].substr(streams[1].size() / 2));
+  EXPECT_EQ(streams, streams_of("mix", twins, 1, 4));
+  EXPECT_NE(streams, streams_of("mix", twins, 2, 4));
+  auto same = twins;
+  same.insert(same.end(), {"a.seed=5", "b.seed=5"});
+  EXPECT_EQ(streams_of("mix", same, 1, 4), streams_of("mix", same, 2, 4));
+}
+
+TEST(Patterns, TheSeedOfTheRunIsThatOfWhatIsDrawn)
+{
+  for (const char* name : {"operation-mix", "postmark", "source-tree"}) {
+    const Settings settings = name == std::string("postmark") ? Settings{"number=20", "transactions=50"} : name == std::string("source-tree") ? Settings{"shape=grown", "files=40", "directories=10"} : Settings{"operations=50"};
+    EXPECT_EQ(streams_of(name, settings, 7, 1), streams_of(name, settings, 7, 1)) << name;
+    EXPECT_NE(streams_of(name, settings, 7, 1), streams_of(name, settings, 8, 1)) << name;
+    auto set = settings;
+    set.emplace_back("seed=7");
+    EXPECT_EQ(streams_of(name, set, 8, 1), streams_of(name, settings, 7, 1)) << name;
+  }
+  EXPECT_NE(streams_of("operation-mix", {}, UINT64_MAX, 1), streams_of("operation-mix", {}, UINT64_MAX - 1, 1));
 }
 
 TEST(Mix, LayoutsPlaceRanks)

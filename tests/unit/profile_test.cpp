@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace iocast {
 namespace {
@@ -67,6 +71,33 @@ TEST(Histogram, MergingIsRecordingTogether)
   EXPECT_EQ(a.encode(), both.encode());
   EXPECT_EQ(a.count(), both.count());
   EXPECT_EQ(a.min_ns(), both.min_ns());
+}
+
+TEST(Histogram, WhatLastsLongerThanADayIsThatLongInMeanMinimumAndMaximum)
+{
+  constexpr int64_t second = 1'000'000'000;
+  Histogram longer, shorter;
+  for (const int64_t seconds : {200'000, 300'000})
+    longer.record(seconds * second);
+  EXPECT_EQ(longer.beyond(), 2U);
+  EXPECT_EQ(longer.min_ns(), 200'000 * second);
+  EXPECT_EQ(longer.max_ns(), 300'000 * second);
+  EXPECT_EQ(longer.mean_ns(), 250'000.0 * second);
+  EXPECT_GE(longer.quantile_ns(0.5), 200'000.0 * second);
+  shorter.record(second);
+  shorter.merge(longer);
+  EXPECT_EQ(shorter.count(), 3U);
+  EXPECT_EQ(shorter.beyond(), 2U);
+  EXPECT_EQ(shorter.min_ns(), second);
+  EXPECT_EQ(shorter.max_ns(), 300'000 * second);
+  EXPECT_EQ(shorter.encode().substr(0, 8), "HISTFAAA");
+
+  PhaseRecorder recorder;
+  recorder.record({OpKind::stat, 0, 0, 0}, 0, {0, 200'000 * second, {}});
+  const auto summary = phase_to_json({}, recorder)["latency"]["stat"];
+  for (const char* key : {"mean", "min", "max"})
+    EXPECT_NEAR(summary[key].get<double>(), 200'000, 1e-3) << key;
+  EXPECT_EQ(summary["beyond_a_day"], 1);
 }
 
 TEST(Timeline, WideningKeepsEveryOperation)
@@ -143,6 +174,85 @@ TEST(RunDirectory, TimesOfManyRanksAndNodesAreToldAsPercentiles)
   const auto few = phase_to_json(result, PhaseRecorder());
   EXPECT_EQ(few["node_seconds"].size(), 10'000U);
   EXPECT_EQ(few.count("node_seconds_quantiles"), 0U);
+}
+
+TEST(RunDirectory, BalanceIsOfRanksThatHadOperations)
+{
+  const auto balance_of = [](std::vector<double> seconds) {
+    PhaseResult result;
+    result.ranks_per_node = 2;
+    result.rank_seconds   = std::move(seconds);
+    const auto json       = phase_to_json(result, PhaseRecorder());
+    return std::pair{json["balance"].get<double>(), json.value("node_balance", -1.0)};
+  };
+  EXPECT_EQ(balance_of({2, 1, 0, 0}), (std::pair{0.5, 1.0}));
+  EXPECT_EQ(balance_of({2, 0, 1, 1}), (std::pair{0.5, 0.5}));
+  EXPECT_EQ(balance_of({0, 0, 0, 0}), (std::pair{1.0, 1.0}));
+  EXPECT_EQ(balance_of({2, 2, 2, 2}), (std::pair{1.0, 1.0}));
+}
+
+/// What the process has handed to write(2) so far.
+uint64_t bytes_written()
+{
+  std::ifstream io("/proc/self/io");
+  for (std::string word; io >> word;)
+    if (word == "wchar:") {
+      uint64_t bytes = 0;
+      io >> bytes;
+      return bytes;
+    }
+  return 0;
+}
+
+TEST(RunDirectory, WritesAboutAsMuchAsItKeepsHoweverManyPhases)
+{
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("iocast-phases-{}", getpid());
+  const uint64_t before = bytes_written();
+  {
+    RunDirectory directory(path);
+    directory.begin({{"kind", "run"}});
+    for (uint32_t repeat = 1; repeat <= 400; ++repeat) {
+      PhaseRecorder recorder;
+      recorder.record({OpKind::stat, 0, 0, 0}, 0, {0, 1000 + repeat, {}});
+      PhaseResult result;
+      result.name         = "benchmark";
+      result.repeat       = repeat;
+      result.rank_seconds = {1e-6};
+      directory.add_phase(result, recorder);
+      if (repeat == 10) // a kill now would cost nothing
+        EXPECT_EQ(nlohmann::json::parse(std::ifstream(path / "run.json"))["phases"].size(), 10U);
+    }
+    directory.end("complete");
+  }
+  const uint64_t written = bytes_written() - before;
+  const auto kept        = std::filesystem::file_size(path / "run.json") + std::filesystem::file_size(path / "latency.hlog");
+  EXPECT_GT(written, kept / 2);
+  EXPECT_LT(written, 5 * kept);
+  const auto run = nlohmann::json::parse(std::ifstream(path / "run.json"));
+  EXPECT_EQ(run["phases"].size(), 400U);
+  EXPECT_EQ(run["status"], "complete");
+  size_t tags = 0;
+  std::ifstream log(path / "latency.hlog");
+  for (std::string line; std::getline(log, line);)
+    tags += line.starts_with("Tag=benchmark.stat,");
+  EXPECT_EQ(tags, 400U);
+  std::filesystem::remove_all(path);
+}
+
+TEST(RunDirectory, WhatIsWrittenStaysInTheDirectoryThatWasMade)
+{
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("iocast-moved-{}", getpid());
+  RunDirectory directory(path);
+  directory.begin({{"kind", "run"}});
+  auto moved = path;
+  moved += "-away";
+  std::filesystem::rename(path, moved);
+  std::filesystem::create_directory(path); // of a run that came later
+  directory.end("interrupted");
+  EXPECT_TRUE(std::filesystem::is_empty(path));
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(moved / "run.json"))["status"], "interrupted");
+  std::filesystem::remove_all(path);
+  std::filesystem::remove_all(moved);
 }
 
 } // namespace

@@ -50,6 +50,75 @@ TEST(SteadyState, LiesBetweenTheRampsAndItsIntervalHoldsTheRate)
   EXPECT_GE(holds, boost::math::quantile(boost::math::binomial(runs, 0.85), 0.001));
 }
 
+/// A server that is shared with work of others: k pieces of half a second each take k of 8 + k shares of it (processor sharing), and come 0.6 times a
+/// second. The number of pieces is a birth and death process, whose stationary distribution is known.
+class SharedServer {
+public:
+  static constexpr double highest = 400;
+
+  SharedServer()
+  {
+    weights_[0] = 1;
+    for (size_t k = 1; k < weights_.size(); ++k)
+      weights_[k] = weights_[k - 1] * come / leave(k);
+  }
+  static double rate_with(size_t k) { return highest * 8 / (8 + static_cast<double>(k)); }
+  double mean_rate() const
+  {
+    double all = 0, sum = 0;
+    for (size_t k = 0; k < weights_.size(); ++k) {
+      all += weights_[k];
+      sum += weights_[k] * rate_with(k);
+    }
+    return sum / all;
+  }
+  /// The rate over time, from a moment of the stationary state on.
+  auto path(uint64_t seed) const
+  {
+    std::mt19937_64 random(seed);
+    size_t k     = std::discrete_distribution<size_t>(weights_.begin(), weights_.end())(random);
+    double until = std::exponential_distribution<>(come + leave(k))(random);
+    return [=](double at) mutable {
+      while (until <= at) {
+        k = std::uniform_real_distribution<>(0, come + leave(k))(random) < come ? k + 1 : k - 1;
+        until += std::exponential_distribution<>(come + leave(k))(random);
+      }
+      return rate_with(k);
+    };
+  }
+
+private:
+  static constexpr double come = 0.6;
+  static double leave(size_t k) { return 2 * static_cast<double>(k) / (8 + static_cast<double>(k)); }
+  std::array<double, 64> weights_{};
+};
+
+TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
+{
+  constexpr int runs = 150;
+  const SharedServer server;
+  int holds = 0, given = 0;
+  for (int run = 0; run < runs; ++run) {
+    const auto found = steady_state(phase_of(90, SharedServer::highest, server.path(static_cast<uint64_t>(run) + 1000), static_cast<uint64_t>(run)), {90.0});
+    if (!found)
+      continue;
+    ++given;
+    holds += std::abs(found->rate - server.mean_rate()) <= found->rate_half_width;
+  }
+  EXPECT_GE(given, runs * 9 / 10);
+  EXPECT_GE(holds, boost::math::quantile(boost::math::binomial(given, 0.85), 0.001));
+}
+
+TEST(SteadyState, RanksWithoutOperationsAreNotTheFirstToEnd)
+{
+  const auto recorder = phase_of(8, 2000, [](double) { return 2000; }, 1);
+  const auto all      = steady_state(recorder, {8.0, 7.9});
+  const auto some     = steady_state(recorder, {0.0, 8.0, 0.0, 7.9});
+  ASSERT_TRUE(all && some);
+  EXPECT_EQ(all->end_seconds, some->end_seconds);
+  EXPECT_FALSE(steady_state(recorder, {0.0, 0.0}));
+}
+
 TEST(SteadyState, ARateThatGrowsAllTheTimeIsNotSteady)
 {
   for (uint64_t run = 0; run < 50; ++run)

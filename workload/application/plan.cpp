@@ -86,12 +86,29 @@ private:
   void read_phases(const YamlNode& list)
   {
     for (const auto& node : list.items())
-      if (const auto loops = node.find("for")) {
-        node.allow_only({"for", "phases"});
-        loop(loops->entries(), 0, node["phases"]);
-      } else {
+      if (node.find("phases"))
+        read_group(node);
+      else
         read_phase(node);
-      }
+  }
+
+  /// Phases that are repeated together, one after the other each time, or over the values of names.
+  void read_group(const YamlNode& node)
+  {
+    node.allow_only({"for", "repeat", "phases"});
+    uint64_t repeats = 1;
+    if (const auto repeat = node.find("repeat"))
+      repeats = scope_.whole(*repeat, Unit::count, 1, most_phases);
+    const auto loops = node.find("for");
+    for (uint64_t i = 0; i < repeats; ++i) {
+      const size_t before = plan_.phases.size();
+      if (loops)
+        loop(loops->entries(), 0, node["phases"]);
+      else
+        read_phases(node["phases"]);
+      if (plan_.phases.size() == before)
+        break; // none of them is wanted
+    }
   }
 
   /// One name after the other over all of its values, the last one fastest.

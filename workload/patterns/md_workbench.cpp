@@ -101,12 +101,12 @@ public:
 
   Footprint footprint() const override
   {
-    const uint64_t sets      = uint64_t{placement_.ranks} * datasets_;
+    const Amount sets        = Amount(placement_.ranks) * datasets_;
     const uint64_t repeats   = std::count(kinds_.begin(), kinds_.end(), Kind::benchmark);
     const uint64_t precreate = std::count(kinds_.begin(), kinds_.end(), Kind::precreate);
     const uint64_t cleanup   = std::count(kinds_.begin(), kinds_.end(), Kind::cleanup);
-    const uint64_t steps     = sets * iterations_ * repeats;
-    const uint64_t replaced  = read_only_ ? 0 : steps;
+    const Amount steps       = sets * iterations_ * repeats;
+    const Amount replaced    = read_only_ ? Amount() : steps;
     Footprint result;
     result.operations = {{OpKind::mkdir, precreate * sets},
                          {OpKind::create, precreate * sets * objects_ + replaced},
@@ -117,7 +117,7 @@ public:
     result.bytes_written = (precreate * sets * objects_ + replaced) * object_size_;
     result.bytes_read    = steps * object_size_;
     result.peak_objects  = sets * objects_;
-    result.peak_bytes    = result.peak_objects * object_size_;
+    result.peak_bytes    = sets * objects_ * object_size_;
     result.largest_size  = object_size_;
     return result;
   }

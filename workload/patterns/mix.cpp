@@ -3,6 +3,7 @@
 // mix: several workloads at the same time, each on ranks and in a directory of its own, as jobs share a production system. Phase i of
 // every member runs at the same time; a member with fewer phases waits for the others.
 #include "input/error.hpp"
+#include "workload/random.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ public:
     place_ranks();
     for (auto& member : members_)
       if (member.ranks > 0)
-        make(member, given.text("phases"));
+        make(member, given.text("phases"), given.count("seed"));
     plan_phases();
   }
 
@@ -340,7 +341,15 @@ private:
     }
   }
 
-  void make(Member& member, const std::string& phases)
+  /// Members draw different numbers, also where they run the same workload.
+  static uint64_t seed_of(const Member& member, uint64_t seed)
+  {
+    for (const char c : member.name)
+      seed = iocast::mix(seed ^ static_cast<unsigned char>(c));
+    return seed;
+  }
+
+  void make(Member& member, const std::string& phases, uint64_t seed)
   {
     try {
       auto settings       = member.settings;
@@ -350,7 +359,7 @@ private:
         settings.push_back("phases=" + phases);
       const double per_node = layout_ == "blocks" ? placement_.ranks_per_node
                                                   : std::ceil(static_cast<double>(placement_.ranks_per_node) * member.ranks / placement_.ranks);
-      member.pattern        = open_workload(member.workload, settings).make({member.ranks, std::min(member.ranks, static_cast<uint32_t>(per_node))});
+      member.pattern        = open_workload(member.workload, settings, seed_of(member, seed)).make({member.ranks, std::min(member.ranks, static_cast<uint32_t>(per_node))});
       member.pattern_name   = workload.pattern->name;
     } catch (const InputError& error) {
       throw InputError(fmt::format("In the mix's member '{}': {}", member.name, error.what()));
@@ -415,6 +424,7 @@ const bool registered = register_pattern(
      {{"MEMBER.PARAMETER", Unit::text, "",
        "of each member, under a name of its own: its workload, its share of the ranks or its number of ranks, and any setting of the workload"},
       {"layout", Unit::text, "blocks", "blocks: neighbouring ranks belong to one member; interleaved: each node has some of every member"},
+      {"seed", Unit::count, "0", "of all that is drawn; by default that of the run. Each member draws numbers of its own, unless its own seed is set", 0, 9e15},
       {"phases", Unit::text, "", "which phases every member runs that lets them be chosen; empty: what each says itself"}},
      {"a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.share=2 b.workload=postmark b.number=4 b.transactions=9 b.subdirectories=2",
       "layout=interleaved a.workload=operation-mix a.files=4 a.operations=12 a.readdir=1 b.workload=md-workbench b.datasets=1 b.objects=3 "

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real/brake.hpp"
+
+#include "input/error.hpp"
+#include "input/units.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace iocast {
+
+namespace {
+constexpr auto any    = "any";
+constexpr auto no_end = std::numeric_limits<int64_t>::max();
+} // namespace
+
+void Brake::set_latencies(const std::string& option, const std::string& text)
+{
+  std::vector<std::string> names{any};
+  for (size_t kind = 1; kind < op_count; ++kind)
+    if (static_cast<OpKind>(kind) != OpKind::think)
+      names.emplace_back(op_names[kind]);
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto colon = item.find(':');
+    if (colon == item.npos)
+      throw InputError(fmt::format("{} can't be '{}'; it takes operations with times, such as create:5s,stat:500ms or any:10s.", option, item));
+    const auto name = item.substr(0, colon);
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw InputError(fmt::format("There is no operation '{}' as in '{}' of {}. {}", name, item, option, allowed_sentence(name, names)));
+    double seconds = 0;
+    try {
+      seconds = parse_quantity(item.substr(colon + 1), Unit::seconds);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} can't be '{}': {}.", option, item, error.what()));
+    }
+    if (!(seconds > 0 && seconds < 9e9))
+      throw InputError(fmt::format("{} can't be '{}'; the time is above 0.", option, item));
+    for (size_t kind = 1; kind < op_count; ++kind)
+      if (name == any || name == op_names[kind])
+        longest_ns[kind] = std::llround(seconds * 1e9);
+  }
+}
+
+bool Brake::limits_latencies() const
+{
+  return std::any_of(longest_ns.begin(), longest_ns.end(), [](int64_t ns) { return ns < no_end; });
+}
+
+void Brake::check(const Footprint& footprint) const
+{
+  if (max_objects > 0 && footprint.peak_objects > max_objects)
+    throw InputError(fmt::format("The workload has up to {} objects at a time, and --max-objects allows {}; use fewer objects, or allow more.", footprint.peak_objects, max_objects));
+}
+
+nlohmann::ordered_json Brake::to_json() const
+{
+  nlohmann::ordered_json json;
+  if (max_rate > 0)
+    json["max_rate"] = max_rate;
+  if (max_objects > 0)
+    json["max_objects"] = max_objects;
+  if (min_free > 0)
+    json["min_free"] = min_free;
+  for (size_t kind = 1; kind < op_count; ++kind)
+    if (longest_ns[kind] < no_end && static_cast<OpKind>(kind) != OpKind::think)
+      json["longest_seconds"][std::string(op_names[kind])] = static_cast<double>(longest_ns[kind]) * 1e-9;
+  return json;
+}
+
+} // namespace iocast
