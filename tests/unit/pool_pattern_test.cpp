@@ -299,7 +299,7 @@ TEST(Mix, MembersDrawDifferentNumbers)
 TEST(Patterns, TheSeedOfTheRunIsThatOfWhatIsDrawn)
 {
   for (const char* name : {"operation-mix", "postmark", "source-tree"}) {
-    const Settings settings = name == std::string("postmark") ? Settings{"number=20", "transactions=50"} : name == std::string("source-tree") ? Settings{"shape=grown", "files=40", "directories=10"} : Settings{"operations=50"};
+    const Settings settings = name == std::string("postmark") ? Settings{"number=20", "transactions=50"} : name == std::string("source-tree") ? Settings{"shape=grown", "files=40", "directories=10", "sources=10"} : Settings{"operations=50"};
     EXPECT_EQ(streams_of(name, settings, 7, 1), streams_of(name, settings, 7, 1)) << name;
     EXPECT_NE(streams_of(name, settings, 7, 1), streams_of(name, settings, 8, 1)) << name;
     auto set = settings;
