@@ -221,8 +221,12 @@ std::string HeldClaim::text()
 void HeldClaim::check()
 {
   const std::lock_guard lock(mutex_);
-  if (!lost_ && keeper_->read_claim() == text_)
-    return;
+  try {
+    if (!lost_ && keeper_->read_claim() == text_)
+      return;
+  } catch (const InputError& error) {
+    throw RunError(error.what()); // it could be read when the run began
+  }
   lost_ = true;
   throw RunError(fmt::format("{} was taken over by another run while this one was in it; this one stops and leaves everything there as it is.", keeper_->place()));
 }

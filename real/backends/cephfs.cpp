@@ -359,7 +359,7 @@ private:
     if (file >= 0)
       ceph_close(mount_, file);
     if (got < 0)
-      throw InputError(fmt::format("'{}' in {} can't be read: {}.", name, lower_place(), std::strerror(-got)));
+      throw InputError(fmt::format("'{}' in {} can't be read: {}.", name, lower_place(), std::strerror(answer(got))));
     return text;
   }
 

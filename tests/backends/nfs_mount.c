@@ -19,12 +19,26 @@ static const char* address;
 static struct nfs_context* server;
 static unsigned connections;
 
+/// An open file. All opens of a name share one: they are one owner's to the server, and closing one of them would close all.
 struct file {
   char* path;
-  int flags;
+  unsigned opens;
   struct nfsfh* handle;
   unsigned connection; ///< that the handle is of
+  struct file* next;   ///< of those that are open under their names
 };
+
+static struct file* files;
+
+/// What is under this name from now on is another file.
+static void forget_name(const char* path)
+{
+  for (struct file** at = &files; *at;)
+    if (strcmp((*at)->path, path) == 0)
+      *at = (*at)->next;
+    else
+      at = &(*at)->next;
+}
 
 static struct nfs_context* mounted(void)
 {
@@ -67,7 +81,7 @@ static struct nfsfh* handle_of(const struct fuse_file_info* info)
   struct file* file = file_of(info);
   if (file->connection != connections) {
     file->handle = NULL;
-    if (nfs_open(server, file->path, file->flags, &file->handle) < 0)
+    if (nfs_open(server, file->path, O_RDWR, &file->handle) < 0)
       file->handle = NULL;
     file->connection = connections;
   }
@@ -82,7 +96,8 @@ static int opened(int error, const char* path, struct nfsfh* handle, struct fuse
   if (error < 0)
     return error;
   struct file* file = malloc(sizeof *file);
-  *file             = (struct file){strdup(path), info->flags & O_ACCMODE, handle, connections};
+  *file             = (struct file){strdup(path), 1, handle, connections, files};
+  files             = file;
   info->fh          = (uintptr_t)file;
   info->direct_io   = 1;
   return 0;
@@ -118,8 +133,22 @@ static int get_attributes(const char* path, struct stat* out, struct fuse_file_i
 
 static int make_directory(const char* path, mode_t mode) { return ANSWER_OF(nfs_mkdir2(server, path, (int)mode)); }
 static int remove_directory(const char* path) { return ANSWER_OF(nfs_rmdir(server, path)); }
-static int remove_file(const char* path) { return ANSWER_OF(nfs_unlink(server, path)); }
-static int move(const char* from, const char* to, unsigned flags) { return flags ? -EINVAL : ANSWER_OF(nfs_rename(server, from, to)); }
+
+static int remove_file(const char* path)
+{
+  forget_name(path);
+  return ANSWER_OF(nfs_unlink(server, path));
+}
+
+static int move(const char* from, const char* to, unsigned flags)
+{
+  if (flags)
+    return -EINVAL;
+  forget_name(from);
+  forget_name(to);
+  return ANSWER_OF(nfs_rename(server, from, to));
+}
+
 static int join(const char* from, const char* to) { return ANSWER_OF(nfs_link(server, from, to)); }
 
 static int create_file(const char* path, mode_t mode, struct fuse_file_info* info)
@@ -133,8 +162,18 @@ static int create_file(const char* path, mode_t mode, struct fuse_file_info* inf
 
 static int open_file(const char* path, struct fuse_file_info* info)
 {
+  for (struct file* file = files; file; file = file->next)
+    if (strcmp(file->path, path) == 0) {
+      const int error = info->flags & O_TRUNC ? ANSWER_OF(nfs_truncate(server, path, 0)) : 0;
+      if (error < 0)
+        return error;
+      ++file->opens;
+      info->fh        = (uintptr_t)file;
+      info->direct_io = 1;
+      return 0;
+    }
   struct nfsfh* file = NULL;
-  const int error    = ANSWER_OF(nfs_open(server, path, info->flags & (O_ACCMODE | O_TRUNC), &file));
+  const int error    = ANSWER_OF(nfs_open(server, path, O_RDWR | (info->flags & O_TRUNC), &file));
   return opened(error, path, file, info);
 }
 
@@ -174,7 +213,14 @@ static int close_file(const char* path, struct fuse_file_info* info)
 {
   (void)path;
   struct file* file = file_of(info);
-  const int error   = file->handle && file->connection == connections ? nfs_close(server, file->handle) : 0;
+  if (--file->opens > 0)
+    return 0;
+  for (struct file** at = &files; *at; at = &(*at)->next)
+    if (*at == file) {
+      *at = file->next;
+      break;
+    }
+  const int error = file->handle && file->connection == connections ? nfs_close(server, file->handle) : 0;
   free(file->path);
   free(file);
   return error;
