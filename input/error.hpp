@@ -8,12 +8,13 @@
 
 namespace iocast {
 
-/// What a user asked for can't be done as written; the message is a finished sentence. Programs exit with 2.
+/// Bad input: it can't be done as written; the message is a finished sentence. Programs exit with 2.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Something failed while running (a full disk, a dead server); the message is a finished sentence. Programs exit with 1.
+/// Something failed while running (a full disk, a dead server); the message is a finished sentence. Programs exit with
+/// 1.
 struct RunError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -5,7 +5,8 @@
 
 namespace iocast {
 
-/// What a number means. Text carries units ("3901B", "250us", "100/s"); inside everything is SI (bytes, seconds, per second).
+/// What a number means. Text carries units ("3901B", "250us", "100/s"); inside everything is SI (bytes, seconds, per
+/// second).
 enum class Unit {
   count,     ///< a whole number, no unit
   factor,    ///< a real number, no unit
@@ -21,7 +22,8 @@ enum class Unit {
 /// @throws InputError naming the text and what is allowed, when the unit is missing, unknown or of the wrong kind
 double parse_quantity(std::string_view text, Unit unit);
 
-/// What a text seems to mean, when nobody has declared it: its suffix decides; a number without one is a count or a factor.
+/// What a text seems to mean, when nobody has declared it: its suffix decides; a number without one is a count or a
+/// factor.
 Unit unit_of(std::string_view text);
 
 /// The shortest usual spelling of a quantity, e.g. 3901 -> "3901B", 0.00025 -> "250us".

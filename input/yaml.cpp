@@ -44,7 +44,7 @@ YamlNode::YamlNode(YAML::Node node, std::string file, std::string path)
 YamlNode YamlNode::over(const YamlNode& base, const std::string& replacing) const
 {
   YamlNode merged   = *this;
-  merged.asked_     = std::make_shared<std::set<std::string>>();
+  merged.read_     = std::make_shared<std::set<std::string>>();
   merged.replacing_ = replacing;
   merged.layers_.insert(merged.layers_.end(), base.layers_.begin(), base.layers_.end());
   return merged;
@@ -59,7 +59,7 @@ std::optional<YamlNode> YamlNode::find(const std::string& key) const
 {
   if (!is_map())
     fail("a map of keys and values is expected here");
-  asked_->insert(key);
+  read_->insert(key);
   std::optional<YamlNode> found;
   for (const auto& layer : layers_) {
     const YAML::Node child = layer.node[key];
@@ -166,7 +166,7 @@ nlohmann::ordered_json YamlNode::to_json() const
 
 void YamlNode::finish() const
 {
-  allow_only({asked_->begin(), asked_->end()});
+  allow_only({read_->begin(), read_->end()});
 }
 
 void YamlNode::allow_only(const std::vector<std::string>& allowed) const

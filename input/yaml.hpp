@@ -19,16 +19,16 @@ std::string text_of(const std::string& file);
 
 /// A YAML node that knows its file and line and refuses what it does not know.
 ///
-/// Reading is strict: every key that nobody asked for is an error once `finish()` is called, with the file, the line and the
-/// nearest key that exists. Values carry units; a missing or unknown one is an error too.
+/// Reading is strict: every key that was not read is an error once `finish()` is called, with the file, the line and
+/// the nearest key that exists. Values carry units; a missing or unknown one is an error too.
 class YamlNode {
 public:
   /// Reads a whole file. @throws InputError when it can't be read or is no YAML
   static YamlNode load(const std::string& file);
   static YamlNode parse(const std::string& text, const std::string& name);
   YamlNode(YAML::Node node, std::string file, std::string path = "");
-  /// This map with `base` below it: what this one lacks is looked up there, map by map. Lists, single values and maps that
-  /// hold the key `replacing` hide what lies below them.
+  /// This map with `base` below it: what this one lacks is looked up there, map by map. Lists, single values and maps
+  /// that hold the key `replacing` hide what lies below them.
   YamlNode over(const YamlNode& base, const std::string& replacing) const;
 
   bool has(const std::string& key) const;
@@ -53,7 +53,7 @@ public:
   /// As it is written: maps, lists and texts.
   nlohmann::ordered_json to_json() const;
 
-  /// Refuses keys of this map that nobody has asked for.
+  /// Refuses keys of this map that were not read.
   void finish() const;
   /// Refuses keys of this map outside `allowed`.
   void allow_only(const std::vector<std::string>& allowed) const;
@@ -79,7 +79,7 @@ private:
   std::vector<Layer> layers_; ///< the first hides the later ones; more than one only for maps
   std::string path_;
   std::string replacing_;
-  std::shared_ptr<std::set<std::string>> asked_ = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<std::set<std::string>> read_ = std::make_shared<std::set<std::string>>();
 };
 
 } // namespace iocast

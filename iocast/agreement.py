@@ -61,7 +61,7 @@ def _of_log(phase: dict[str, Any], logged: dict[str, list[float]]) -> Iterator[t
 
 
 def _pairs(phase: dict[str, Any], ranks: int) -> Iterator[tuple[str, float, str, float]]:
-    """A number's name and value, and the name and value of what it must be equal to."""
+    """A number's name and value, and the name and value that it must equal."""
     seconds, by_operation = phase["seconds"], phase["by_operation"]
     latency = {tag: row for tag, row in phase["latency"].items() if "." not in tag}
     yield "operations", phase["operations"], "the sum over operations", sum(row["count"] for row in by_operation.values())

@@ -61,7 +61,7 @@ class PlannedRun:
     settings: dict[str, Any]
     role: str
     status: str = "planned"
-    threads_per_rank: int = 1  # of those, so many in a process
+    threads_per_rank: int = 1  # clients in a process
     group: str = ""  # runs of one group are steps on one data set, one after the other
     step: str = ""
     seed: int | None = None  # of the run; None: the campaign's
@@ -181,9 +181,10 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
 
 
 def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) -> list[str]:
-    """The start of a command line: iocast-bench with so many ranks, of which a process has `threads_per_rank`.
+    """The start of a command line: iocast-bench with `nodes` x `ranks_per_node` clients, `threads_per_rank` in a
+    process.
 
-    @raises InputError when so many can't sensibly be started here"""
+    @raises InputError when that number can't sensibly be started here"""
     threads = ["--threads-per-rank", str(threads_per_rank)] if threads_per_rank > 1 else []
     return [*launcher(nodes, ranks_per_node // threads_per_rank), binaries.find("iocast-bench"), *threads]
 
@@ -191,17 +192,17 @@ def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) ->
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
     """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else Open MPI's mpirun.
 
-    @raises InputError when so many can't sensibly be started here"""
+    @raises InputError when that number can't sensibly be started here"""
     ranks = nodes * ranks_per_node
     if "SLURM_JOB_ID" in os.environ:
         have = int(os.environ.get("SLURM_JOB_NUM_NODES", os.environ.get("SLURM_NNODES", "1")))
         if nodes > have:
-            raise InputError(f"{nodes} nodes are asked for, but this Slurm job has {have}.")
+            raise InputError(f"The campaign needs {nodes} nodes, but this Slurm job has {have}.")
         from iocast.slurm import mpi_options
 
         return ["srun", *mpi_options(), f"--nodes={nodes}", f"--ntasks={ranks}", f"--ntasks-per-node={ranks_per_node}", "--overcommit"]
     if nodes > 1:
-        raise InputError(f"{nodes} nodes are asked for outside a Slurm job; start iocast measure inside one, write one with --slurm, or plan runs on one node.")
+        raise InputError(f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one with --slurm, or plan runs on one node.")
     cores = len(os.sched_getaffinity(0))
     if ranks > MOST_RANKS_PER_CORE * cores:
         raise InputError(
@@ -215,7 +216,7 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
 
 
 def bench_environment() -> dict[str, str]:
-    """Open MPI refuses root unless told twice; in a container root is who there is."""
+    """Open MPI refuses root unless two variables are set; in a container root is the only user."""
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -295,7 +296,8 @@ class Ending:
 
 
 def ask_to_end(launcher: subprocess.Popen[str]) -> None:
-    """SIGTERM to the ranks, who agree on an end among them and keep what they measured. srun and mpirun, asked themselves, kill the ranks too soon."""
+    """SIGTERM to the ranks, which agree on an end and keep what they measured. A signal to srun or mpirun would kill
+    the ranks too soon."""
     if launcher.poll() is not None:
         return
     if str(launcher.args[0]) == "srun":  # type: ignore[index]
@@ -348,7 +350,7 @@ def run_bench(
     try:
         call_bench(command, ending, mark)
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
-            # srun without a fitting MPI plugin starts so many programs of one rank each.
+            # srun without a fitting MPI plugin starts one program of one rank for each.
             raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
     finally:
         remove_if_empty(place)
@@ -427,7 +429,7 @@ def failure(command: list[str], code: int, errors: str) -> str:
     if code < 0 or code > 128:
         return f"The program {launcher_name}, which {'starts the ranks' if launcher_name != 'iocast-bench' else 'measures'}, was killed ({_signal(-code if code < 0 else code - 128)}); {after}."
     words = " ".join(errors.split())[-500:]
-    return f"The benchmark failed with exit code {code}" + (f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} said nothing.")
+    return f"The benchmark failed with exit code {code}" + (f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} printed nothing.")
 
 
 def _signal(number: int) -> str:

@@ -39,7 +39,7 @@ LEAST_INTERVALS = 20
 RESAMPLES = 4000
 QUANTITIES = ("mean", "q50", "q75", "q95", "q99")
 LEAST_BEYOND = 10
-"""Independent operations beyond a quantile, below which nothing is said of it."""
+"""Minimum number of independent operations beyond a quantile for a statement on it."""
 MANY = 1e6
 """Degrees of freedom that are as good as any number of them."""
 RESOLUTION = 5e-4  # log standard deviation that the histogram's buckets deserve
@@ -293,7 +293,7 @@ def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:
     for quantity in known:
         one, other = a.pooled(quantity), b.pooled(quantity)
         changes.append(Change(quantity, one, other, ratio=other / one if one and other else None, why_not=why))
-    sentence = f"No test: there is {why}. The noise within the runs and between them can't be known, and ratios alone can't be told from noise."
+    sentence = f"No test: there is {why}. The noise within the runs and between them can't be known, and ratios alone can't be distinguished from noise."
     return Method("none", sentence, changes)
 
 
@@ -344,7 +344,7 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         if quantity == "rate":
             smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / len(known))) * spread)
     _holm(changes)
-    least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be told from noise so." if smallest else ""
+    least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way." if smallest else ""
     sentence = (
         f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's correction over {len(known)} quantities.{least} "
         f"{LEAST_RUNS} runs a side and more tell smaller changes."

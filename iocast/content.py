@@ -51,9 +51,11 @@ def platform_hash(document: Document, beside: Path | None = None) -> str:
 
 
 def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
-    """Of what a workload asks for under these settings. `reference`: a file, a workload of the catalogue or a pattern.
+    """Content of the operations of a workload under these settings. `reference`: a file, a workload of the catalogue or
+    a pattern.
 
-    Holds the files' content, that of the members of a mix and of traces. What can't be read counts by its name: the simulator refuses it."""
+    Holds the files' content, that of the members of a mix and of traces. What can't be read counts by its name: the
+    simulator refuses it."""
     return content_hash(_workload(reference, settings, ()))
 
 
@@ -86,7 +88,7 @@ def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...
 
 
 def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters with the content of what they name in place of the name: a trace (`file`), the workload of a mix's member."""
+    """The parameters, with content in place of names: a trace (`file`), the workload of a mix's member."""
     found: dict[str, Any] = {}
     for name, value in parameters.items():
         last = str(name).rpartition(".")[2]

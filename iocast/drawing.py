@@ -21,7 +21,7 @@ MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "buffers": ("buffer", {"linger": 0.0, "resume": 1.0, "at_once": 1, "unit": 0}),
     "pools": ("pool", {"at_once": 1}),
 }
-"""Sections: what one member is called, and what is not said of it where it is this."""
+"""Sections: the word for a member, and the values that are left out in its description."""
 SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "flow_threshold")
 TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency")
 STEPS = ("drain", "refill", "fetch")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each draw of a fitted platform forecasts. All draws are asked, however long the question is: where that takes too many simulated operations, each
-is simulated for fewer iterations and its ratio to the best platform at the same length and with the same random numbers is taken (common random numbers:
-Law & Kelton, Simulation Modeling and Analysis, section 11.2); a workload without iterations has the ratio from the analytic solver (a control variate
-with coefficient 1)."""
+"""Forecasts of each draw of a fitted platform. All draws are used, whatever the length of the question: where that
+takes too many simulated operations, each is simulated for fewer iterations and its ratio to the best platform at the
+same length and with the same random numbers is taken (common random numbers: Law & Kelton, Simulation Modeling and
+Analysis, section 11.2); a workload without iterations has the ratio from the analytic solver (a control variate with
+coefficient 1)."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def ask(
                 return Draws([_beside(_quantities(run, best_values), own, best_values) for run in runs], SHORTER)
         try:
             if operations > OPERATIONS_OF_A_STREAM * nodes * ranks_per_node:
-                raise InputError("The streams of so many operations are too long to count.")
+                raise InputError("The streams of operations are too long to count.")
             solve = solver()
             own = solve(best_document)
             return Draws([_beside(_solved(solve, d), own, best_values) for d in draws], SOLVED)

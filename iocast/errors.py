@@ -17,7 +17,7 @@ def printable(message: object) -> str:
 
 
 class InputError(ValueError):
-    """What was asked can't be done as asked: a wrong file, value or combination (exit code 2)."""
+    """Bad input: a wrong file, value or combination (exit code 2)."""
 
     code = "bad-input"
     """What programs tell errors apart by; of iocast-sim's errors, as docs/run-directory.md lists them."""
@@ -27,7 +27,7 @@ class InputError(ValueError):
 
 
 class RunError(RuntimeError):
-    """What was asked is fine, but doing it failed (exit code 1)."""
+    """A failure although the input is right (exit code 1)."""
 
     code = "failed"
 

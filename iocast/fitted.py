@@ -25,7 +25,7 @@ class Fitted:
 
     file: Path
     fitted: dict[str, Any]  # empty for a platform that was never calibrated
-    documents: list[Document]  # from the fitted file (or the family's name) up to the file asked for
+    documents: list[Document]  # from the fitted file (or the family's name) up to the requested file
     edits: list[tuple[str, Any]]
     whole_file: Fitted | None = None
     """The calibration of all phases that this one's phase is of."""

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 CURVES = 512
 DEGREES = 4
-"""Degrees of freedom of Student's t: of residuals, and of what forecasts miss."""
+"""Degrees of freedom of Student's t: of residuals, and of forecast errors."""
 
 # Prior of the curves, means and standard deviations.
 NODE_KNEE, NODE_KNEE_SD = math.log(24), 1.0  # logarithm of ranks per node
@@ -40,7 +40,8 @@ CURVE_ERROR = 0.12
 CARRIED, CARRIED_LIMIT = 0.5, 0.3
 """Share of the residual at the largest placement that a forecast carries on, and its bound in the logarithm."""
 ERROR, ERROR_BY_DISTANCE = 0.15, 0.15
-"""Standard deviation of what forecasts miss: at a measured placement, and per logarithm of the distance to the nearest one."""
+"""Standard deviation of forecast errors: at a measured placement, and per logarithm of the distance to the nearest
+one."""
 ONE_SCALE_ERROR, BY_NODES, BY_RANKS_PER_NODE = 0.25, 0.33, 0.35
 EXPONENT, EXPONENT_BY_TIME, EXPONENT_RANGE = 0.45, 0.07, (0.0, 0.9)
 """One scale: exponent at 1 ms an operation, and by how much it falls with the logarithm of the time."""

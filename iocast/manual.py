@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference, made of what the programs say of themselves: --help, --list and --describe. As manual pages (troff, man macros), and as
-sections in Markdown for the site.
+"""The reference, generated from --help, --list and --describe of the programs. As manual pages (troff, man macros), and
+as sections in Markdown for the site.
 
 Nothing of it is kept in the sources, so it can't be out of step."""
 
@@ -23,7 +23,7 @@ CONTINUED = re.compile(r"^\s{8,}(\S.*)$")
 
 
 class Page:
-    """What is said of one thing, in parts: (kind, text...). It becomes a manual page or a section of the site."""
+    """The description of one thing, in parts: (kind, text...). It becomes a manual page or a section of the site."""
 
     def __init__(self, name: str, section: int, summary: str, version: str) -> None:
         self.name, self.section, self.summary, self.version = name, section, summary, version
@@ -49,7 +49,7 @@ class Page:
         self.parts.append(("verbatim", text))
 
     def go_on(self, text: str) -> None:
-        """Adds to what was said last."""
+        """Adds to the last text."""
         self.parts[-1] = (*self.parts[-1][:-1], f"{self.parts[-1][-1]} {text}")
 
     def see_also(self, *pages: str) -> None:

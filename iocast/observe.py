@@ -150,7 +150,8 @@ class Sampler:
         }  # fmt: skip
 
     def _find(self) -> None:
-        """New processes of the names asked for. Only pids that were not there before are looked at, and those a few times."""
+        """New processes of the requested names. Only pids that were not there before are looked at, and those a few
+        times."""
         if not self.named:
             return
         present = set(psutil.pids())

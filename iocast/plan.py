@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which measurements would tell most of what is asked: of platforms that may all be true, those that part company where the question lies, and the
+"""Measurements that narrow a forecast most: of platforms that may all be true, those that differ at the target, and the
 places where a measurement would tell them apart (docs/planning.md)."""
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ TELLING_APART = {"read_only": "true", "offset": "0"}
 TOLD = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
-"""Quantities of a point are far from independent: so many count as one (calibrate/fit.py)."""
+"""Quantities of a point are far from independent: this many count as one (calibrate/fit.py)."""
 OPERATIONS, FEWEST = 6000, 40
 """Of all ranks in a simulation together, and of each at least."""
 MOST_RANKS = 50_000
-"""Of the place that is asked."""
+"""Of the target."""
 STARTUP = 2.0
 """Seconds that a run takes beside its phases."""
 WORTH_IT = 0.02
@@ -93,7 +93,8 @@ class Said:
 
 @dataclass(frozen=True)
 class Proposed:
-    """A measurement, and by which factor either way a 90 % interval of the asked throughput holds before it and after it."""
+    """A measurement, and by which factor either way a 90 % interval of the target's throughput holds before it and
+    after it."""
 
     place: Place
     seconds: float  # of one run
@@ -166,8 +167,9 @@ class Ensemble:
         return ONE_FACT * (floor**2 + self.noise[kind] ** 2)
 
     def spread(self, asked: Place, measured: Sequence[Place]) -> float:
-        """Standard deviation of the logarithm of the asked throughput that remains after these measurements: each platform in turn is taken for the
-        true one and forecast by what the others say of it, linearly (Bayes linear adjustment, Goldstein & Wooff 2007, section 3)."""
+        """Standard deviation of the logarithm of the target's throughput that remains after these measurements: each
+        platform in turn is taken for the true one and forecast by what the others say of it, linearly (Bayes linear
+        adjustment, Goldstein & Wooff 2007, section 3)."""
         target = self.known[asked].logs[:, 0]
         told = [self.known[place] for place in measured]
         facts = np.hstack([one.logs for one in told]) if told else np.zeros((len(target), 0))
@@ -256,7 +258,8 @@ class Planner:
             raise InputError(f"{self.asked.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MOST_RANKS}); what tells of fewer tells of them too.")
 
     def within(self, measured: Sequence[Place]) -> float:
-        """By which factor either way a 90 % interval of the asked throughput would hold after these measurements beside those that were fitted."""
+        """By which factor either way a 90 % interval of the target's throughput would hold after these measurements
+        beside those that were fitted."""
         spread = self.ensemble.spread(self.asked, measured)
         own = 0.0
         if self.fitted:
@@ -334,8 +337,8 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
 
 
 def next_runs(platform: Fitted, asked: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
-    """What is asked, by default four times the largest measured scale, and the measurements beyond the measured scales, the most telling first; none where there
-    would be too much to simulate."""
+    """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
+    the most telling first; none where there would be too much to simulate."""
     asked = asked or _four_times(platform)
     if asked.ranks > MOST_RANKS:
         return asked, []
@@ -358,8 +361,8 @@ def _four_times(platform: Fitted) -> Place:
 
 
 def candidates(nodes: int, ranks_per_node: int, pattern: str = "", settings: Mapping[str, Any] | None = None, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
-    """Places up to so many nodes and ranks of each: by twos over nodes with one rank each, then on all nodes; and with all ranks what tells apart
-    what the pattern with these settings does."""
+    """Places up to these nodes and ranks per node: by twos over nodes with one rank each, then on all nodes; and with
+    all ranks what distinguishes what the pattern with these settings does."""
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
     places = [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
     return places + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in _telling_apart(pattern, settings or {})]
@@ -375,7 +378,7 @@ def _telling_apart(pattern: str, settings: Mapping[str, Any]) -> list[tuple[str,
 
 
 def beyond(platform: Fitted, asked: Place) -> list[Place]:
-    """Places between what was measured and what is asked, up to eight times as large, with as many ranks a node as are asked."""
+    """Places between the measured ones and the target, up to eight times as large, with the target's ranks per node."""
     largest = max(platform.fitted["campaign"]["ranks"])
     nodes = [n for n in (math.ceil(times * largest / asked.ranks_per_node) for times in (2, 4, 8)) if n < asked.nodes]
     ranks = [(n, asked.ranks_per_node) for n in nodes]

@@ -51,10 +51,11 @@ def known_paths(document: Document, resolved: Document) -> set[str]:
 
 
 def missing(path: str, known: set[str], document: Document, resolve: Callable[[Document], Document], value: Any = None) -> str | None:
-    """Why the platform has nothing at the path, with the nearest name; None when it has. `value`: what an edit sets there.
+    """Why the platform has nothing at the path, with the nearest name; None when it has. `value`: what an edit sets
+    there.
 
-    A key that no file writes and that has no default, such as a lock's `hand_over`, is one that the simulator accepts; it is asked through
-    `resolve`, which raises InputError for others."""
+    A key that no file writes and that has no default, such as a lock's `hand_over`, is one that the simulator accepts;
+    that is checked through `resolve`, which raises InputError for others."""
     if path in known:
         return None
     parent, _, leaf = path.rpartition(".")

@@ -45,7 +45,8 @@ MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by hand: eight times as many
 take more than a third of ext4's rate (validation/real/waits.py)."""
 TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
-"""Probabilities at which a forecast tells a distribution. The tail is told finely: where waits are rare but long, most of the mean is in it."""
+"""Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
+most of the mean is in it."""
 RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
 LONG = 10_000_000
 """Simulated operations from which on one replication of the best platform is enough."""
@@ -660,8 +661,8 @@ def _intervals(
 
 
 def _ends(said: list[float], value: float, sd: float, level: float) -> tuple[float, float]:
-    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of each is blurred by `sd`. As logarithms of
-    the ends over the value."""
+    """Ends of the interval that holds `level` of the draws, and `level` of the value's distribution, when the logarithm
+    of each is blurred by `sd`. As logarithms of the ends over the value."""
     logs = np.log(np.maximum(said or [value], 1e-9)) - math.log(max(value, 1e-9))
     sd = max(sd, 1e-9)
 
@@ -749,7 +750,7 @@ def _bottleneck(stations: dict[str, Any]) -> str:
 
 
 def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[str]:
-    """Whether nothing was measured on several nodes, or with as many ranks on each, where that is asked."""
+    """Whether the target has several nodes, or ranks on each, that were never measured."""
     points = [p for p in platform.fitted.get("campaign", {}).get("points", []) if p.get("nodes")]
     if not points:
         return []

@@ -12,7 +12,7 @@ from iocast.content import content_hash
 from iocast.errors import InputError
 
 NOT_ASKED = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
-"""Parameters that say how long a question is watched, where on its data a run begins and which random numbers it draws; not what is asked."""
+"""Parameters for the length of a run, its start in its data and its random numbers; they are no part of the question."""
 SCALES = {
     "": 1.0,
     "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -92,10 +92,11 @@ class Placement:
 
 @dataclass(frozen=True)
 class Question:
-    """A workload with its settings, where it runs, and the phase that is looked at. Hashable: forecasts and measurements are matched by it.
+    """A workload with its settings, where it runs, and the phase that is looked at. Hashable: forecasts and
+    measurements are matched by it.
 
-    `definition` is a hash of what a workload file holds beside its parameters, such as the phases of an application; "" where that is nothing.
-    `settings` is None for a platform that was fitted to rates alone, which knows nothing of them."""
+    `definition` is a hash of a workload file without its parameters, such as the phases of an application; "" where
+    that is nothing. `settings` is None for a platform that was fitted to rates alone, which knows nothing of them."""
 
     pattern: str
     definition: str
@@ -170,7 +171,7 @@ class Question:
 
 
 def definition_of(workload: Mapping[str, Any]) -> str:
-    """Hash of what the `workload` of a run.json holds beside name, pattern and parameters."""
+    """Hash of the `workload` of a run.json without name, pattern and parameters."""
     rest = {key: value for key, value in workload.items() if key not in ("name", "pattern", "parameters", "source", "description")}
     return content_hash(rest) if rest else ""
 

@@ -26,7 +26,8 @@ class Residuals:
 
     @classmethod
     def of(cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]) -> Residuals:
-        """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a measured mean of so many runs (1).
+        """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a
+        measured mean of `runs` runs (1).
 
         @param places ranks and waiting factor of each point, by name; rows of others are left out
         @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""

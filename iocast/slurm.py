@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm: job scripts that measure a campaign, how srun must be told to start MPI, and how long a job still has (docs/campaigns.md)."""
+"""Slurm: job scripts that measure a campaign, srun's option for MPI, and how long a job still has (docs/campaigns.md)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _minutes(text: str) -> float | None:
 
 
 def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobOptions) -> list[Path]:
-    """One job script for each number of nodes, in `out`/slurm, larger ones last. Each measures what is missing on so many nodes with
+    """One job script for each number of nodes, in `out`/slurm, larger ones last. Each measures the missing runs on that many nodes with
     `iocast measure ARGUMENTS --only-nodes N`.
 
     They are meant to run one after the other: the campaign has one owner at a time."""
@@ -148,7 +148,7 @@ def mpi_options() -> tuple[str, ...]:
 
 
 def ask_steps_to_end() -> bool:
-    """SIGTERM to the ranks that srun started in this job. srun itself, asked so, would kill them.
+    """SIGTERM to the ranks that srun started in this job. A signal to srun itself would kill them.
 
     @return whether there were any"""
     job = os.environ.get("SLURM_JOB_ID", "")

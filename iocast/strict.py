@@ -154,7 +154,7 @@ def construct(node: yaml.Node, path: Path, loader: Any = None) -> Any:
 
 @contextlib.contextmanager
 def refusing(path: Path, line: int = 1, lines: int = sys.maxsize) -> Iterator[None]:
-    """Turns what a YAML library says of a file, which has so many lines, into an InputError."""
+    """Turns a YAML library's error about a file of `lines` lines into an InputError."""
     try:
         yield
     except InputError:

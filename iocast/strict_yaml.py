@@ -22,7 +22,7 @@ def allowed_sentence(given: str, allowed: Sequence[str]) -> str:
 
 
 class Section:
-    """A map of a YAML file. Every key must be asked for before `finish()`."""
+    """A map of a YAML file. Every key must be read before `finish()`."""
 
     def __init__(self, node: yaml.MappingNode, file: Path, path: str = "") -> None:
         self.file = file
@@ -140,7 +140,7 @@ class Section:
         return members
 
     def finish(self) -> None:
-        """Refuses keys that nobody asked for."""
+        """Refuses keys that were not read."""
         for key in self._keys:
             if key not in self._asked:
                 self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._asked))[:-1]}")

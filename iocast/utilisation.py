@@ -27,7 +27,7 @@ LEAST_SAMPLES = 3
 CLOCK_STEP = 0.05  # seconds by which the wall clock may stray from the monotonic one before it counts as set
 MOST_POINTS = 600
 LEAST_WAIT = 0.01
-"""Share of the time of processes that a place where they sleep must have to be told."""
+"""Minimum share of processes' time for a sleeping place to be reported."""
 STATED = "the start that run.json states"
 SURE = 0.01  # seconds by which a run's start may be unknown without a note
 

@@ -95,7 +95,8 @@ def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, wor
 
 
 def _asked(platform: Fitted, run: Run) -> dict[str, str]:
-    """What of the run's workload a forecast is told; a platform that was fitted to rates alone knows of the waiting factor only."""
+    """Settings of the run's workload that a forecast takes; a platform that was fitted to rates alone knows of the
+    waiting factor only."""
     return {"waiting_factor": f"{run.waiting_factor:g}"} if platform.rates_alone else whole_settings(run)
 
 

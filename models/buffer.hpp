@@ -26,13 +26,15 @@ struct Extent {
   Op as_write() const { return Op(OpKind::pwrite, dataset, object, size, offset); }
 };
 
-/// Bytes that objects have in the instances of a buffer, and who waits until there are none. Only objects that have some take memory.
+/// Bytes that objects have in the instances of a buffer, and who waits until there are none. Only objects that have
+/// some take memory.
 class DirtyObjects {
 public:
   void add(uint64_t key, uint64_t bytes, uint32_t instance);
   /// Jobs that need wait no longer are appended to `freed`, first come, first.
   void remove(uint64_t key, uint64_t bytes, uint32_t instance, std::vector<JobId>& freed);
-  /// True when nothing is there that the job must wait for; otherwise it waits, and `instances` are those that must drain.
+  /// True when nothing is there that the job must wait for; otherwise it waits, and `instances` are those that must
+  /// drain.
   bool wait(uint64_t key, Flush flush, uint32_t own, JobId job, std::vector<uint32_t>& instances);
   size_t size() const { return objects_.size(); }
   void prefetch(uint64_t key) const { objects_.prefetch(key); }
@@ -90,8 +92,8 @@ inline uint64_t object_key(const Op& op)
   return object_key(op.dataset, op.object);
 }
 
-/// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What happens in time
-/// is the system's business, which asks for next() after every call that isn't const.
+/// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What
+/// happens in time is the system's business, which asks for next() after every call that isn't const.
 class Buffer {
 public:
   /// @param objects where it keeps what it has of each object; none when nobody will wait for single ones
@@ -101,7 +103,8 @@ public:
   bool enter(JobId job, const Op& write, double now);
   /// A piece that begins to drain now, if there is one.
   std::optional<Extent> next(double now);
-  /// A piece of this epoch is out. Jobs that waited for that, for their own write's room or for a flush, are appended to `freed`.
+  /// A piece of this epoch is out. Jobs that waited for that, for their own write's room or for a flush, are appended
+  /// to `freed`.
   void drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
@@ -126,7 +129,8 @@ public:
   uint64_t held() const { return held_; }
   /// When the next extent has lingered long enough; infinity when none lingers.
   double due() const;
-  /// What is in, counted in the other two ways: what has not drained of each epoch, and what went in and didn't come out.
+  /// What is in, counted in the other two ways: what has not drained of each epoch, and what went in and didn't come
+  /// out.
   bool adds_up() const;
   double scheduled = std::numeric_limits<double>::infinity(); ///< time of the event that looks for what has lingered
 

@@ -39,10 +39,11 @@ struct RecentHits {
   }
 };
 
-/// Memory that keeps what was used last: exact LRU by key, each entry of a weight of its own. When it has `most_entries` it goes on with every
-/// second key only, in half of the capacity, and so on: the keys that it knows then see the same distances between two uses, in half as
-/// many other keys (spatial sampling: Waldspurger, Park, Garthwaite & Ahmad, FAST 2015). Accesses of keys that it does not know hit as
-/// often as those of their kind that it knows did lately.
+/// Memory that keeps what was used last: exact LRU by key, each entry of a weight of its own. When it has
+/// `most_entries` it goes on with every second key only, in half of the capacity, and so on: the keys that it knows
+/// then see the same distances between two uses, in half as many other keys (spatial sampling: Waldspurger, Park,
+/// Garthwaite & Ahmad, FAST 2015). Accesses of keys that it does not know hit as often as those of their kind that it
+/// knows did lately.
 class Cache {
 public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -54,8 +55,8 @@ public:
 
   bool holds(uint64_t key) const { return knows(key) && find(key) != none; }
 
-  /// Uses the key: it is in afterwards, as the last one used. True when it was in already. Only for keys that are known.
-  /// Calls removed(key) for each that has to go.
+  /// Uses the key: it is in afterwards, as the last one used. True when it was in already. Only for keys that are
+  /// known. Calls removed(key) for each that has to go.
   template <class Removed> bool touch(uint64_t key, uint32_t weight, Removed removed, bool ahead = false)
   {
     uint32_t entry  = find(key);
@@ -249,13 +250,14 @@ static_assert(sizeof(Cache) <= 144); // one a node, perhaps
 
 /// All instances of a cache of the platform.
 struct Caches {
-  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB. Who fetches ahead must know of all pages.
+  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB. Who fetches ahead must know of all
+  /// pages.
   static constexpr uint32_t most_entries = 1 << 20;
 
   const CacheSpec* spec;
   std::vector<Cache> instances;
   std::vector<ReadAhead> ahead;   ///< by instance; empty: nothing is fetched ahead
-  std::optional<Holders> holders; ///< of what is in, and of what comes; none: nobody takes anything out of the others' instances
+  std::optional<Holders> holders; ///< of pages held and in flight; none: no step removes pages of other instances
   CacheSums sums;
   uint64_t fetches = 0; ///< that ever were
   uint64_t in_vain = 0; ///< bytes that were fetched, and wanted no longer when they came
@@ -270,7 +272,8 @@ struct Caches {
       holders.emplace(cache.page > 0);
   }
 
-  /// Uses what an instance knows by this key, as Cache::touch() does; `object` is what it is of. What of it was on its way need not come any more.
+  /// Uses what an instance knows by this key, as Cache::touch() does; `object` is what it is of. What of it was on its
+  /// way need not come any more.
   bool touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t weight, bool comes_ahead = false);
   /// False when the instance hadn't it, and it wasn't on its way.
   bool forget(uint32_t instance, uint64_t key);

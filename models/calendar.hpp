@@ -11,11 +11,12 @@
 
 namespace iocast {
 
-/// The future event list. What comes next is in a 4-ary heap of 16-byte events (four children fill one cache line) that stays
-/// small enough for the processor's cache; later events lie unsorted in piles, and the nearest of them is spread over smaller ones
-/// until it is small when the heap has run dry. So a million clients that start at once cost little more an event than a thousand.
-/// Sorted no sooner than needed, as in the quickheaps of Navarro & Paredes 2010; by equal widths, as in the ladder queue of Tang, Goh & Thng 2005.
-/// Events at the same time come out in the order they went in: first come, first served holds for constant times as well.
+/// The future event list. What comes next is in a 4-ary heap of 16-byte events (four children fill one cache line) that
+/// stays small enough for the processor's cache; later events lie unsorted in piles, and the nearest of them is spread
+/// over smaller ones until it is small when the heap has run dry. So a million clients that start at once cost little
+/// more an event than a thousand. Sorted no sooner than needed, as in the quickheaps of Navarro & Paredes 2010; by
+/// equal widths, as in the ladder queue of Tang, Goh & Thng 2005. Events at the same time come out in the order they
+/// went in: first come, first served holds for constant times as well.
 class Calendar {
 public:
   struct Event {
@@ -28,7 +29,8 @@ public:
 
   static constexpr uint32_t most_near = 8; ///< events that ahead() shows
 
-  /// Keeps the next few events in order from now on, for ahead(); that has its cost, which pays where memory is cold. To be called while there are no events.
+  /// Keeps the next few events in order from now on, for ahead(); that has its cost, which pays where memory is cold.
+  /// To be called while there are no events.
   void look_ahead() { near_.open(); }
   bool empty() const { return heap_.empty() && near_.empty(); }
   size_t size() const
@@ -40,7 +42,7 @@ public:
   }
   double next_time() const { return time_of(first()); }
   Event top() const { return event_of(first()); }
-  /// Calls visit(event) for the event at `place` (0: the next; below most_near), if so many are in order.
+  /// Calls visit(event) for the event at `place` (0: the next; below most_near), if that many are in order.
   template <class Visit> void ahead(uint32_t place, Visit visit) const
   {
     if (place < near_.size())
@@ -90,9 +92,9 @@ public:
   }
 
 private:
-  /// One number to compare: the time's bits, which order as the times do because none is negative, then 32 bits that count
-  /// the events pushed, then 4 bits of kind and 28 of who. The count starts again after 2^32 events; only events at one time
-  /// that were pushed before and after that moment then change places.
+  /// One number to compare: the time's bits, which order as the times do because none is negative, then 32 bits that
+  /// count the events pushed, then 4 bits of kind and 28 of who. The count starts again after 2^32 events; only events
+  /// at one time that were pushed before and after that moment then change places.
   __extension__ using Entry = unsigned __int128;
 
   static Entry from_time(double time) { return static_cast<Entry>(std::bit_cast<uint64_t>(time)) << 64; }
@@ -158,7 +160,8 @@ private:
     }
   };
 
-  /// Events in no order, in blocks: a vector that grows would hold them twice meanwhile, and a million clients' events are as much memory as they may take.
+  /// Events in no order, in blocks: a vector that grows would hold them twice meanwhile, and a million clients' events
+  /// are as much memory as they may take.
   class Pile {
   public:
     size_t size() const { return blocks_.size() * block - static_cast<size_t>(end_ - next_); }
@@ -169,7 +172,8 @@ private:
       *next_++ = entry;
       times_.add(time_of(entry));
     }
-    /// Of two events or more: some come before it and some from it on. Their mean time, or a place in the order of their coming if they come at one time.
+    /// Of two events or more: some come before it and some from it on. Their mean time, or a place in the order of
+    /// their coming if they come at one time.
     Entry middle()
     {
       const Entry mean = from_time(mean_time());
@@ -309,8 +313,9 @@ private:
     events = std::move(sooner);
   }
 
-  /// Moves all but the nearest events to piles of equal width, which cover twice the time to the mean; the last one has what comes after that,
-  /// too. One pass instead of the many of halving, whose every comparison is a coin toss. False when these moments are too close to be told apart.
+  /// Moves all but the nearest events to piles of equal width, which cover twice the time to the mean; the last one has
+  /// what comes after that, too. One pass instead of the many of halving, whose every comparison is a coin toss. False
+  /// when these moments are too close to be distinguished.
   bool spread(Pile& events)
   {
     constexpr size_t parts = 64;

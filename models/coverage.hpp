@@ -23,7 +23,8 @@ struct Reach {
 };
 Reach reach_of(const Platform& platform, OpKind kind);
 
-/// What of a run's results the platform doesn't model, or goes beyond what it declares: docs/run-directory.md, `model_limits`.
+/// What of a run's results the platform doesn't model, or goes beyond what it declares: docs/run-directory.md,
+/// `model_limits`.
 class Coverage {
 public:
   /// @throws InputError when no operation of the workload takes any time on the platform

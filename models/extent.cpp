@@ -11,7 +11,7 @@ constexpr int server_shift    = 44; ///< a server's units are numbered from serv
 constexpr uint64_t server_size = (uint64_t{1} << server_shift) - 1; ///< one is left out, so that ranges of two servers are never one
 } // namespace
 
-// ---- what is asked for ------------------------------------------------------------------------------------------------
+// ---- requested units ------------------------------------------------------------------------------------------------------
 
 std::vector<Units> ExtentCutter::cut(const Op& op) const
 {
@@ -88,16 +88,16 @@ bool ExtentLock::stops(const Request& earlier, const Request& later)
 {
   if (earlier.shared && later.shared)
     return false;
-  return overlap(earlier.active && earlier.node != later.node ? earlier.held : earlier.asked, later.asked);
+  return overlap(earlier.active && earlier.node != later.node ? earlier.held : earlier.requested, later.requested);
 }
 
-bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Units> asked, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
+bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
 {
   Request request;
   request.job    = job;
   request.node   = node;
   request.shared = shared;
-  request.asked  = std::move(asked);
+  request.requested  = std::move(requested);
   for (const auto& earlier : requests_)
     request.waits += stops(earlier, request);
   requests_.push_back(std::move(request));
@@ -136,28 +136,28 @@ void ExtentLock::activate(Request& request, const ExtentCutter& cutter, const Lo
 {
   const size_t before = ranges();
   request.active = true;
-  for (const auto& asked : request.asked) {
+  for (const auto& requested : request.requested) {
     ++sums.taken;
-    Units room = cutter.space(asked.begin);
+    Units room = cutter.space(requested.begin);
     Units kept;
-    if (keeps(request, asked, kept)) {
+    if (keeps(request, requested, kept)) {
       ++sums.kept;
-      clip(request, asked, kept);
+      clip(request, requested, kept);
       request.held.push_back(kept);
       continue;
     }
     if (spec.grow) {
       const uint64_t units = *spec.grow / spec.extent;
-      room.begin = std::max(room.begin, asked.begin - std::min(asked.begin, units));
-      room.end   = std::min(room.end, asked.end + std::min(everything - asked.end, units));
+      room.begin = std::max(room.begin, requested.begin - std::min(requested.begin, units));
+      room.end   = std::min(room.end, requested.end + std::min(everything - requested.end, units));
     }
-    if (call_back(request, asked, room)) {
+    if (call_back(request, requested, room)) {
       ++request.called;
       ++sums.called_back;
     }
-    clip(request, asked, room);
+    clip(request, requested, room);
     give_up(request, room);
-    keep(request, room, asked.begin);
+    keep(request, room, requested.begin);
     request.held.push_back(room);
   }
   // Ranges of one request may have grown into each other.
@@ -178,27 +178,27 @@ void ExtentLock::activate(Request& request, const ExtentCutter& cutter, const Lo
 }
 
 /// The node has it still, in a way that will do.
-bool ExtentLock::keeps(const Request& request, const Units& asked, Units& kept) const
+bool ExtentLock::keeps(const Request& request, const Units& requested, Units& kept) const
 {
-  if (auto after = exclusive_.upper_bound(asked.begin); after != exclusive_.begin()) {
+  if (auto after = exclusive_.upper_bound(requested.begin); after != exclusive_.begin()) {
     const auto& [begin, range] = *--after;
     kept                       = {begin, range.end};
-    if (range.node == request.node && kept.holds(asked))
+    if (range.node == request.node && kept.holds(requested))
       return true;
   }
   if (!request.shared)
     return false;
-  if (auto after = shared_.upper_bound({request.node, asked.begin}); after != shared_.begin()) {
+  if (auto after = shared_.upper_bound({request.node, requested.begin}); after != shared_.begin()) {
     const auto& [whose, range] = *--after;
     kept                       = {whose.second, range.end};
-    return range.node == request.node && kept.holds(asked);
+    return range.node == request.node && kept.holds(requested);
   }
   return false;
 }
 
-template <class DoIt> void ExtentLock::for_each_rival(const Request& request, const Units& asked, DoIt do_it) const
+template <class DoIt> void ExtentLock::for_each_rival(const Request& request, const Units& requested, DoIt do_it) const
 {
-  const auto after = exclusive_.upper_bound(asked.begin);
+  const auto after = exclusive_.upper_bound(requested.begin);
   for (auto below = after; below != exclusive_.begin();) // the nearest that begins below, or here
     if ((--below)->second.node != request.node) {
       do_it(below->first, below->second);
@@ -207,7 +207,7 @@ template <class DoIt> void ExtentLock::for_each_rival(const Request& request, co
   for (auto above = after; above != exclusive_.end(); ++above) // those in the way, and the nearest above
     if (above->second.node != request.node) {
       do_it(above->first, above->second);
-      if (above->first >= asked.end)
+      if (above->first >= requested.end)
         break;
     }
   if (!request.shared)
@@ -216,36 +216,37 @@ template <class DoIt> void ExtentLock::for_each_rival(const Request& request, co
         do_it(whose.second, range);
 }
 
-/// True when others have to give up something. Leaves of `room` what may be granted: upwards to the begin of what others keep or, of those who
-/// are called back, of what they had asked for; downwards only over what nobody keeps, as files are written forwards.
-bool ExtentLock::call_back(const Request& request, const Units& asked, Units& room) const
+/// True when others have to give up units. Reduces `room` to the units that may be granted: upwards to the next range
+/// of another node or, if that is revoked, to the range that it had requested; downwards only over free units, as files
+/// are written forwards.
+bool ExtentLock::call_back(const Request& request, const Units& requested, Units& room) const
 {
   bool called = false;
-  for_each_rival(request, asked, [&](uint64_t begin, const Kept& range) {
-    if (range.end <= asked.begin) {
+  for_each_rival(request, requested, [&](uint64_t begin, const Kept& range) {
+    if (range.end <= requested.begin) {
       room.begin = std::max(room.begin, range.end);
-    } else if (begin >= asked.end) {
+    } else if (begin >= requested.end) {
       room.end = std::min(room.end, begin);
     } else {
       called = true;
-      if (begin < asked.begin)
-        room.begin = asked.begin;
-      if (range.asked >= asked.end && range.asked < range.end)
-        room.end = std::min(room.end, range.asked);
+      if (begin < requested.begin)
+        room.begin = requested.begin;
+      if (range.requested >= requested.end && range.requested < range.end)
+        room.end = std::min(room.end, range.requested);
     }
   });
   return called;
 }
 
-/// Nothing is granted, but what was asked for, that others use or wait for.
-void ExtentLock::clip(const Request& request, const Units& asked, Units& room) const
+/// Beyond the requested units, none is granted that others use or wait for.
+void ExtentLock::clip(const Request& request, const Units& requested, Units& room) const
 {
   for (const auto& other : requests_)
     if (other.node != request.node && !(other.shared && request.shared))
-      for (const auto& units : other.active ? other.held : other.asked) {
-        if (units.end <= asked.begin)
+      for (const auto& units : other.active ? other.held : other.requested) {
+        if (units.end <= requested.begin)
           room.begin = std::max(room.begin, units.end);
-        else if (units.begin >= asked.end)
+        else if (units.begin >= requested.end)
           room.end = std::min(room.end, units.begin);
       }
 }
@@ -293,7 +294,7 @@ void ExtentLock::give_up(const Request& request, const Units& room)
 }
 
 /// The node keeps it, as one with what it kept there and beside it.
-void ExtentLock::keep(const Request& request, Units room, uint64_t asked)
+void ExtentLock::keep(const Request& request, Units room, uint64_t requested)
 {
   const auto join = [&](auto& ranges, const auto& key, const auto& begin_of) {
     auto at = ranges.lower_bound(key(room.begin));
@@ -305,7 +306,7 @@ void ExtentLock::keep(const Request& request, Units room, uint64_t asked)
       room.end   = std::max(room.end, at->second.end);
       at         = ranges.erase(at);
     }
-    ranges[key(room.begin)] = {room.end, request.node, asked, stamp_++};
+    ranges[key(room.begin)] = {room.end, request.node, requested, stamp_++};
   };
   if (request.shared)
     join(shared_, [&](uint64_t begin) { return std::pair{request.node, begin}; }, [](const auto& whose) { return whose.second; });

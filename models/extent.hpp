@@ -22,14 +22,15 @@ struct Units {
   bool operator==(const Units&) const = default;
 };
 
-/// What an access asks for, ascending: units that lie together are one range. Where the servers of a station have the locks of what lies with
-/// them, each has units of its own, so that a range ends at a server's end.
+/// The units that an access requests, ascending: units that lie together are one range. Where the servers of a station
+/// have the locks of their stripes, each has units of its own, so that a range ends at a server's end.
 class ExtentCutter {
 public:
-  /// Units of `extent` bytes, of the whole object or (`striped` is a station that is spread by stripe) of each server's part of it.
+  /// Units of `extent` bytes, of the whole object or (`striped` is a station that is spread by stripe) of each server's
+  /// part of it.
   ExtentCutter(uint64_t extent, const StationSpec* striped) : extent_(extent), striped_(striped) {}
 
-  /// What moves no bytes asks for all of the object.
+  /// An operation without bytes requests the whole object.
   std::vector<Units> cut(const Op& op) const;
   /// All units of the server, or object, that has this one.
   Units space(uint64_t unit) const;
@@ -43,25 +44,27 @@ private:
 
 /// What locks on ranges did, over all objects.
 struct ExtentSums {
-  uint64_t taken       = 0; ///< ranges that were asked for
+  uint64_t taken       = 0; ///< ranges requested
   uint64_t kept        = 0; ///< of these: the node had them still
   uint64_t called_back = 0; ///< others had to give up some of them first
   uint64_t ranges      = 0; ///< that nodes keep at this moment
   uint64_t forgotten   = 0; ///< given up at no cost, as there were more than ExtentLock::most_ranges
 };
 
-/// Locks on ranges of one object. Who asks gets all its ranges at once, when nobody who came before has or wants any of them in a way that
-/// conflicts, so that no two wait for each other. A node keeps a range after use, grown as far as nobody contests it; who is called back gives
-/// up what the other gets. While it is in use all that was granted is; others' requests wait.
+/// Locks on ranges of one object. Who asks gets all its ranges at once, when nobody who came before has or wants any of
+/// them in a way that conflicts, so that no two wait for each other. A node keeps a range after use, grown as far as
+/// nobody contests it; who is called back gives up what the other gets. While it is in use all that was granted is;
+/// others' requests wait.
 class ExtentLock {
 public:
-  /// Kept by nodes, at most (25 MB of an object); beyond that those that were taken longest ago are given up, which ExtentSums::forgotten counts.
+  /// Kept by nodes, at most (25 MB of an object); beyond that those that were taken longest ago are given up, which
+  /// ExtentSums::forgotten counts.
   static constexpr size_t most_ranges = 1 << 18;
 
   explicit ExtentLock(size_t most = most_ranges) : most_(most) {}
 
   /// True when the job has its ranges; otherwise it waits and will be appended to the `freed` of a grant().
-  bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> asked, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
+  bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
   /// The job has and wants nothing any longer. To be followed by grant().
   void drop(JobId job);
   /// Those that wait for nobody any longer have their ranges.
@@ -82,15 +85,15 @@ private:
     uint32_t node    = 0;
     bool shared      = false;
     bool active      = false; ///< it has its ranges; otherwise it waits
-    uint32_t waits   = 0;     ///< for so many
+    uint32_t waits   = 0;     ///< number of requests before it
     uint32_t called  = 0;
-    std::vector<Units> asked; ///< ascending
+    std::vector<Units> requested; ///< ascending
     std::vector<Units> held;  ///< what nobody else may have meanwhile
   };
   struct Kept {
     uint64_t end   = 0;
     uint32_t node  = 0;
-    uint64_t asked = 0; ///< first unit of what was asked for when this was granted
+    uint64_t requested = 0; ///< first unit of the request for which this was granted
     uint64_t stamp = 0;
   };
 
@@ -98,14 +101,15 @@ private:
   /// Whether one that came later has to wait for it.
   static bool stops(const Request& earlier, const Request& later);
   void activate(Request& request, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
-  bool keeps(const Request& request, const Units& asked, Units& kept) const;
-  bool call_back(const Request& request, const Units& asked, Units& room) const;
-  void clip(const Request& request, const Units& asked, Units& room) const;
+  bool keeps(const Request& request, const Units& requested, Units& kept) const;
+  bool call_back(const Request& request, const Units& requested, Units& room) const;
+  void clip(const Request& request, const Units& requested, Units& room) const;
   void give_up(const Request& request, const Units& room);
-  void keep(const Request& request, Units room, uint64_t asked);
+  void keep(const Request& request, Units room, uint64_t requested);
   void forget_oldest();
-  /// Calls do_it(begin, kept range) for the ranges of others that conflict with it and matter for its growth or are in its way.
-  template <class DoIt> void for_each_rival(const Request& request, const Units& asked, DoIt do_it) const;
+  /// Calls do_it(begin, kept range) for the ranges of others that conflict with it and matter for its growth or are in
+  /// its way.
+  template <class DoIt> void for_each_rival(const Request& request, const Units& requested, DoIt do_it) const;
 
   std::vector<Request> requests_; ///< as they came
   std::map<uint64_t, Kept> exclusive_; ///< by begin; they don't overlap

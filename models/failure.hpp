@@ -67,9 +67,9 @@ public:
     return std::nullopt;
   }
 
-  /// When a request for `home` that the instance `lost_by` loses now is asked again: as soon as its client has noticed and there
-  /// is someone to ask. By then that one may be away too, and it is lost once more.
-  double asked_again(uint32_t home, uint32_t lost_by, double now) const
+  /// When a request for `home` that the instance `lost_by` loses now is sent again: as soon as its client has noticed
+  /// and an instance /// serves. By then that one may be away too, and it is lost once more.
+  double sent_again_at(uint32_t home, uint32_t lost_by, double now) const
   {
     const Outage& outage = of_[home];
     const double by_pair = std::max(outage.takeover_at, of_[outage.pair].back_at);
@@ -85,7 +85,7 @@ private:
     uint32_t pair      = 0;
     double timeout     = 0;
   };
-  bool any_ = false;       ///< asked for at each visit
+  bool any_ = false;       ///< read at each visit
   std::vector<Outage> of_; ///< the latest of each instance
 };
 

@@ -19,10 +19,11 @@ struct VisitSums {
   double wait      = 0; ///< for a server (processor sharing and timeslice: all beyond the demand)
   double lock_wait = 0;
   double stall     = 0;
-  double lost      = 0; ///< in failures: spent in vain, and until it was asked again
-  uint64_t replays = 0; ///< requests that were lost and asked again, each time counted
+  double lost      = 0; ///< in failures: time in vain, and until it was sent again
+  uint64_t replays = 0; ///< requests that were lost and sent again, each time counted
 };
-/// What a station's servers and requests did from the phase's begin until the next one begins. Between the last answer and then only others are there.
+/// What a station's servers and requests did from the phase's begin until the next one begins. Between the last answer
+/// and then only others are there.
 struct StationTimes {
   double busy    = 0; ///< seconds, of all servers together
   double present = 0; ///< seconds, of all requests together: waiting or in service

@@ -8,8 +8,8 @@
 
 namespace iocast {
 
-/// What is known by key, one slot each. Open addressing with linear probing; deletion shifts back, so there are no tombstones.
-/// A `Slot` has its `key` and says whether it is `used()`, which a fresh one is not.
+/// What is known by key, one slot each. Open addressing with linear probing; deletion shifts back, so there are no
+/// tombstones. A `Slot` has its `key` and says whether it is `used()`, which a fresh one is not.
 template <class Slot> class FlatTable {
 public:
   size_t size() const { return used_; }

@@ -8,7 +8,8 @@
 
 namespace iocast {
 
-/// Which instances of a cache have what, so that it can be taken out of all of them without a look at those that haven't.
+/// Which instances of a cache have what, so that it can be taken out of all of them without a look at those that
+/// haven't.
 class Holders {
 public:
   explicit Holders(bool of_pages) : of_pages_(of_pages) {}

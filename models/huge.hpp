@@ -8,8 +8,8 @@
 
 namespace iocast {
 
-/// Memory in pages of 2 MiB where the system has them: a million clients, visited in no order, would else miss the processor's
-/// table of pages at each step.
+/// Memory in pages of 2 MiB where the system has them: a million clients, visited in no order, would else miss the
+/// processor's table of pages at each step.
 template <class T> struct HugePages {
   using value_type = T;
   HugePages()      = default;

@@ -5,8 +5,8 @@
 
 namespace iocast {
 
-/// The time integral of a number that goes up and down by ones: of busy servers it is their busy time, of the requests at a station the time
-/// that these spend there (Little 1961). Exact whatever begins before a phase and ends after it.
+/// The time integral of a number that goes up and down by ones: of busy servers it is their busy time, of the requests
+/// at a station the time that these spend there (Little 1961). Exact whatever begins before a phase and ends after it.
 class Integral {
 public:
   void up(double now)
@@ -20,7 +20,7 @@ public:
     sum_ += now;
     --count_;
   }
-  /// Someone is there for so many seconds that are over when at() is asked for again.
+  /// Someone is there for this many seconds, which are over at the next call of at().
   void add(double seconds) { sum_ += seconds; }
   /// From time 0 on, which no up() or down() comes before, until `now`, which none is behind.
   double at(double now) const { return sum_ + static_cast<double>(count_) * now; }

@@ -18,8 +18,8 @@ namespace iocast {
 using JobId              = uint32_t;
 constexpr JobId nobody   = UINT32_MAX;
 
-/// One request on its way through the platform: what its present visit needs, in one cache line. A client has one job, which it
-/// uses again for each of its operations; work of others has jobs numbered after the clients'.
+/// One request on its way through the platform: what its present visit needs, in one cache line. A client has one job,
+/// which it uses again for each of its operations; work of others has jobs numbered after the clients'.
 struct alignas(64) Job {
   uint32_t instance  = 0;      ///< of the station being visited; of a striped visit, how many stripes are still to end
   uint16_t at        = 0;      ///< step of the route
@@ -36,9 +36,9 @@ struct alignas(64) Job {
   bool waited : 1    = false; ///< at a cache for what is on its way, and looks again
   std::array<uint32_t, 4> words{};
   uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job that it is a part of; of others' work nobody
-  double since  = 0; ///< start of what it is doing: waiting, being stalled, ...
-  double asked  = 0; ///< start of the visit
-  double work   = 0; ///< service that the visit asked for, seconds at speed 1
+  double since  = 0; ///< start of its present state: waiting, stalled, ...
+  double requested  = 0; ///< start of the visit
+  double work   = 0; ///< service of the visit, seconds at speed 1
   double demand = 0; ///< what of it is still to get
 };
 static_assert(sizeof(Job) == 64);
@@ -58,7 +58,8 @@ struct Core {
 /// sleeping clients would otherwise fetch a cold cache line for each link.
 using Links = HugeVector<JobId>;
 
-/// First come, first served, of any length: a ring of numbers, so that a look at those who come next costs no cold cache line.
+/// First come, first served, of any length: a ring of numbers, so that a look at those who come next costs no cold
+/// cache line.
 class LongQueue {
 public:
   bool empty() const { return length_ == 0; }
@@ -114,7 +115,8 @@ private:
   uint32_t length_ = 0;
 };
 
-/// First come, first served, of few jobs each: links instead of memory of its own, as there may be millions of such queues.
+/// First come, first served, of few jobs each: links instead of memory of its own, as there may be millions of such
+/// queues.
 class JobQueue {
 public:
   bool empty() const { return head_ == nobody; }

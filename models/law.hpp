@@ -14,8 +14,8 @@ namespace iocast {
 class Law {
 public:
   virtual ~Law() = default;
-  /// The value at probability u, 0 < u < 1, in the least time: it may come from a table. For a mixture, u first chooses the part;
-  /// the result still has the right distribution for uniform u.
+  /// The value at probability u, 0 < u < 1, in the least time: it may come from a table. For a mixture, u first chooses
+  /// the part; the result still has the right distribution for uniform u.
   virtual double at(double u) const = 0;
   virtual double mean() const       = 0;
   virtual double variance() const   = 0;

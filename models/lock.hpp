@@ -12,9 +12,9 @@
 
 namespace iocast {
 
-/// Locks by key, first come, first served: some have one together that all have it shared (readers), or one has it alone (a writer). Nobody
-/// passes one who waits, so no writer waits for readers that came after it. Only locks that are held take memory, so a lock a directory
-/// costs nothing for a million directories at rest.
+/// Locks by key, first come, first served: some have one together that all have it shared (readers), or one has it
+/// alone (a writer). Nobody passes one who waits, so no writer waits for readers that came after it. Only locks that
+/// are held take memory, so a lock a directory costs nothing for a million directories at rest.
 class LockTable {
 public:
   /// True when the lock was free; otherwise the job waits and will be returned by a release().
@@ -55,7 +55,8 @@ public:
     else if (slot.holders == 0)
       slot.holders = unowned;
   }
-  /// The next job that gets the lock now, or nobody: to be asked until then. `shares(job)` says how a job that waits wants it.
+  /// The next job that gets the lock now, or nobody: to be called until then. `shares(job)` says how a job that waits
+  /// wants it.
   template <class Shares> JobId admit(Links& links, uint64_t key, Shares shares)
   {
     Slot& slot = slots_.find(key);
@@ -116,7 +117,8 @@ public:
       keepers.add(node);
     return !alone;
   }
-  /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their own.
+  /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their
+  /// own.
   double& there_at(uint64_t key) { return keepers_[key].there_at; }
 
 private:

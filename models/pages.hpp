@@ -9,7 +9,8 @@
 
 namespace iocast {
 
-/// What a cache of objects knows an operation's object by: that of a dataset itself differs from those of the objects in it.
+/// What a cache of objects knows an operation's object by: that of a dataset itself differs from those of the objects
+/// in it.
 inline uint64_t entry_key(const Op& op)
 {
   const bool of_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole) != 0;
@@ -21,7 +22,8 @@ inline uint64_t page_key(const Op& op, uint64_t page)
   return mix(object_key(op) + page);
 }
 
-/// Calls do_it(page, bytes of it) for each page of an access. What reads or writes a whole object has only its bytes; of other accesses whole pages are fetched.
+/// Calls do_it(page, bytes of it) for each page of an access. What reads or writes a whole object has only its bytes;
+/// of other accesses whole pages are fetched.
 template <class DoIt> void for_each_page(const Op& op, uint64_t page_size, DoIt do_it)
 {
   const bool whole_object = op.kind == OpKind::create || op.kind == OpKind::read;

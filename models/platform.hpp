@@ -19,7 +19,8 @@ enum class Per : uint8_t { system, node, dataset, object };
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
 enum class Times : uint8_t { once, entry, block };
-/// What a flush waits for: all that is in an instance of a buffer, or what an object has in it; in all instances; in all others. Where a cache forgets likewise.
+/// What a flush waits for: all that is in an instance of a buffer, or what an object has in it; in all instances; in
+/// all others. Where a cache forgets likewise.
 enum class Flush : uint8_t { all, object, everywhere, elsewhere };
 
 /// What pieces of a buffer do at stations; no operation of a workload.
@@ -34,7 +35,7 @@ struct StationSpec {
   uint32_t count        = 1; ///< instances, when per system
   Spread spread         = Spread::dataset;
   uint64_t stripe_size  = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
-  uint32_t stripe_count = 0;       ///< ... so many instances
+  uint32_t stripe_count = 0;       ///< ... over this many instances
   uint32_t servers      = 1;
   double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included
   Discipline discipline = Discipline::fcfs;
@@ -47,7 +48,8 @@ struct StationSpec {
   std::vector<std::vector<std::string>> priority{};    ///< fcfs only: classes of work by name, the first one first; empty: all are one
   std::array<uint8_t, work_of_others + 1> class_of{}; ///< its place there, by kind of work
 
-  /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the queue, 1 for n = 1.
+  /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the
+  /// queue, 1 for n = 1.
   double speed(uint32_t n) const
   {
     if (!speeds.empty())
@@ -66,8 +68,8 @@ struct LockSpec {
   std::string name;
   Per per = Per::dataset;
   LawPointer hand_over{}; ///< how long one takes from the node that keeps it to another; none: nobody keeps it
-  uint64_t extent  = 0;   ///< bytes: nodes keep ranges of objects in units of so many; 0: whole objects
-  std::optional<uint64_t> grow{}; ///< a range that was asked for is granted with at most so many bytes more on each side; none: as many as nobody contests
+  uint64_t extent  = 0;   ///< bytes of a unit of the ranges of objects that nodes keep; 0: whole objects
+  std::optional<uint64_t> grow{}; ///< largest growth of a granted range in bytes, on each side; none: as far as units are free
   int32_t station  = -1;  ///< not negative: each instance of this station has the locks of the stripes that lie there
 };
 
@@ -90,7 +92,7 @@ struct FailureSpec {
   double length     = 0; ///< mean, seconds until it serves again
   double sigma      = 0; ///< of the logarithm of the length
   std::optional<uint32_t> to; ///< the instance that serves its requests while it is away ...
-  double takeover = 0;        ///< ... from so many seconds after the failure on
+  double takeover = 0;        ///< ... seconds after the failure
   double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
 };
 
@@ -113,7 +115,7 @@ struct NetworkSpec {
 struct Step {
   enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, take, look, recalled, jump, end_part, end, drained };
   Kind kind         = Kind::end;
-  uint16_t jump     = 1; ///< to the step so many further on: of a jump, of a look at a cache that misses (after a hit comes the next step), and of a lock that nobody had to give up
+  uint16_t jump     = 1; ///< distance in steps: of a jump, of a look at a cache that misses (after a hit comes the next step), and of a lock that nobody had to give up
   uint32_t target   = 0; ///< number of the station, limit, buffer, pool or cache
   int32_t lock      = -1;
   double lock_share = 0;
@@ -141,7 +143,7 @@ struct BufferSpec {
   Per per           = Per::node;
   int32_t station   = -1; ///< not negative: one for each instance of this station
   uint64_t capacity = 0;  ///< bytes, of an instance
-  uint64_t unit     = 0;  ///< adjacent bytes of an object drain together, up to so many; 0: each write as it came
+  uint64_t unit     = 0;  ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
   double linger     = 0;  ///< seconds that less than a unit waits for more
   uint64_t resume   = 0;  ///< writes that had to wait enter again when no more bytes than these are held
   uint32_t at_once  = 1;  ///< pieces that an instance drains at a time
@@ -174,7 +176,7 @@ struct CacheSpec {
   uint64_t capacity = 0;  ///< of an instance: bytes, or objects
   uint64_t page     = 0;  ///< bytes that come and go together; 0: objects do
   uint64_t ahead    = 0;  ///< most bytes that are fetched beyond a reader who reads on; 0: none are
-  uint64_t unit     = 0;  ///< such bytes come in pieces of so many, a multiple of pages
+  uint64_t unit     = 0;  ///< bytes of a fetched piece, a multiple of pages
   uint32_t at_once  = 1;  ///< pieces that an instance fetches at a time
   bool forgotten_by_others = false; ///< some route takes out what other nodes have
   std::vector<Step> fetch;          ///< ends with Kind::drained; empty: nothing is fetched ahead
@@ -205,7 +207,7 @@ struct Platform {
   NetworkSpec network;
   std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json; ///< as read, with laws resolved
-  std::vector<LawPointer> told_laws;  ///< whose numbers stand where what is told of the steps above has quantiles, which only to_json(true) works out
+  std::vector<LawPointer> quantile_laws;  ///< laws by the numbers that the steps' JSON has in place of quantiles, which only to_json(true) computes
 
   /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains, refills and fetches.
   template <class DoIt> void for_each_step(DoIt do_it) const
@@ -229,7 +231,8 @@ struct Platform {
 };
 
 /// Opens a platform of platforms/ by name, or a YAML file, with all that it extends.
-/// @throws InputError: nothing of that name, unknown keys, units or references (with file, line and nearest match), numbers out of range
+/// @throws InputError: nothing of that name, unknown keys, units or references (with file, line and nearest match),
+/// numbers out of range
 Platform open_platform(const std::string& name_or_file);
 
 struct PlatformEntry {

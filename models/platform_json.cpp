@@ -24,15 +24,15 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"crowding", station.crowding},
                                       {"wakeup", station.wakeup_preempts ? "preempts" : "queues"}};
   for (const auto& station : stations) {
-    auto& told = json["stations"][station.name];
+    auto& entry = json["stations"][station.name];
     if (station.spread == Spread::stripe) {
-      told["stripe_size"]  = station.stripe_size;
-      told["stripe_count"] = station.stripe_count;
+      entry["stripe_size"]  = station.stripe_size;
+      entry["stripe_count"] = station.stripe_count;
     }
     if (!station.speeds.empty())
-      told["speeds"] = station.speeds;
+      entry["speeds"] = station.speeds;
     if (!station.priority.empty())
-      told["priority"] = station.priority;
+      entry["priority"] = station.priority;
   }
   for (const auto& limit : limits)
     json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
@@ -59,8 +59,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                   {"operations", operations}};
   }
   for (const auto& failure : failures) {
-    auto& said = json["failures"][failure.name];
-    said       = {{"station", stations[failure.station].name},
+    auto& entry = json["failures"][failure.name];
+    entry       = {{"station", stations[failure.station].name},
                   {"instance", failure.instance},
                   {"at", failure.at},
                   {"every", failure.every},
@@ -68,42 +68,42 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                   {"sigma", failure.sigma},
                   {"timeout", failure.timeout}};
     if (failure.to) {
-      said["to"]       = *failure.to;
-      said["takeover"] = failure.takeover;
+      entry["to"]       = *failure.to;
+      entry["takeover"] = failure.takeover;
     }
   }
   for (const auto& work : background)
     json["background"][work.name] = {
         {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
   for (const auto& cache : caches) {
-    auto& told = json["caches"][cache.name];
+    auto& entry = json["caches"][cache.name];
     if (cache.station >= 0)
-      told["station"] = stations[static_cast<size_t>(cache.station)].name;
+      entry["station"] = stations[static_cast<size_t>(cache.station)].name;
     else
-      told["per"] = name_of(cache.per);
-    told[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
+      entry["per"] = name_of(cache.per);
+    entry[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
     if (cache.page > 0)
-      told["page"] = cache.page;
+      entry["page"] = cache.page;
     if (cache.ahead > 0)
-      told.update({{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
+      entry.update({{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
   }
   json["buffers"] = nlohmann::ordered_json::object();
   for (const auto& buffer : buffers) {
-    auto& told = json["buffers"][buffer.name];
+    auto& entry = json["buffers"][buffer.name];
     if (buffer.station >= 0)
-      told["station"] = stations[static_cast<size_t>(buffer.station)].name;
+      entry["station"] = stations[static_cast<size_t>(buffer.station)].name;
     else
-      told["per"] = name_of(buffer.per);
-    told.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
+      entry["per"] = name_of(buffer.per);
+    entry.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
                  {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)}, {"at_once", buffer.at_once}, {"drain", buffer.drain_json}});
   }
   for (const auto& pool : pools) {
-    auto& told = json["pools"][pool.name];
+    auto& entry = json["pools"][pool.name];
     if (pool.station >= 0)
-      told["station"] = stations[static_cast<size_t>(pool.station)].name;
+      entry["station"] = stations[static_cast<size_t>(pool.station)].name;
     else
-      told["per"] = name_of(pool.per);
-    told.update({{"size", pool.size}, {"low", pool.low}, {"batch", pool.batch}, {"at_once", pool.at_once}, {"refill", pool.refill_json}});
+      entry["per"] = name_of(pool.per);
+    entry.update({{"size", pool.size}, {"low", pool.low}, {"batch", pool.batch}, {"at_once", pool.at_once}, {"refill", pool.refill_json}});
   }
   json["network"]    = {{"latency", network.latency},
                         {"node_bandwidth", network.node_bandwidth},
@@ -116,7 +116,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       return;
     if (node.is_object() && node.contains("law") && node.contains("quantiles")) {
       if (quantiles)
-        node["quantiles"] = quantiles_of(*told_laws[node["quantiles"].get<size_t>()]);
+        node["quantiles"] = quantiles_of(*quantile_laws[node["quantiles"].get<size_t>()]);
       else
         node.erase("quantiles");
       return;

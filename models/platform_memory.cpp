@@ -17,7 +17,7 @@ void PlatformReader::read_caches()
     const auto capacity = yaml.find("capacity");
     const auto objects  = yaml.find("objects");
     if (capacity.has_value() == objects.has_value())
-      (capacity ? *objects : yaml).fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or so many objects (objects): give one of the two", name));
+      (capacity ? *objects : yaml).fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or objects (objects): give one of the two", name));
     if (objects) {
       if (const auto page = yaml.find("page"))
         page->fail("what is counted in objects has no pages; give a capacity in bytes instead of objects");
@@ -40,7 +40,7 @@ void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
   if (!ahead) {
     for (const char* key : {"fetch", "unit", "at_once"})
       if (const auto given = yaml.find(key))
-        given->fail(fmt::format("the cache '{}' fetches nothing before it is asked for; say how much with 'ahead'", cache.name));
+        given->fail(fmt::format("the cache '{}' has no read-ahead; say how many bytes with 'ahead'", cache.name));
     return;
   }
   if (cache.page == 0)

@@ -22,14 +22,15 @@ inline const char* name_of(Per per)
   return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
 }
 
-/// Reads a platform file, section by section: what there is (platform_stations.cpp), what keeps things in memory (platform_memory.cpp), and the routes of
-/// operations (platform_routes.cpp). @throws InputError with file and line for whatever makes no sense
+/// Reads a platform file, section by section: what there is (platform_stations.cpp), what keeps things in memory
+/// (platform_memory.cpp), and the routes of operations (platform_routes.cpp). @throws InputError with file and line for
+/// whatever makes no sense
 class PlatformReader {
 public:
   PlatformReader(const YamlNode& yaml, Platform& platform) : yaml_(yaml), platform_(platform)
   {
-    // From the top down to the first file that has routes, those of the catalogue below it excepted. Not the one at the bottom, whose names are
-    // the first of their kind: a slip in one of them is seen where a route has the right one.
+    // From the top down to the first file that has routes, those of the catalogue below it excepted. Not the one at the
+    // bottom, whose names are the first of their kind: a slip in one of them is seen where a route has the right one.
     const auto operations = yaml_.has("operations") ? yaml_["operations"].files() : std::vector<std::string>{};
     auto files            = yaml_.files();
     files.pop_back();
@@ -72,7 +73,8 @@ private:
     reference.fail(fmt::format("there is no {} '{}'. {}", what, name, allowed_sentence(name, names_of(specs))));
   }
 
-  /// Refuses `key` with this sentence, unless it is inherited from below the file that sets `decided_by`, the key that takes its effect away.
+  /// Refuses `key` with this sentence, unless it is inherited from below the file that sets `decided_by`, the key that
+  /// takes its effect away.
   void refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const;
   /// Refuses words that others use for ours, with ours.
   static void refuse_foreign_words(const YamlNode& owner, std::initializer_list<std::pair<const char*, const char*>> words);
@@ -119,11 +121,11 @@ private:
   }
 
   void read_caches();
-  /// What a cache of pages fetches before it is asked for.
+  /// The read-ahead of a cache of pages.
   void read_fetch(const YamlNode& yaml, CacheSpec& cache);
   void check_fetch_step(const YamlNode& item, const Step& step) const;
   void read_buffers();
-  /// Pieces are no operations, and those of what is no node's have no node.
+  /// Pieces are no operations; those of a buffer or cache of no node have no node.
   void check_beside_step(const YamlNode& item, const Step& step) const;
   void check_drain_step(const YamlNode& item, const Step& step) const;
   void check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const;

@@ -47,8 +47,8 @@ void PlatformReader::set_law(Step& step, LawPointer law)
 nlohmann::ordered_json PlatformReader::demand_json(const YamlNode& yaml, const LawPointer& law)
 {
   auto json         = law_to_json(*law, false);
-  json["quantiles"] = platform_.told_laws.size();
-  platform_.told_laws.push_back(law);
+  json["quantiles"] = platform_.quantile_laws.size();
+  platform_.quantile_laws.push_back(law);
   if (yaml.is_scalar() && demands_.contains(yaml.text()))
     json["name"] = yaml.text();
   return json;

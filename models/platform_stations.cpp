@@ -258,7 +258,8 @@ void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
     place.back() = station.priority.size();
     station.priority.push_back({"rest"});
   }
-  // In the order of `known`: operations from the second kind on, waking up, which is the first kind, drains, the work of others.
+  // In the order of `known`: operations from the second kind on, waking up, which is the first kind, drains, the work
+  // of others.
   for (size_t i = 0; i + 1 < known.size(); ++i)
     station.class_of[i + 1 < op_count ? i + 1 : i + 1 == op_count ? 0 : i] = static_cast<uint8_t>(place[i] == nowhere ? place.back() : place[i]);
 }

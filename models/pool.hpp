@@ -19,8 +19,8 @@ struct PoolSums {
   double wait     = 0; ///< their seconds
 };
 
-/// Objects made in advance: who takes one, who waits for one, how many are being made. What happens in time is the system's
-/// business, which asks for next_batch() after every call that isn't const.
+/// Objects made in advance: who takes one, who waits for one, how many are being made. What happens in time is the
+/// system's business, which asks for next_batch() after every call that isn't const.
 class Pool {
 public:
   Pool(const PoolSpec& spec, PoolSums& sums) : spec_(&spec), sums_(&sums), left_(spec.size) {}
@@ -40,7 +40,8 @@ public:
     return true;
   }
 
-  /// True when the making of a batch begins now. Once no more than `low` are left it goes on until no further batch fits.
+  /// True when the making of a batch begins now. Once no more than `low` are left it goes on until no further batch
+  /// fits.
   bool next_batch()
   {
     if (left_ <= spec_->low)
@@ -72,7 +73,8 @@ public:
 
   uint32_t left() const { return left_; }
   bool is_making() const { return making_ > 0; }
-  /// What was there at first and was made, less what was taken, is there; nobody waits for what is there, or for what nobody makes.
+  /// What was there at first and was made, less what was taken, is there; nobody waits for what is there, or for what
+  /// nobody makes.
   bool adds_up() const
   {
     return spec_->size + made_ - taken_ == left_ && left_ <= spec_->size && (waiting_.empty() || (left_ == 0 && making_ > 0));

@@ -8,127 +8,165 @@ const std::vector<PrimitiveEntry>& primitives()
   static const std::vector<PrimitiveEntry> entries{
       {"station",
        "servers that work on requests",
-       {{"per", "system (default) or node: who has an instance of it"},
+       {{"per", "system (default) or node: owner of an instance"},
         {"count", "instances, when per system"},
-        {"spread", "dataset (default), object or stripe: what chooses the instance; round-robin: a dataset's objects have them in turn"},
-        {"stripe_size", "spread by stripe: bytes of an object that one instance has before the next has its turn, default 1 MiB"},
-        {"stripe_count", "spread by stripe: how many instances an object is spread over, default all"},
+        {"spread",
+         "choice of the instance: by dataset (default), object or stripe; round-robin: a dataset's objects in "
+         "turn"},
+        {"stripe_size", "spread by stripe: bytes of an object on one instance before the next, default 1 MiB"},
+        {"stripe_count", "spread by stripe: instances of an object, default all"},
         {"servers", "servers (threads, cores) of an instance"},
-        {"speed", "1 (default): service takes what the demands say; 2: half of it"},
-        {"sockets", "servers: so many are on one socket; remote: how much longer a service is of which all memory is on another. What is served "
-                    "spreads over all sockets that the servers need"},
+        {"speed", "factor on the speed of service: 1 (default) as the demands state, 2 takes half of it"},
+        {"sockets", "servers: number on one socket; remote: extra share of a service's time when all its memory is on "
+                    "another socket. Requests spread over all sockets that the servers need"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},
-        {"priority", "fcfs: who waits is served in the order of these classes of work, and within one first come, first served; nobody loses a server. A class is a name or a list of names: "
-                     "operations, wake, drain (what empties buffers, fills pools and fetches ahead), background (work of others), rest (all that is not named; last if it is not said)"},
-        {"quantum", "timeslice: how long a job may keep its server while others wait"},
-        {"contention", "sigma of the universal scalability law: each of n busy servers runs at 1/(1 + sigma (n-1) + kappa n (n-1))"},
+        {"priority",
+         "fcfs: order of classes in which waiting requests are served, first come, first served within one; "
+         "nobody loses a server. A class is a name or a list of names: operations, wake, drain (emptying "
+         "buffers, filling pools, fetching ahead), background (background load), rest (everything not "
+         "named; last by default)"},
+        {"quantum", "timeslice: longest time on a server while others wait"},
+        {"contention", "sigma of the universal scalability law: each of n busy servers runs at "
+                       "1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},
-        {"speeds", "instead of these two and sockets: a measured table, the speed of each of 1, 2, ... busy servers; of more than it has the last"},
-        {"crowding", "a service asked for while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
-        {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or 'queues'"}}},
+        {"speeds",
+         "in place of contention, coherency and sockets: a measured table, the speed of each of 1, 2, ... busy "
+         "servers; the last entry holds for more"},
+        {"crowding",
+         "a service that starts while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
+        {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or "
+                   "'queues'"}}},
       {"visit",
        "a step at a station: wait for a server, be served",
-       {{"station", "where"},
-        {"demand", "a law or the name of a demand"},
-        {"per", "operation (default); entry: the demand for each entry that a readdir lists; block: for each block of an access"},
+       {{"station", "name of the station"},
+        {"demand", "service time: a law or the name of a demand"},
+        {"per",
+         "operation (default); entry: the demand for each entry that a readdir lists; block: for each block of an "
+         "access"},
         {"bandwidth", "adds the operation's bytes / bandwidth to the service"},
-        {"lock", "a lock that is held during ..."},
-        {"lock_share", "... this share of the demand, default 1"},
-        {"lock_mode", "exclusive (default) or shared: for reading, together with others that read. Who waits is passed by nobody"},
-        {"recall", "steps that follow when the lock had to be called back from other nodes, such as a flush of what they have; the lock is free again meanwhile"},
-        {"stripes", "so many parts, each with a demand of its own and its share of the bytes, go to neighbouring instances at the same "
-                    "time; the visit ends with the last (fork-join). spanned: one part for each instance that the access has bytes at"}}},
+        {"lock", "a lock that is held during lock_share of the demand"},
+        {"lock_share", "share of the demand with the lock held, default 1"},
+        {"lock_mode", "exclusive (default) or shared with other readers. Locks are granted in order of arrival"},
+        {"recall",
+         "steps that follow when the lock was revoked from other nodes, such as a flush of their buffers; the "
+         "lock is free meanwhile"},
+        {"stripes",
+         "number of parts, each with its own demand and its share of the bytes, at neighbouring instances at "
+         "the same time; the visit ends with the last (fork-join). spanned: one part for each instance with "
+         "bytes of the access"}}},
       {"limit",
-       "how many requests may be on their way at once, and a step that holds one of its slots while it goes through `steps`",
-       {{"slots", "so many"}, {"per", "node (default) or system: who has them"}}},
+       "concurrency limit; the step acquires a slot, runs `steps`, releases it",
+       {{"slots", "maximum number of concurrent requests"}, {"per", "node (default) or system: owner of the slots"}}},
       {"lock",
        "held for part of a service by one request at a time, or by several that share it",
-       {{"per", "dataset (default), object, node or system: who has one"},
-        {"hand_over", "nodes keep the lock when they have had it, several if all had it shared; this time (a law or the name of a demand) "
-                      "is what calling it back takes when another node asks for it: caches are emptied, permission moves"},
-        {"extent", "per object, with hand_over: nodes keep ranges of the object, in units of so many bytes. Who asks gets what its access touches, grown as far as nobody contests it: upwards to what "
-                   "others keep or, of those who are called back, had asked for; downwards over what nobody keeps. Who is called back keeps the rest. Readers share; others wait while it is in use"},
-        {"grow", "with extent: by at most so many bytes on each side, default without end"},
-        {"station", "with extent: each instance of this station, which is spread by stripe, has the locks of what lies there; an access asks each of those that it has bytes at, and a hand-over is one of each"}}},
+       {{"per", "owner of a lock: dataset (default), object, node or system"},
+        {"hand_over",
+         "time to revoke the lock when another node needs it, a law or the name of a demand; nodes keep the "
+         "lock until then, several nodes if all had it shared"},
+        {"extent",
+         "per object, with hand_over: unit in bytes of the ranges that nodes keep. An access gets its units in a "
+         "range grown upwards to other nodes' ranges, or to the range that a revoked node had requested, and "
+         "downwards over free units. A revoked node keeps the rest. Readers share; others wait while it is "
+         "in use"},
+        {"grow", "with extent: largest growth in bytes on each side, default without end"},
+        {"station", "with extent: each instance of this station, which is spread by stripe, has the locks of its "
+                    "stripes. An access needs the locks of every instance with bytes of it, each with its own "
+                    "hand-over"}}},
       {"stall",
-       "every so often a class of operations does not start service at a station",
-       {{"station", "where"},
-        {"every", "from one's begin to the next one's"},
-        {"length", "mean"},
+       "a class of operations does not start service at a station, at regular intervals",
+       {{"station", "name of the station"},
+        {"every", "time between the starts of two stalls"},
+        {"length", "mean length"},
         {"sigma", "of the lognormal length"},
         {"operations", "the class"}}},
       {"failure",
-       "an instance of a station stops serving for a time; what it has in service and in its queue is lost, and asked again",
-       {{"station", "where; it serves fcfs or ps"},
-        {"instance", "which one, counted from 0; a station of one instance need not say"},
-        {"at", "when, in simulated time from the start of the run"},
+       "an instance of a station stops serving for a time; its requests in service and in queue are lost and sent "
+       "again",
+       {{"station", "name of the station; it serves fcfs or ps"},
+        {"instance", "number of the instance, from 0; needless for a station of one instance"},
+        {"at", "simulated time since the start of the run"},
         {"length", "mean time until the instance serves again"},
         {"sigma", "of the lognormal length"},
-        {"every", "it fails again so long after the begin of the last time; default: never"},
-        {"to", "another instance, which serves its requests beside its own while it is away; default: they wait"},
-        {"takeover", "so long after the failure, default at once"},
-        {"timeout", "so long after it was lost a client asks a request again, or as soon as someone serves it if that is later, as if it had never "
-                    "been asked; default 0: clients wait for recovery"}}},
+        {"every", "time from the start of a failure to the next; default: it fails once"},
+        {"to", "another instance, which serves its requests beside its own meanwhile; default: they wait"},
+        {"takeover", "delay of the takeover after the failure, default none"},
+        {"timeout", "time after the loss at which a client sends a request again, or when someone serves if that is "
+                    "later; default 0: clients wait for recovery"}}},
       {"background",
-       "work of others: Poisson arrivals at a station that nobody here waits for",
-       {{"station", "where"}, {"rate", "arrivals a second"}, {"share", "instead of a rate: of all its servers' time"}, {"demand", "a law or the name of a demand"}}},
+       "background load: Poisson arrivals at a station that no rank waits for",
+       {{"station", "name of the station"},
+        {"rate", "arrivals a second"},
+        {"share", "in place of a rate: share of all its servers' time"},
+        {"demand", "service time: a law or the name of a demand"}}},
       {"buffer",
-       "memory that takes writes at once and empties in the background, and a step (of create, append or pwrite) at which the operation's bytes go in: it "
-       "waits for room, first come, first served, and goes on. Pieces drain by steps of their own. Reads don't see what is in it",
-       {{"per", "node (default) or system: who has one"},
-        {"station", "instead of per: each instance of that station has one"},
-        {"capacity", "bytes of one; a piece takes room until it is drained"},
-        {"unit", "adjacent bytes of an object drain together, up to the next multiple of so many; without, each write as it came"},
-        {"linger", "how long less than a unit waits for more, default 0; shorter when it is flushed or a write waits for room"},
-        {"resume", "once writes had to wait they go on when no more than this share of the capacity is held, default 1: as soon as there is room"},
-        {"at_once", "pieces that one drains at a time, default 1"},
-        {"drain", "the steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
+       "memory that takes writes at once and drains in the background; at the step (of create, append or pwrite) the "
+       "operation waits for room in order of arrival, and goes on. Reads ignore it",
+       {{"per", "node (default) or system: owner of a buffer"},
+        {"station", "in place of per: each instance of that station has one"},
+        {"capacity", "bytes; a piece takes room until it is drained"},
+        {"unit", "multiple of bytes up to which adjacent bytes of an object drain together; default: each write by "
+                 "itself"},
+        {"linger", "time that less than a unit waits for more, default 0; shorter when it is flushed or a write waits "
+                   "for room"},
+        {"resume", "share of the capacity at which waiting writes go on, default 1: as soon as there is room"},
+        {"at_once", "pieces that drain at a time, default 1"},
+        {"drain", "steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
       {"cache",
-       "memory that keeps what was used last (LRU), and a step that looks there for what the operation needs: all of it (a hit) or not (a miss), and goes "
-       "through the steps of the one or the other; all of it is there afterwards",
-       {{"per", "node (default) or system: who has one"},
-        {"station", "instead of per: each instance of that station has one, which it loses when it fails"},
-        {"capacity", "bytes of one, which holds pages of objects"},
-        {"page", "bytes that come and go together"},
-        {"ahead", "of pages: a pread that begins where its rank's last one of the object ended (of a cache that is no node's: its node's last one), or at the object's begin, has what follows fetched in the background: as much again as was read in turn, at most so many bytes"},
-        {"unit", "with ahead: it comes in pieces of so many bytes, whole pages, default one"},
-        {"at_once", "with ahead: pieces that one fetches at a time, default 1"},
-        {"fetch", "with ahead: the steps of a piece: delays, visits, transfers, limits, and looks at caches that are written above this one"},
-        {"objects", "instead of a capacity and pages: so many objects (and datasets), whatever their size"},
-        {"hit", "the steps of a hit, default none"},
-        {"miss", "the steps of a miss, default none"}}},
+       "memory with the last used objects or pages (LRU); the step runs `hit` when all that the operation needs is "
+       "there, "
+       "else `miss`, and all of it is there afterwards",
+       {{"per", "node (default) or system: owner of a cache"},
+        {"station", "in place of per: each instance of that station has one, which it loses when it fails"},
+        {"capacity", "bytes of pages of objects"},
+        {"page", "bytes that enter and leave together"},
+        {"ahead",
+         "of pages: largest number of bytes fetched in the background beyond a sequential pread. Sequential is "
+         "one at the object's start, or where the last one of its rank (in a cache of no node: of its node) "
+         "ended. The window is as long as the bytes read in sequence"},
+        {"unit", "with ahead: bytes of a fetched piece, whole pages, default one page"},
+        {"at_once", "with ahead: pieces fetched at a time, default 1"},
+        {"fetch", "with ahead: steps of a piece: delays, visits, transfers, limits, and caches that are written above "
+                  "this one"},
+        {"objects", "in place of capacity and page: number of objects and datasets, whatever their size"},
+        {"hit", "steps of a hit, default none"},
+        {"miss", "steps of a miss, default none"}}},
       {"forget",
-       "a step that takes out of a cache what it has of the operation's object; of pages those from the first on that are there without a gap",
-       {{"forget", "which cache; of it the node's, or the server's, own, unless it says of"},
-        {"of", "elsewhere: of a cache that nodes have, what all others have, as when a lock is called back; everywhere: what all have. Of pages those that a pread or pwrite touches, "
-               "and of any other operation all of the object's"}}},
+       "a step that removes the operation's object from a cache; of pages, the first ones that are there without a gap",
+       {{"forget", "name of the cache: the node's or the server's own, unless `of` is given"},
+        {"of",
+         "elsewhere: from the caches of all other nodes, as when a lock is revoked; everywhere: from all. A pread "
+         "or pwrite removes the pages that it touches, any other operation all of the object's"}}},
       {"pool",
-       "objects made in advance, which one fewer is left of after each step that takes one; one that finds none waits, first come, first served. Batches are made "
-       "in the background. It is full at first",
-       {{"per", "node (default) or system: who has one"},
-        {"station", "instead of per: each instance of that station has one"},
-        {"size", "objects of one, at first and at most"},
-        {"batch", "how many are made together"},
-        {"low", "when no more are left, batches are made until no further one fits; default size - batch: as soon as one fits"},
+       "objects made in advance. A step takes one, and waits in order of arrival when there is none. Batches are made "
+       "in "
+       "the background. A pool is full at first",
+       {{"per", "node (default) or system: owner of a pool"},
+        {"station", "in place of per: each instance of that station has one"},
+        {"size", "objects, at first and at most"},
+        {"batch", "objects made together"},
+        {"low", "number of objects at which batches start, until no further one fits; default size - batch: as soon as "
+                "one fits"},
         {"at_once", "batches that are made at a time, default 1"},
-        {"refill", "the steps of a batch: delays, visits and limits"},
-        {"take", "of the step: which pool; of it the node's, or the server's, own"}}},
+        {"refill", "steps of a batch: delays, visits and limits"},
+        {"take", "of the step: name of the pool; the node's or the server's own"}}},
       {"flush",
        "a step that waits until a buffer is drained",
-       {{"flush", "which buffer; of it the node's, or the server's, own"},
-        {"of", "all (default): all that is in it now; object: what the operation's object has in it; everywhere: what the object has in any of that name; elsewhere: in any "
-               "but this one, as when a lock is called back"}}},
-      {"delay", "a step that takes time but nobody's server", {{"delay", "a law or the name of a demand"}}},
+       {{"flush", "name of the buffer; the node's or the server's own"},
+        {"of", "all (default): everything in it now; object: the operation's object; everywhere: the object in every "
+               "buffer of that name; elsewhere: in every other one, as when a lock is revoked"}}},
+      {"delay", "a step that takes time without a server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
        "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",
        {{"transfer", "write (to the server) or read (from it)"},
-        {"station", "whose instance is the other end"},
-        {"stripes", "spanned: one part for each instance that the bytes lie at, at the same time; default: all with the instance of the first byte"}}},
+        {"station", "station of the other end"},
+        {"stripes", "spanned: one part for each instance with bytes of it, at the same time; default: all with the "
+                    "instance of the first byte"}}},
       {"clients",
-       "the nodes that ask",
+       "the client nodes",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},
-        {"think_overshoot", "what a sleep lasts longer than asked"},
-        {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold caches)"}}}};
+        {"think_overshoot", "extra time that a sleep takes beyond the requested think time"},
+        {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold "
+                          "caches)"}}}};
   return entries;
 }
 

@@ -6,7 +6,8 @@
 
 namespace iocast {
 
-/// Who waits for an instance of a station that serves some classes of work before others: first come, first served within each.
+/// Who waits for an instance of a station that serves some classes of work before others: first come, first served
+/// within each.
 class ClassQueues {
 public:
   explicit ClassQueues(size_t classes) : classes_(classes) {}

@@ -7,9 +7,10 @@
 
 namespace iocast {
 
-/// A quantile function as straight lines between its exact values at fixed probabilities, which lie the closer the farther out
-/// they are: 128 in each halving of the distance to 0 or to 1, down to 2^-33, the least that a 32-bit draw gives. A lognormal
-/// with sigma below 1 is met to within 1e-4 of its value, for two neighbouring loads instead of an inverse normal and an exp.
+/// A quantile function as straight lines between its exact values at fixed probabilities, which lie the closer the
+/// farther out they are: 128 in each halving of the distance to 0 or to 1, down to 2^-33, the least that a 32-bit draw
+/// gives. A lognormal with sigma below 1 is met to within 1e-4 of its value, for two neighbouring loads instead of an
+/// inverse normal and an exp.
 class QuantileTable {
 public:
   /// `quantile(v, upper)` is the value at probability v, or at 1 - v when `upper`, for 2^-33 <= v <= 1/2.

@@ -13,11 +13,12 @@
 
 namespace iocast {
 
-/// Who reads in turn through an instance of a cache, and what is on its way to it before anybody asks. What happens in time is the
-/// system's business, which asks for next() after every plan() and arrived().
+/// Who reads in turn through an instance of a cache, and what is on its way to it before anybody asks. What happens in
+/// time is the system's business, which asks for next() after every plan() and arrived().
 class ReadAhead {
 public:
-  /// Streams of an instance, at most, so many in all and so many more for each reader; those that were read from longest ago are forgotten.
+  /// Maximum number of streams of an instance: in all, and in addition for each reader. The least recently read are
+  /// forgotten.
   static constexpr size_t fewest_streams = 1024;
   static constexpr size_t streams_of_reader = 64;
 
@@ -36,13 +37,14 @@ public:
 
   explicit ReadAhead(const CacheSpec& spec) : spec_(&spec) {}
 
-  /// The reader reads the bytes from `begin` to `end` of the object. The stream that they go on with, or that they begin as they
-  /// are the object's first ones; nullptr when neither: it may become one.
+  /// The reader reads the bytes from `begin` to `end` of the object. The stream that they go on with, or that they
+  /// begin as they are the object's first ones; nullptr when neither: it may become one.
   Stream* read(uint64_t object, uint32_t reader, uint64_t begin, uint64_t end);
   /// Up to where what follows the stream is wanted: as much again as was read in turn, a piece at least.
   uint64_t window_end(const Stream& stream) const;
 
-  /// Pages by their keys, as much of the object as they are; false when there is no room for what is on its way already and these.
+  /// Pages by their keys, as much of the object as they are; false when there is no room for what is on its way already
+  /// and these.
   bool plan(const Op& bytes, const std::vector<uint64_t>& pages);
   /// What begins to be fetched now, if anything.
   std::optional<Fetch> next();
@@ -61,7 +63,8 @@ public:
   void clear(std::vector<JobId>& freed);
 
   bool is_fetching() const { return fetching_ > 0; }
-  /// Readers who read on where a stream had been forgotten, as there were too many. A lower bound: only the last ones are known.
+  /// Readers who read on where a stream had been forgotten, as there were too many. A lower bound: only the last ones
+  /// are known.
   uint64_t interrupted() const { return interrupted_; }
   uint64_t pages() const { return coming_.size(); }
   /// What was planned has come, was forgotten, or is on its way; and so have those fetches that did not come.

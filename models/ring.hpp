@@ -7,7 +7,7 @@
 
 namespace iocast {
 
-/// A queue that takes no memory until something is in it; of what it takes it keeps the most.
+/// A queue that takes no memory until something is in it; it keeps the most memory that it ever took.
 template <class T> class Ring {
 public:
   bool empty() const { return length_ == 0; }

@@ -8,7 +8,8 @@
 
 namespace iocast {
 
-/// When a stall's windows lie: one in every period, from the period's (randomly shifted) start on, each with its own length.
+/// When a stall's windows lie: one in every period, from the period's (randomly shifted) start on, each with its own
+/// length.
 class StallClock {
 public:
   StallClock(const StallSpec& spec, uint64_t seed, uint32_t number)

@@ -38,9 +38,10 @@ private:
   std::vector<double> table_; ///< by the number of busy servers, from 0 on; empty: always 1
 };
 
-/// Servers that share a common speed which depends on how many of them work: processor sharing, and first come first served
-/// where servers get in each other's way. Each job departs when the virtual clock, which runs at that speed, reaches the value it
-/// had at the job's start plus the job's demand: exact, and one heap operation an arrival or departure.
+/// Servers that share a common speed which depends on how many of them work: processor sharing, and first come first
+/// served where servers get in each other's way. Each job departs when the virtual clock, which runs at that speed,
+/// reaches the value it had at the job's start plus the job's demand: exact, and one heap operation an arrival or
+/// departure.
 class SharedServers {
 public:
   void add(JobId job, double demand, double now, const Speeds& speeds)

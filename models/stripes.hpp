@@ -19,8 +19,8 @@ struct StripePart {
 /// Cuts accesses at the boundaries of stripes.
 class StripeCutter {
 public:
-  /// One part for each instance that the access has bytes at, in the order in which it comes to them; one where it has none. Stripes
-  /// of one instance lie together there, so that they are one part.
+  /// One part for each instance that the access has bytes at, in the order in which it comes to them; one where it has
+  /// none. Stripes of one instance lie together there, so that they are one part.
   const std::vector<StripePart>& cut(const Op& op, const StationSpec& spec)
   {
     parts_.clear();

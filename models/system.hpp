@@ -30,7 +30,8 @@
 
 namespace iocast {
 
-/// A large transfer that someone else must time (SimGrid's network): the system goes on with the job when told that it is done.
+/// A large transfer that someone else must time (SimGrid's network): the system goes on with the job when it is
+/// reported done.
 struct Transfer {
   JobId job;
   uint32_t node;     ///< client node, unless it comes from a server
@@ -42,8 +43,9 @@ struct Transfer {
   uint32_t from_instance = 0;
 };
 
-/// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event calendar.
-/// It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers. Its parts are the files of models/system/.
+/// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event
+/// calendar. It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers. Its parts are the files of
+/// models/system/.
 class System {
 public:
   struct Options {
@@ -56,14 +58,15 @@ public:
     std::string precision_phase{};
   };
 
-  /// Keeps references to `platform` and `pattern`. @throws InputError when the pattern asks for an operation that the platform doesn't serve
+  /// Keeps references to `platform` and `pattern`. @throws InputError when the pattern asks for an operation that the
+  /// platform doesn't serve
   System(const Platform& platform, const Pattern& pattern, const Placement& placement, const Options& options,
          std::function<void(FinishedPhase)> on_phase);
 
   /// Every rank takes its first operation, at time 0.
   void start();
-  /// Works off all events up to and including time `horizon`, but at most `most_events`; stops early, with all events of that
-  /// time done, when there are transfers to start, and when all ranks have ended.
+  /// Works off all events up to and including time `horizon`, but at most `most_events`; stops early, with all events
+  /// of that time done, when there are transfers to start, and when all ranks have ended.
   /// @return false when it stopped only because of `most_events`
   bool run(double horizon = std::numeric_limits<double>::infinity(), uint64_t most_events = UINT64_MAX);
   bool finished() const { return finished_; }
@@ -92,8 +95,8 @@ private:
   };
   static_assert(sizeof(Client) == 96);
 
-  /// Ranks that do together what is shared or collective, in one phase. Nobody may be left alone in it: once one of them has been
-  /// cut, none begins such an operation.
+  /// Ranks that do together what is shared or collective, in one phase. Nobody may be left alone in it: once one of
+  /// them has been cut, none begins such an operation.
   struct Group {
     uint32_t size   = 0;
     uint32_t ended  = 0;      ///< have no more operations
@@ -197,7 +200,8 @@ private:
   double draw(JobId id, const Step& step);
   double draw(JobId id, const Law& law);
   double uniform(JobId id);
-  /// Of the random words behind so many draws of an operation: 32 bits tell operations apart, below and above them stand 8 bits each of the draws.
+  /// Random words of the draws of an operation: 32 bits distinguish operations; below and above them are 8 bits each of
+  /// the draws.
   static uint64_t draw_counter(uint64_t number, uint16_t draws) { return uint64_t{draws} >> 8 << 40 | (number & UINT32_MAX) << 8 | (draws & 0xFFU); }
 
   // visits.cpp: a visit to a station
@@ -213,7 +217,8 @@ private:
   void await(double time, EventKind kind, JobId id);
   void schedule_departure(Station& station, uint32_t instance);
   void shared_departure(uint32_t instance_number);
-  /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this one's.
+  /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this
+  /// one's.
   double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
   void visit_at_once(JobId id, Station& station, double begin, double work);
 
@@ -301,7 +306,7 @@ private:
   void forget_elsewhere(JobId id, Caches& caches, Flush where);
   void check_caches();
 
-  // read_ahead.cpp: what caches fetch before it is asked for
+  // read_ahead.cpp: the read-ahead of caches
   void make_read_ahead(bool reads);
   bool await_pages(JobId id, Caches& caches);
   void read_ahead(JobId id, Caches& caches);
@@ -349,7 +354,7 @@ private:
   std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
-  std::vector<Step> beside_steps_; ///< of others' work, one each; then of what drains buffers
+  std::vector<Step> beside_steps_; ///< of background load, one each; then of the draining of buffers
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
   std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps

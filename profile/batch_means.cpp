@@ -8,7 +8,8 @@
 namespace iocast {
 
 namespace {
-/// Of the correlation of neighbours, times the root of the number of groups: n independent groups exceed it once in twenty times.
+/// Of the correlation of neighbours, times the root of the number of groups: n independent groups exceed it once in
+/// twenty times.
 constexpr double largest_by_chance = 1.6;
 /// Of the interval when groups are dependent: that of a first-order autoregressive process with a correlation of 0.92.
 constexpr double widening = 5;

@@ -5,7 +5,8 @@
 
 namespace iocast {
 
-/// How the end of a series of batches is cut into groups of equal length; what does not fill them comes first and belongs to none.
+/// How the end of a series of batches is cut into groups of equal length; what does not fill them comes first and
+/// belongs to none.
 struct Grouping {
   size_t groups = 0;
   size_t each   = 0; ///< batches of a group
@@ -25,8 +26,9 @@ struct BatchMeans {
   double safe_half_width() const;
 };
 
-/// Batch means (Law & Carson, "A sequential procedure for determining the length of a steady-state simulation", Operations Research 27 (1979)
-/// 1011-1025) of at least two groups: Student's interval about their values, and the correlation of neighbours.
+/// Batch means (Law & Carson, "A sequential procedure for determining the length of a steady-state simulation",
+/// Operations Research 27 (1979) 1011-1025) of at least two groups: Student's interval about their values, and the
+/// correlation of neighbours.
 BatchMeans batch_means(const std::vector<double>& groups);
 
 } // namespace iocast

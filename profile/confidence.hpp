@@ -13,7 +13,7 @@ struct MeanInterval {
 /// Of at least two independent values that are about normal, by Student's t.
 MeanInterval mean_interval(const std::vector<double>& values);
 
-/// The quantile of Student's t distribution with so many degrees of freedom.
+/// The quantile of Student's t distribution with this number of degrees of freedom.
 double t_quantile(double freedom, double probability);
 
 } // namespace iocast

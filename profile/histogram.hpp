@@ -8,11 +8,11 @@
 
 namespace iocast {
 
-/// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant digits
-/// (each bucket at most 0.1 % wide). Longer values are counted in the last bucket, and how many they are; mean, minimum and maximum are of the values
-/// themselves. Counts are kept of the buckets between the shortest and the longest value, 311 KB if these are a
-/// nanosecond and a day, a little more while that is found out; recording is one increment, merging is exact.
-/// G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
+/// A latency histogram with HdrHistogram's bucket layout: integer nanoseconds from 1 ns to a day, three significant
+/// digits (each bucket at most 0.1 % wide). Longer values are counted in the last bucket, and how many they are; mean,
+/// minimum and maximum are of the values themselves. Counts are kept of the buckets between the shortest and the
+/// longest value, 311 KB if these are a nanosecond and a day, a little more while that is found out; recording is one
+/// increment, merging is exact. G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
 class Histogram {
 public:
   static constexpr int64_t highest_ns          = 86'400'000'000'000;

@@ -9,7 +9,8 @@
 
 namespace iocast {
 
-/// A file without a name in $TMPDIR (or /tmp): it is gone with the process, however that ends. Made when first written to.
+/// A file without a name in $TMPDIR (or /tmp): it is gone with the process, however that ends. Made when first written
+/// to.
 class ScratchFile {
 public:
   ScratchFile() = default;
@@ -28,8 +29,9 @@ private:
   uint64_t size_ = 0;
 };
 
-/// Keeps the operations of some ranks, as they happen, until they are written to a file: about ten bytes each, in a buffer a rank
-/// and beyond that in a scratch file. Memory doesn't grow with their number. Each rank may be added to by a thread of its own.
+/// Keeps the operations of some ranks, as they happen, until they are written to a file: about ten bytes each, in a
+/// buffer a rank and beyond that in a scratch file. Memory doesn't grow with their number. Each rank may be added to by
+/// a thread of its own.
 class OpTrace {
 public:
   explicit OpTrace(uint32_t ranks);

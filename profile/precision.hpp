@@ -25,11 +25,12 @@ struct PrecisionTarget {
 /// "q99:5%", several separated by commas: "rate:1%,create.q95:3%". @throws InputError
 std::vector<PrecisionTarget> parse_precision(const std::string& text);
 
-/// Says when a phase of a simulation has run for long enough: all targets are met, after the warm-up. Batch means (Law & Carson, "A sequential
-/// procedure for determining the length of a steady-state simulation", Operations Research 27 (1979) 1011-1025) and, of quantiles, batches'
-/// quantiles (Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30 (1982) 556-568): what was seen
-/// since the warm-up, by MSER-5 on the batches' mean response, is cut into 16 groups, and Student's interval laid about their values. Groups
-/// that still depend on each other, or hold too few of what a quantile is of, are too short: the phase goes on.
+/// Says when a phase of a simulation has run for long enough: all targets are met, after the warm-up. Batch means (Law
+/// & Carson, "A sequential procedure for determining the length of a steady-state simulation", Operations Research 27
+/// (1979) 1011-1025) and, of quantiles, batches' quantiles (Schmeiser, "Batch size effects in the analysis of
+/// simulation output", Operations Research 30 (1982) 556-568): what was seen since the warm-up, by MSER-5 on the
+/// batches' mean response, is cut into 16 groups, and Student's interval laid about their values. Groups that still
+/// depend on each other, or hold too few of what a quantile is of, are too short: the phase goes on.
 class PrecisionWatch {
 public:
   struct Estimate {

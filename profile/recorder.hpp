@@ -35,8 +35,8 @@ struct SlowOp {
 /// The longest first: a total order, so that the same operations are kept whatever order they came in.
 bool is_slower(const SlowOp& a, const SlowOp& b);
 
-/// Operations by the time they ended: how many, their sum and their maximum. A fixed number of bins; when a phase outgrows
-/// them, neighbours are merged and the width doubles, so memory does not grow with the run.
+/// Operations by the time they ended: how many, their sum and their maximum. A fixed number of bins; when a phase
+/// outgrows them, neighbours are merged and the width doubles, so memory does not grow with the run.
 class Timeline {
 public:
   static constexpr size_t bins           = 512;
@@ -52,7 +52,8 @@ public:
   {
     if (end_ns >= limit_ns_) [[unlikely]]
       widen_to(end_ns);
-    // A multiplication: a division takes as long as the rest. Below the limit the product is below the number of bins in floating point, too.
+    // A multiplication: a division takes as long as the rest. Below the limit the product is below the number of bins
+    // in floating point, too.
     Bin& bin = bins_[static_cast<size_t>(static_cast<double>(end_ns) * bins_per_ns_)];
     ++bin.count;
     bin.sum_ns += static_cast<double>(ns);
@@ -103,7 +104,7 @@ public:
       of.parts[i].record(timed.part_ns[i]);
     record_whole(op, rank, timed);
   }
-  /// Without its parts, of which each was told when it ended.
+  /// Without its parts, each of which was recorded when it ended.
   void record_whole(const Op& op, uint32_t rank, const TimedOp& timed)
   {
     OfKind& of       = of_kind(op.kind);
@@ -117,8 +118,8 @@ public:
       keep_slow({ns, timed.start_ns, op.dataset, op.object, rank, op.kind});
   }
   void record_part(OpKind kind, size_t part, int64_t ns) { of_kind(kind).parts[part].record(ns); }
-  /// Operations like `op`, of one call each, one right after the other: the first began at `ns[0]`, each of the rest when the one before it ended.
-  /// These are moments of a clock that showed `start_ns` when the phase began.
+  /// Operations like `op`, of one call each, one right after the other: the first began at `ns[0]`, each of the rest
+  /// when the one before it ended. These are moments of a clock that showed `start_ns` when the phase began.
   void record_stretch(const Op& op, uint32_t rank, int64_t start_ns, std::span<const int64_t> ns)
   {
     OfKind& of = of_kind(op.kind);

@@ -41,8 +41,8 @@ nlohmann::ordered_json summary(const Histogram& histogram)
   return json;
 }
 
-/// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen; in an open loop also for the
-/// time since the intended start ("create.response").
+/// Calls visit(tag, histogram) for every operation ("create") and part ("create.open") that was seen; in an open loop
+/// also for the time since the intended start ("create.response").
 template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Visit visit)
 {
   for (size_t k = 0; k < op_count; ++k) {
@@ -60,8 +60,8 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
   }
 }
 
-/// run.json is written whole. While it is short, this is done after each phase; with more phases, where what a kill could cost is one of many, not oftener
-/// than this.
+/// run.json is written whole. While it is short, this is done after each phase; with more phases, where what a kill
+/// could cost is one of many, not oftener than this.
 constexpr auto between_writes   = std::chrono::seconds(1);
 constexpr size_t few_phases     = 16;
 
@@ -75,7 +75,8 @@ double balance_of(const std::vector<double>& seconds)
   return shortest > 0 ? shortest / *std::max_element(seconds.begin(), seconds.end()) : 1.0;
 }
 
-/// Of each node the mean of the times of its ranks that had operations: a rank may have had bad luck, of a node's ranks together that is less likely.
+/// Of each node the mean of the times of its ranks that had operations: a rank may have had bad luck, of a node's ranks
+/// together that is less likely.
 std::vector<double> node_means(const PhaseResult& result)
 {
   std::vector<double> means;
@@ -138,7 +139,8 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
   return json;
 }
 
-/// What each kind of operation did: how many, how many a second of the phase, and where it moves data, bytes and bytes a second.
+/// What each kind of operation did: how many, how many a second of the phase, and where it moves data, bytes and bytes
+/// a second.
 nlohmann::ordered_json by_operation_json(const PhaseRecorder& recorder, double seconds)
 {
   auto json = nlohmann::ordered_json::object();
@@ -157,7 +159,8 @@ nlohmann::ordered_json by_operation_json(const PhaseRecorder& recorder, double s
   return json;
 }
 
-/// Whether two phases of one name did the same: the same operations and, unless something cut one of them short, as many of each.
+/// Whether two phases of one name did the same: the same operations and, unless something cut one of them short, as
+/// many of each.
 bool did_the_same(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b)
 {
   auto cut = [](const nlohmann::ordered_json& phase) {
@@ -173,7 +176,8 @@ bool did_the_same(const nlohmann::ordered_json& a, const nlohmann::ordered_json&
   return true;
 }
 
-/// The rates of phases that were run several times, to their end; turns of an application that do something else each time are no repeats.
+/// The rates of phases that were run several times, to their end; turns of an application that do something else each
+/// time are no repeats.
 nlohmann::ordered_json repeats_json(const nlohmann::ordered_json& phases)
 {
   std::map<std::string, std::vector<double>> rates;

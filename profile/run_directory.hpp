@@ -24,15 +24,16 @@ struct PhaseResult {
   uint32_t ranks_per_node     = 0; ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
 };
 
-/// Whether a phase is told in full, or without its timeline, slowest operations and times of ranks and nodes, which are most of its text.
+/// Whether a phase is told in full, or without its timeline, slowest operations and times of ranks and nodes, which are
+/// most of its text.
 enum class Detail { full, brief };
 
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.
 nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& recorder, Detail detail = Detail::full);
 
 /// A run directory while it is being written: run.json says "running" from the first moment on and "complete" or
-/// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part. All is written by the directory's descriptor: into
-/// the directory that was made, whatever its path leads to later.
+/// "interrupted" at the end; latency.hlog grows by one line for each phase, operation and part. All is written by the
+/// directory's descriptor: into the directory that was made, whatever its path leads to later.
 class RunDirectory {
 public:
   /// Makes the directory. @throws InputError when it exists, RunError when it can't be made
@@ -40,8 +41,8 @@ public:
 
   /// Sets the part of run.json that is known from the start, and writes it.
   void begin(nlohmann::ordered_json header);
-  /// Adds a finished phase, with further keys if there are any: to latency.hlog at once; to run.json at once while there
-  /// are few phases, later at most once a second.
+  /// Adds a finished phase, with further keys if there are any: to latency.hlog at once; to run.json at once while
+  /// there are few phases, later at most once a second.
   void add_phase(PhaseResult result, const PhaseRecorder& recorder,
                  const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
   /// Adds top-level keys and closes with this status: "complete" or "interrupted".

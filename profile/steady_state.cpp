@@ -13,7 +13,8 @@ namespace iocast {
 namespace {
 constexpr size_t bins_per_batch = 5;
 constexpr size_t fewest_batches = 10;
-/// Numbers of groups that intervals are made from. Few long ones see what comes and goes slowly, many short ones tell dependence from chance.
+/// Numbers of groups that intervals are made from. Few long ones see what comes and goes slowly, many short ones tell
+/// dependence from chance.
 constexpr size_t group_counts[] = {8, 16, 32};
 constexpr size_t groups_of_trend = 16;
 
@@ -48,7 +49,8 @@ double half_width_of(const std::vector<double>& rates)
   return widest;
 }
 
-/// Whether a line through the rates changes by more than a twentieth of their mean from end to end, and not by chance (one in a thousand).
+/// Whether a line through the rates changes by more than a twentieth of their mean from end to end, and not by chance
+/// (one in a thousand).
 bool has_trend(const std::vector<double>& rates)
 {
   const auto n        = static_cast<double>(rates.size());

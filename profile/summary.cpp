@@ -8,7 +8,7 @@ namespace iocast {
 namespace {
 constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"};
 
-/// What --until asked for and what it got.
+/// Requested and reached precision of --until.
 std::string until_text(const nlohmann::ordered_json& until)
 {
   const auto& estimates = until["estimates"];
@@ -18,7 +18,7 @@ std::string until_text(const nlohmann::ordered_json& until)
   for (const auto& [name, one] : estimates.items()) {
     const auto value = one["value"].get<double>(), half = one["half_width"].get<double>();
     text += fmt::format("    {:<13}{:>12} +- {:.1f} %{}\n", name, name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value),
-                        value > 0 ? 100 * half / value : 0, one["met"].get<bool>() ? "" : fmt::format(", not the {:.3g} % asked for", 100 * one["asked"].get<double>()));
+                        value > 0 ? 100 * half / value : 0, one["met"].get<bool>() ? "" : fmt::format(", not the requested {:.3g} %", 100 * one["asked"].get<double>()));
   }
   if (!until["met"].get<bool>())
     text += "    the phase ended before its results were so exact; give it more operations\n";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// iocast-queuefs: a file system in memory whose metadata operations take the time that a queueing network says, in real time. Who measures it
-// knows the truth. It is mounted through FUSE; kernel caches are off for files, so that each stat, create, open and unlink is one request.
+// iocast-queuefs: a file system in memory whose metadata operations take the time that a queueing network says, in real
+// time. Who measures it knows the truth. It is mounted through FUSE; kernel caches are off for files, so that each
+// stat, create, open and unlink is one request.
 #define FUSE_USE_VERSION 31
 #include "selftest/answers.hpp"
 #include "selftest/stations.hpp"

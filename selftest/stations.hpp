@@ -21,7 +21,8 @@ struct Served {
   double finish;
 };
 
-/// The stations of a platform in real time: first come, first served, exactly. Each request is told on arrival when its answer is due.
+/// The stations of a platform in real time: first come, first served, exactly. Each request learns on arrival when its
+/// answer is due.
 class Stations {
 public:
   /// What a file system asks of its metadata server. An open is that of a read.

@@ -10,9 +10,9 @@ namespace iocast {
 
 /// The system's event calendar as a SimGrid model.
 ///
-/// It declares itself non-idempotent, the hook that was made for ns-3: SimGrid then asks it last and tells it how far everything
-/// else may go, so it works off all its own events up to there at full speed and returns earlier only when it has transfers
-/// for SimGrid to time, or when all ranks have ended.
+/// It declares itself non-idempotent, the hook that was made for ns-3: SimGrid then asks it last and tells it how far
+/// everything else may go, so it works off all its own events up to there at full speed and returns earlier only when
+/// it has transfers for SimGrid to time, or when all ranks have ended.
 class CalendarModel : public simgrid::kernel::resource::Model {
 public:
   /// @param network may be null when the system hands out no transfers

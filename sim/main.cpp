@@ -91,7 +91,8 @@ nlohmann::ordered_json description_of(const std::string& name)
   return json;
 }
 
-/// The platform that a server's last request was about: a search asks many things of one, and to read it takes as long as a small simulation.
+/// The platform that a server's last request was about: a search asks many things of one, and to read it takes as long
+/// as a small simulation.
 class LastPlatform {
 public:
   /// Opens it, if it is another than before. What is wrong with it is left to the run to say.
@@ -113,7 +114,8 @@ public:
   Platform take(const std::string& platform) { return platform == file_ ? std::move(platform_) : open_platform(platform); }
 
 private:
-  /// Nothing has changed in its file nor in those that it extends; texts are compared much faster than they are understood.
+  /// Nothing has changed in its file nor in those that it extends; texts are compared much faster than they are
+  /// understood.
   bool is_as_read() const
   {
     try {

@@ -8,14 +8,16 @@
 
 namespace iocast {
 
-/// Client nodes and servers around one switch, as a SimGrid star zone; large transfers are flows that share its links fairly.
+/// Client nodes and servers around one switch, as a SimGrid star zone; large transfers are flows that share its links
+/// fairly.
 ///
 ///   node 0 --- node link --+                    +-- server link --- station instance 0
 ///   node 1 --- node link --+-- (backbone link) -+-- server link --- station instance 1
 ///
-/// Hosts are made only for the stations that transfers go to. Beyond `most_hosts` nodes, neighbours share one host (a host takes 2.4 kB): its
-/// link is as wide as theirs together, and each flow gets no more than its node's own link has. Only flows of one node that run in the same
-/// direction at the same time could then get more than their link has together; crowded() counts them.
+/// Hosts are made only for the stations that transfers go to. Beyond `most_hosts` nodes, neighbours share one host (a
+/// host takes 2.4 kB): its link is as wide as theirs together, and each flow gets no more than its node's own link has.
+/// Only flows of one node that run in the same direction at the same time could then get more than their link has
+/// together; crowded() counts them.
 class Network {
 public:
   static constexpr uint32_t most_hosts = 1 << 17;

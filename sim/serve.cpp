@@ -88,11 +88,11 @@ int serve(const std::function<void(const std::vector<std::string>&)>& prepare, c
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    const auto said = out.content();
-    const auto told = error.content();
+    const auto output = out.content();
+    const auto errors = error.content();
     const nlohmann::json answer{
-        {"code", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)}, {"out", said.size()}, {"err", told.size()}};
-    std::cout << answer.dump() << '\n' << said << told << std::flush;
+        {"code", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)}, {"out", output.size()}, {"err", errors.size()}};
+    std::cout << answer.dump() << '\n' << output << errors << std::flush;
   }
   return 0;
 }

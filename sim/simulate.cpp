@@ -154,13 +154,13 @@ void note_bounds(Coverage& coverage, const Platform& platform, const std::vector
 void configure_simgrid()
 {
   using simgrid_compat::s4u::Engine;
-  // The default network model stretches latencies 13-fold and takes 3 % off bandwidths, to resemble TCP on Ethernet of 2008; an HPC
-  // fabric does neither. No TCP window either, and no cost of the reverse direction.
+  // The default network model stretches latencies 13-fold and takes 3 % off bandwidths, to resemble TCP on Ethernet of
+  // 2008; an HPC fabric does neither. No TCP window either, and no cost of the reverse direction.
   Engine::set_config("network/model:CM02");
   Engine::set_config("network/TCP-gamma:0");
   Engine::set_config("network/crosstraffic:0");
-  // The default updates only flows near those that changed and at times leaves some at old rates, in 3.32 other ones than in 4.1: half a millisecond
-  // off max-min sharing in validation/theory/test_flows.py.
+  // The default updates only flows near those that changed and at times leaves some at old rates, in 3.32 other ones
+  // than in 4.1: half a millisecond off max-min sharing in validation/theory/test_flows.py.
   Engine::set_config("network/optim:Full");
 }
 } // namespace

@@ -57,7 +57,8 @@ def bench() -> Path:
 
 @pytest.fixture(scope="session")
 def mpi_environment() -> dict[str, str]:
-    # Ranks end after each other's last word (MPI_Finalize), so that mpirun need not give the others a second when one ends with an error.
+    # Ranks end after each other's last word (MPI_Finalize), so that mpirun need not give the others a second when one
+    # ends with an error.
     environment = {"OMPI_MCA_odls_base_sigkill_timeout": "0", **os.environ}
     if os.geteuid() == 0:
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line `iocast` without its start: each call is a process of its own, forked from one that has imported everything.
+"""The command line `iocast` without its start: each call is a process of its own, forked from one that has imported
+everything.
 
 Python and SciPy take half a second of a core to start, which is more than most commands take."""
 
@@ -28,8 +29,8 @@ MODULES = ("scipy.optimize", "scipy.stats", "altair", "jinja2", "iocast.calibrat
 
 
 class Iocast:
-    """Runs `iocast`. Use as a context manager. Calls alternate between two servers with different hash seeds, so that an answer that depends
-    on the order of a set differs between calls, as it would between processes."""
+    """Runs `iocast`. Use as a context manager. Calls alternate between two servers with different hash seeds, so that
+    an answer that depends on the order of a set differs between calls, as it would between processes."""
 
     def __init__(self) -> None:
         self._servers: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
@@ -109,7 +110,8 @@ def _ended() -> bool:
 
 
 def _watch(number: int, out: int, err: int) -> None:
-    """Reads a request, forks the process that carries it out, and answers with its exit status. Ends with this process's end."""
+    """Reads a request, forks the process that carries it out, and answers with its exit status. Ends with this
+    process's end."""
     caller = socket.socket(fileno=number)
     request = json.loads(caller.makefile().readline())
     child = os.fork()

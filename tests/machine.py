@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What this machine lacks for the tests: `python tests/machine.py` prints it, one sentence and a remedy each.
 
-A test names what it needs with `@pytest.mark.needs("slurm")`. Where that is missing, the tests that need it are one failure together;
-`pytest --without slurm,mongodb` leaves them out, and says so at the end."""
+A test names what it needs with `@pytest.mark.needs("slurm")`. Where that is missing, the tests that need it are one
+failure together; `pytest --without slurm,mongodb` leaves them out, and says so at the end."""
 
 from __future__ import annotations
 

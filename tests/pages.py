@@ -32,7 +32,8 @@ def all_pages() -> list[str]:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `file` is set when the line before it names one ("`NAME`:"), `answer` for text that comes right after commands."""
+    """A fenced block. `file` is set when the line before it names one ("`NAME`:"), `answer` for text that comes right
+    after commands."""
 
     language: str
     content: str
@@ -69,7 +70,8 @@ def images_of(page: str) -> list[tuple[str, Path]]:
 
 
 class Page:
-    """Runs pages in a directory that looks like a clone in which everything is built. What is measured is a directory of this test's own."""
+    """Runs pages in a directory that looks like a clone in which everything is built. What is measured is a directory
+    of this test's own."""
 
     def __init__(self, place: Path, environment: Mapping[str, str]) -> None:
         """`place` is made."""
@@ -99,11 +101,12 @@ class Page:
 
     def run(self, name: str, change: Mapping[str, str] | None = None, before: Callable[[str], None] = lambda line: None,
             statuses: Collection[int] = (0,), **environment: str) -> None:  # fmt: skip
-        """Every block of a page in docs/ or of another page of the repository: commands; YAML that the line before it calls a file; Python.
-        Text after commands is what they must print, a line of three dots standing for any lines. Figures are those that a command made.
+        """Every block of a page in docs/ or of another page of the repository: commands; YAML that the line before it
+        calls a file; Python. Text after commands is what they must print, a line of three dots standing for any lines.
+        Figures are those that a command made.
 
-        `change`: what is other here than where a reader is (addresses, sizes), by the page's own words. `before` is called with each command.
-        `statuses`: how a command may exit that says nothing of it ("# exit status 4")."""
+        `change`: what is other here than where a reader is (addresses, sizes), by the page's own words. `before` is
+        called with each command. `statuses`: how a command may exit that says nothing of it ("# exit status 4")."""
         page = name if (REPOSITORY / name).exists() else f"docs/{name}"
         # The longest first, so that no one is taken for a part of another.
         changes = {"/scratch/me": str(self.place / "scratch"), "DIR": str(self.place / "scratch"), **(change or {})}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the built programs list and describe. Tests are collected from it, so it is made once for each build, and kept beside it."""
+"""What the built programs list and describe. Tests are collected from it, so it is made once for each build, and kept
+beside it."""
 
 from __future__ import annotations
 

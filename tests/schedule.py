@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of the tests, and which of them stay together: what takes longest begins first, so that no core waits at the end for another's last file.
+"""Order of the tests, and which of them stay together: what takes longest begins first, so that no core waits at the
+end for another's last file.
 
-Tests that share something that their module makes (a server, a browser, a data set) stay together, one place of a backend at a time; all others
-go one by one to whichever process is free (pytest-xdist with --dist=loadgroup)."""
+Tests that share something that their module makes (a server, a browser, a data set) stay together, one place of a
+backend at a time; all others go one by one to whichever process is free (pytest-xdist with --dist=loadgroup)."""
 
 from __future__ import annotations
 

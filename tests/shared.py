@@ -12,7 +12,8 @@ import pytest
 
 
 def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A directory of that name, filled by `make` in whichever process asks first; the others wait for it. Tests only read it."""
+    """A directory of that name, filled by `make` in whichever process asks first; the others wait for it. Tests only
+    read it."""
     root = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent

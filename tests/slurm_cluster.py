@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm of one machine for tests: munged, slurmctld and slurmd as children of the test, with their files in a directory of their own."""
+"""A Slurm of one machine for tests: munged, slurmctld and slurmd as children of the test, with their files in a
+directory of their own."""
 
 from __future__ import annotations
 

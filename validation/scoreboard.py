@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of this directory have in common: how wrong forecasts were, and the page that shows it (docs/scoreboard.md)."""
+"""What the scripts of this directory have in common: how wrong forecasts were, and the page that shows it
+(docs/scoreboard.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True)
 class Bars:
-    """What was asked for when the project began: median errors as factors less 1, and the share of measurements in intervals of 90 %."""
+    """The targets of the project's beginning: median errors as factors less 1, and the share of measurements in
+    intervals of 90 %."""
 
     throughput: float
     quantiles: float
@@ -30,7 +32,8 @@ class Bars:
 
 
 def scores(validations: list[dict[str, Any]]) -> Scores:
-    """Over all rows of answers of `kind: validation`: median errors by kind of quantity, those of the closed M/M/c queue, coverage."""
+    """Over all rows of answers of `kind: validation`: median errors by kind of quantity, those of the closed M/M/c
+    queue, coverage."""
     rows = [row for validation in validations for point in validation["points"] for row in point["rows"]]
 
     def errors_of(kind: str, model: str | None = None) -> list[float]:

@@ -5,8 +5,9 @@
 
 namespace iocast {
 
-/// The directories of a tree in which all have `branching` in them down to `depth`, numbered level by level as mdtest does: those in
-/// directory n are b n + 1 to b n + b. Closed form; several roots without anything below are such a tree too.
+/// The directories of a tree in which all have `branching` in them down to `depth`, numbered level by level as mdtest
+/// does: those in directory n are b n + 1 to b n + b. Closed form; several roots without anything below are such a tree
+/// too.
 struct Levels {
   uint32_t roots     = 1;
   uint32_t depth     = 0;

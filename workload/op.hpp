@@ -9,8 +9,9 @@
 
 namespace iocast {
 
-/// What one rank may be asked to do. Names are POSIX's; on an object store a dataset is a bucket or collection, an object an
-/// object or document. A dataset is a directory; its name may have several components, and the pattern makes parents first.
+/// Operations of a rank. Names are POSIX's; on an object store a dataset is a bucket or collection, an object an
+/// object or document. A dataset is a directory; its name may have several components, and the pattern makes parents
+/// first.
 enum class OpKind : uint8_t {
   phase,   ///< all ranks meet at a barrier, then phase number `Op::object` of the pattern begins
   mkdir,   ///< make a dataset

@@ -16,8 +16,8 @@ struct TracedOp {
   bool operator==(const TracedOp&) const = default;
 };
 
-/// Writes and reads the operations of one rank in about ten bytes each: what differs from the operation before, in groups of seven
-/// bits. A pattern, an executor and a simulated rank hold one each, so it remembers one operation only.
+/// Writes and reads the operations of one rank in about ten bytes each: what differs from the operation before, in
+/// groups of seven bits. A pattern, an executor and a simulated rank hold one each, so it remembers one operation only.
 class OpCodec {
 public:
   static constexpr size_t most_bytes = 2 + 8 * 10 + 5;

@@ -8,9 +8,9 @@
 
 namespace iocast {
 
-/// Writes the operations that an executor really carries out, one file a rank, one line an operation: kind, dataset, object,
-/// size, offset, count, stride, flags. The real and the
-/// simulated executor both write through this, so equal files mean equal streams.
+/// Writes the operations that an executor really carries out, one file a rank, one line an operation: kind, dataset,
+/// object, size, offset, count, stride, flags. The real and the simulated executor both write through this, so equal
+/// files mean equal streams.
 class OpStreamWriter {
 public:
   /// Opens `directory`/ops.<rank>. @throws RunError

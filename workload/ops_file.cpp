@@ -46,7 +46,7 @@ private:
 
 void be_quiet()
 {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); // what goes wrong is said in our own sentences
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); // errors are reported in our own sentences
 }
 
 Handle kind_type()

@@ -33,8 +33,8 @@ struct Row {
   uint32_t rank = 0;
 };
 
-/// At most chunk_rows rows, each column shuffled and deflated as HDF5's filters do it: whoever has the rows can compress them, and
-/// whoever has the file only stores what comes.
+/// At most chunk_rows rows, each column shuffled and deflated as HDF5's filters do it: whoever has the rows can
+/// compress them, and whoever has the file only stores what comes.
 using Chunk = std::array<std::string, columns>;
 Chunk pack(const std::vector<Row>& rows);
 
@@ -70,7 +70,8 @@ private:
 /// Reads a file.
 class Reader {
 public:
-  /// @throws InputError when there is no such file, when it was cut off, is of another format or version, or its columns don't fit together
+  /// @throws InputError when there is no such file, when it was cut off, is of another format or version, or its
+  /// columns don't fit together
   explicit Reader(std::string file);
   ~Reader();
   Reader(Reader&&) noexcept;
@@ -79,7 +80,8 @@ public:
 
   const Index& index() const { return index_; }
   const nlohmann::ordered_json& about() const { return about_; }
-  /// Visits rows [first, end) in order. With `only` set to some columns the others are left at their defaults and not read.
+  /// Visits rows [first, end) in order. With `only` set to some columns the others are left at their defaults and not
+  /// read.
   /// @throws InputError when the file is damaged, or has an operation that this program doesn't know
   void visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see, const std::vector<Column>& only = {}) const;
 

@@ -14,7 +14,8 @@
 namespace iocast {
 
 /// A parameter, declared once: command line, YAML, checks, run.json and `describe` all come from this.
-/// One whose name has a dot, such as "MEMBER.PARAMETER", stands for any number of settings of such names, which are kept as texts.
+/// One whose name has a dot, such as "MEMBER.PARAMETER", stands for any number of settings of such names, which are
+/// kept as texts.
 struct Parameter {
   std::string name;
   Unit unit;
@@ -31,8 +32,9 @@ public:
 
   /// @throws InputError: unknown name (with the nearest match), missing or wrong unit, out of range
   void set(const std::string& name, const std::string& value);
-  /// Sets every key of a YAML map, the keys of a map within it as "outer.inner"; errors carry file and line. Where `may_declare`, a map
-  /// with `default` and `meaning` (and, if the default doesn't show it, `unit`) declares a parameter of the file's own instead.
+  /// Sets every key of a YAML map, the keys of a map within it as "outer.inner"; errors carry file and line. Where
+  /// `may_declare`, a map with `default` and `meaning` (and, if the default doesn't show it, `unit`) declares a
+  /// parameter of the file's own instead.
   void set_all(const YamlNode& map, bool may_declare = false, const std::string& prefix = "");
   /// Whether it was set, to its default or to another value.
   bool is_set(const std::string& name) const { return set_.contains(name); }

@@ -7,9 +7,9 @@
 
 namespace iocast {
 
-/// A random order of 0 to n-1 that needs no memory: a Feistel network over two digits, followed until the result is below n
-/// (Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002, methods 2 and 3). Orders of different keys, as
-/// random_words() gives them, have nothing to do with each other.
+/// A random order of 0 to n-1 that needs no memory: a Feistel network over two digits, followed until the result is
+/// below n (Black & Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002, methods 2 and 3). Orders of
+/// different keys, as random_words() gives them, have nothing to do with each other.
 class Permutation {
 public:
   using Key = std::array<uint32_t, 4>;
@@ -21,8 +21,8 @@ public:
     while (low_ * low_ < n)
       ++low_;
     high_ = (n + low_ - 1) / low_; // so that at most one of `low_` starts has to be followed further
-    // Two that share a digit keep their distance in the other one through two rounds in 1 of sqrt(n) cases: so few rounds that this
-    // happens all the way in 1 of 65,000.
+    // Two that share a digit keep their distance in the other one through two rounds in 1 of sqrt(n) cases: so few
+    // rounds that this happens all the way in 1 of 65,000.
     while (rounds_ * static_cast<uint64_t>(std::bit_width(n)) < 64)
       rounds_ += 2;
   }
@@ -43,7 +43,8 @@ public:
   }
 
 private:
-  /// 32 bits that depend on all of those given: the finaliser of MurmurHash3 (Appleby), many times faster than another draw.
+  /// 32 bits that depend on all of those given: the finaliser of MurmurHash3 (Appleby), many times faster than another
+  /// draw.
   static uint64_t mixed(const Key& key, uint64_t round, uint64_t digit)
   {
     uint64_t word = (uint64_t{key[round % 4]} << 32 | key[(round + 1) % 4]) + round * 0x9e3779b97f4a7c15 + digit;

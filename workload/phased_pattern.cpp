@@ -42,7 +42,7 @@ void PhasedPattern::choose_phases(const std::string& pattern, const std::string&
 
   std::vector<bool> chosen(names.size(), wanted == "all");
   if (wanted != "all")
-    for (const size_t place : phases_asked(pattern, names, wanted))
+    for (const size_t place : requested_phases(pattern, names, wanted))
       chosen[place] = true;
 
   using Does   = PhaseOfWork::Does;

@@ -19,9 +19,10 @@ struct PhaseOfWork {
   Phase phase; ///< phases that follow each other under one name are chosen together
 };
 
-/// A pattern of which a run may choose phases: all, or some of them in their order, so that what one run made can be used and
-/// removed by later ones. In the cursor `step`, `i` and `j` belong to the phase: 1, 0 and 0 at its start. `a`, `b` and `c` last
-/// from phase to phase; there a pattern remembers how far a phase came, operation by operation, in case it is cut.
+/// A pattern of which a run may choose phases: all, or some of them in their order, so that what one run made can be
+/// used and removed by later ones. In the cursor `step`, `i` and `j` belong to the phase: 1, 0 and 0 at its start. `a`,
+/// `b` and `c` last from phase to phase; there a pattern remembers how far a phase came, operation by operation, in
+/// case it is cut.
 class PhasedPattern : public Pattern {
 public:
   const std::vector<Phase>& phases() const final { return phases_; }
@@ -32,8 +33,8 @@ public:
 
 protected:
   /// To be called by the constructor. `wanted` is "all" or names apart by commas.
-  /// @throws InputError: unknown names, wrong order, making phases torn apart, a making phase with a time limit whose data no
-  /// phase of this run removes (a later run couldn't know how much there is)
+  /// @throws InputError: unknown names, wrong order, making phases torn apart, a making phase with a time limit whose
+  /// data no phase of this run removes (a later run couldn't know how much there is)
   void choose_phases(const std::string& pattern, const std::string& wanted, const std::vector<PhaseOfWork>& all);
 
   /// Whether phase `which` is part of this run.
@@ -59,8 +60,8 @@ struct Opened {
   bool sync        = false; ///< fsync before the close
 };
 
-/// The next operation of a phase that opens one object, makes accesses as long as `access(op)` returns true, and closes it. Uses
-/// steps 1 to 4 and ends in step 5.
+/// The next operation of a phase that opens one object, makes accesses as long as `access(op)` returns true, and closes
+/// it. Uses steps 1 to 4 and ends in step 5.
 template <class Access> bool next_on(const Opened& object, Cursor& cursor, Op& op, Access access)
 {
   auto about = [&](OpKind kind, uint8_t flags, uint16_t step) {

@@ -13,7 +13,7 @@ namespace iocast {
 PoolPattern::PoolPattern(PoolPlan plan, const Placement& placement) : plan_(std::move(plan)), placement_(placement), ranks_(placement.ranks)
 {
   uint64_t start = plan_.start;
-  for (const size_t place : phases_asked(plan_.pattern, {"precreate", "benchmark", "cleanup"}, plan_.phases)) {
+  for (const size_t place : requested_phases(plan_.pattern, {"precreate", "benchmark", "cleanup"}, plan_.phases)) {
     const auto kind = static_cast<Kind>(place);
     for (uint32_t repeat = 1; repeat <= (kind == Kind::benchmark ? plan_.repeats : 1); ++repeat) {
       kinds_.push_back(kind);

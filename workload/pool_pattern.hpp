@@ -64,17 +64,17 @@ struct PoolPlan {
   std::string phases;       ///< of precreate, benchmark, cleanup
 };
 
-/// A pattern in which every rank does things at random to files of its own: makes them, runs `steps` steps, removes what is
-/// left. All chance comes from random_words() keyed by rank and step, so that a later run finds out what an earlier one left
-/// behind by going through its steps again.
-/// A rank has 12 bytes a file and 64 more while its stream is under way.
+/// A pattern in which every rank does things at random to files of its own: makes them, runs `steps` steps, removes
+/// what is left. All chance comes from random_words() keyed by rank and step, so that a later run finds out what an
+/// earlier one left behind by going through its steps again. A rank has 12 bytes a file and 64 more while its stream is
+/// under way.
 class PoolPattern : public Pattern {
 public:
   PoolPattern(PoolPlan plan, const Placement& placement);
 
   const std::vector<Phase>& phases() const final { return phases_; }
   bool next(Cursor& cursor, Op& op) const final;
-  /// Exact as long as all ranks together make at most 4 million steps; beyond, that many ranks are looked at as make so many, and
+  /// Exact as long as all ranks together make at most 4 million steps; beyond, only as many ranks are followed, and
   /// stand for the others.
   Footprint footprint() const final;
   char* name_dataset(uint64_t dataset, char* out) const final;
@@ -91,13 +91,14 @@ protected:
   /// Where in a step the cursor is (Cursor::step): the pattern's own numbers from 1 on, 1 at the beginning.
   static constexpr uint16_t first_part = 1;
 
-  /// The next operation of step `number`, counted over all benchmark phases; false when the step is over. It may begin one of the
-  /// operations below and must then set the next part before.
+  /// The next operation of step `number`, counted over all benchmark phases; false when the step is over. It may begin
+  /// one of the operations below and must then set the next part before.
   virtual bool next_in_step(Rank& rank, Cursor& cursor, Op& op, uint64_t number) const = 0;
   virtual uint64_t size_of_new(uint32_t rank, uint32_t number) const                 = 0;
   virtual nlohmann::ordered_json own_data_set() const                                = 0;
 
-  // Each begins something on a file of the pool and gives its first operation; next() gives the others before the next part.
+  // Each begins something on a file of the pool and gives its first operation; next() gives the others before the next
+  // part.
   void create(Rank& rank, Cursor& cursor, Op& op) const;
   void read(Rank& rank, Cursor& cursor, Op& op, uint64_t place) const;
   void append(Rank& rank, Cursor& cursor, Op& op, uint64_t place, uint64_t bytes) const;

@@ -25,7 +25,8 @@ enum class Stream : uint32_t {
   failure     = 19
 };
 
-/// Four independent 32-bit words that depend on nothing but their arguments: Philox4x32-10 of Salmon et al., "Parallel random
+/// Four independent 32-bit words that depend on nothing but their arguments: Philox4x32-10 of Salmon et al., "Parallel
+/// random
 /// numbers: as easy as 1, 2, 3", SC11. Real and simulated runs draw the same.
 inline std::array<uint32_t, 4> random_words(uint64_t seed, Stream stream, uint32_t who, uint64_t counter)
 {
@@ -36,7 +37,8 @@ inline std::array<uint32_t, 4> random_words(uint64_t seed, Stream stream, uint32
   return {drawn[0], drawn[1], drawn[2], drawn[3]};
 }
 
-/// SplitMix64's finaliser (Steele, Lea & Flood 2014): numbers that differ by little become numbers that have nothing in common.
+/// SplitMix64's finaliser (Steele, Lea & Flood 2014): numbers that differ by little become numbers that have nothing in
+/// common.
 inline uint64_t mix(uint64_t x)
 {
   x += 0x9e3779b97f4a7c15ULL;

@@ -11,7 +11,8 @@ class SizeLaw {
 public:
   /// Lognormal with the given median and standard deviation of the logarithm, cut off at `most`.
   static SizeLaw lognormal(double median, double sigma, double most);
-  /// "0:512B,0.5:4KiB,1:1GiB": probabilities from 0 to 1 and the sizes there, between them straight lines on the logarithm.
+  /// "0:512B,0.5:4KiB,1:1GiB": probabilities from 0 to 1 and the sizes there, between them straight lines on the
+  /// logarithm.
   /// @throws InputError
   static SizeLaw table(const std::string& text);
 

@@ -6,13 +6,16 @@
 
 namespace iocast {
 
-/// The files of a source tree, by their numbers: what they are, how large, and what compiling them reads. Of a tree of up to a million
-/// files their sizes are kept, since between two calls of a benchmark each nanosecond counts; of a larger one nothing is kept of each file.
+/// The files of a source tree, by their numbers: what they are, how large, and what compiling them reads. Of a tree of
+/// up to a million files their sizes are kept, since between two calls of a benchmark each nanosecond counts; of a
+/// larger one nothing is kept of each file.
 ///
-/// Of ten files in a row four are sources and three are headers (Linux 6.1: 41 % and 30 %). Compiling 584 files of Linux 6.1 (x86
-/// defconfig: kernel, fs, net/ipv4) read 615 headers each on average; 79 % of these reads were for the 500 headers that almost all
-/// have in common. An object was 1.22 times as large as its source. Here each source reads `headers` of them, of which four fifths
-/// are the same for all, and the others spread over all headers; an object has five quarters of its source's bytes.
+/// Of ten files in a row four are sources and three are headers (Linux 6.1: 41 % and 30 %). Compiling 584 files of
+/// Linux 6.1 (x86
+/// defconfig: kernel, fs, net/ipv4) read 615 headers each on average; 79 % of these reads were for the 500 headers that
+/// almost all have in common. An object was 1.22 times as large as its source. Here each source reads `headers` of
+/// them, of which four fifths are the same for all, and the others spread over all headers; an object has five quarters
+/// of its source's bytes.
 class SourceFiles {
 public:
   /// Lognormal. Linux 6.1: 3874 bytes and 1.62.
@@ -30,9 +33,10 @@ public:
   uint64_t size_of(uint64_t file) const;
   /// The file that is the source of `unit`, below `compiled`.
   uint64_t source_of(uint64_t unit) const;
-  /// The file that is the header which `unit` reads at place `j`, below headers_each(); none twice, the common ones first.
+  /// The file that is the header which `unit` reads at place `j`, below headers_each(); none twice, the common ones
+  /// first.
   uint64_t header_of(uint64_t unit, uint32_t j) const;
-  /// Fewer than were asked for, in a tree that hasn't so many.
+  /// Fewer than requested, in a tree that has fewer.
   uint32_t headers_each() const { return headers_each_; }
   uint32_t common_headers() const { return common_; }
 

@@ -78,7 +78,8 @@ Tree Tree::grown(uint32_t directories, uint64_t files, uint64_t seed)
 {
   std::vector<uint32_t> parents(directories);
   for (uint32_t i = 1; i < directories; ++i) {
-    // i directories and the i - 1 places that they take: one chance each, for the directory or for the owner of the place.
+    // i directories and the i - 1 places that they take: one chance each, for the directory or for the owner of the
+    // place.
     const uint64_t word   = random_words(seed, Stream::tree, parent_of_directory, i)[0];
     const uint64_t chance = word * (2 * uint64_t{i} - 1) >> 32;
     parents[i]            = chance < i ? static_cast<uint32_t>(chance) : parents[chance - i + 1];

@@ -7,7 +7,7 @@
 
 namespace iocast {
 
-/// What is asked: a pattern with its parameters, under a name of the catalogue.
+/// A workload: a pattern with its parameters, under a name of the catalogue.
 struct Workload {
   std::string name;
   const PatternEntry* pattern;
@@ -20,7 +20,8 @@ struct Workload {
 };
 
 /// Opens a workload by catalogue name (workload/catalogue/NAME.yaml), by YAML file, or by pattern name, then applies
-/// "key=value" settings. `seed` is that of the run: a pattern with a parameter `seed` draws with it, unless that parameter is set.
+/// "key=value" settings. `seed` is that of the run: a pattern with a parameter `seed` draws with it, unless that
+/// parameter is set.
 /// @throws InputError: nothing of that name (with the nearest match), bad keys, units or values (with file and line)
 Workload open_workload(const std::string& name_or_file, const std::vector<std::string>& settings, uint64_t seed = 0);
 

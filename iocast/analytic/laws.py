@@ -52,7 +52,7 @@ class Law:
         return self.variance / self.mean**2 if self.mean > 0 else 0.0
 
     def mean_of_largest(self, number: int) -> float:
-        """Mean of the largest of so many independent draws."""
+        """Mean of the largest of `number` independent draws."""
         if number == 1:
             return self.mean
         if self.kind == "exponential" and self.extra == 0:

@@ -176,7 +176,7 @@ def _station(
     instances, count = (nodes if per_node else int(spec["count"])), int(spec["servers"])
     total = sum(w for w, _ in visits)
     stripes = max(v.stripes for _, v in visits)
-    if stripes > 1:  # so many instances act as one, which a visit with fewer stripes keeps busy in part
+    if stripes > 1:  # the instances act as one, which a visit with fewer stripes keeps busy in part
         instances = max(1, instances // stripes)
         largest = sum(w * v.demand.mean_of_largest(v.stripes) for w, v in visits)
         largest /= sum(w * v.demand.mean for w, v in visits)

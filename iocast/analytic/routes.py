@@ -194,7 +194,7 @@ def _read_steps(
             shares = bool(lock) and share > 0 and step.get("lock_mode") == "shared"
             if lock and "extent" in platform["locks"][lock]:
                 raise InputError(
-                    f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep hangs on who asked for what before, "
+                    f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep depends on the order of earlier requests, "
                     "which the analytic solver can't know; use the simulator."
                 )
             if lock and ((platform["locks"][lock]["per"] == "object" and not shares) or "hand_over" in platform["locks"][lock]):

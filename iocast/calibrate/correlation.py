@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TIED = 0.95
-"""Correlations from here on are said in words."""
+"""Minimum correlation that is reported in words."""
 
 
 def correlations(names: Sequence[str], covariance: NDArray[np.float64]) -> dict[str, dict[str, float]]:

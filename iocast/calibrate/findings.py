@@ -18,7 +18,7 @@ from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.text import quantity
 
 FALSE_ALARM = 0.01
-"""Of each test on data that hold nothing of what it looks for; those over several points share it (Bonferroni)."""
+"""False-alarm rate of each test; tests over several points share it (Bonferroni)."""
 MATTERS = 0.1
 """Share of the throughput, or of the time, below which a finding is none."""
 UNREPEATED_PHASES = 0.05

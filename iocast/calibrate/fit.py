@@ -30,7 +30,7 @@ from iocast.workers import Workers
 DRAWS = 16
 """Platforms kept beside the best one: draws from what the data leave open."""
 RESIDUALS_A_FACT = 8
-"""Residuals of a point are far from independent: so many of them count as one."""
+"""Number of residuals that count as one, because those of a point are far from independent."""
 MOST_DRAWN = 2.5
 """Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no more."""
 PLAIN = "none"

@@ -58,7 +58,7 @@ NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases", "wo
 OPERATIONS, BYTES = "operations", "bytes"
 """Units of a rate, per second."""
 FAR = (1, 2, 8, 32)
-"""Multiples of the largest measured number of nodes at which draws are told apart."""
+"""Multiples of the largest measured number of nodes at which draws are distinguished."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def rates_of(logs: Array, placements: Sequence[Placement]) -> Array:
 
 
 def _rate(there: Array, server: Array, crowding: Array, others: float) -> Array:
-    """Throughput of a server at which so many customers are, each of whom found a share `others` of them."""
+    """Throughput of a server with this many customers, each of whom found a share `others` of them."""
     return there / (server * (1 + crowding * np.log1p(others * there)) * (1 + others * there))
 
 
@@ -254,7 +254,8 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
 
 
 def _middle(said: Array, logs: Array) -> int:
-    """The draw that stands for all: in the middle of what draws say, and of those there in the middle of what they are."""
+    """The representative draw: in the middle of the draws' forecasts, and of those there in the middle of the
+    parameters."""
 
     def away(values: Array) -> Array:
         return np.asarray((((values - np.median(values, axis=0)) / (values.std(axis=0) + 1e-9)) ** 2).sum(axis=1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated quantile matching: least squares between the logarithms of what was measured and what a platform simulates."""
+"""Simulated quantile matching: least squares between the logarithms of measured and simulated values."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Job = tuple[Path, str, dict[str, str], int, int, int]
 SLOPE_STEP = 0.3
 """In the logarithm of a parameter, or twice or four times that for one that moves the residuals by less than CLEAR."""
 CLEAR = 1.0
-"""Root mean square of the change of standardised residuals by which a slope stands out of what remains random with common random numbers.
-From a change that is lost in it, a search would take the parameter for settled."""
+"""Root mean square of the change of standardised residuals by which a slope stands out of the noise that common random
+numbers leave. From a change that is lost in it, a search would take the parameter for settled."""
 MOST_OPERATIONS = 250_000
 """Of one simulation during the search; a point that had more is simulated with fewer iterations."""
 ENOUGH_OPERATIONS = 20_000
@@ -261,8 +261,8 @@ class Simulations:
         return (RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs)
 
     def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> Iterator[list[np.ndarray]]:
-        """Logarithms of what each candidate says, one candidate after the other as they are done; far from all that is measured where work of others
-        piles up without end, or can't be."""
+        """Logarithms of each candidate's values, one candidate after the other as they are done; far from all
+        measurements where background work piles up without end, or can't be."""
         platforms = [self.write(document) for document in documents]
         found = self._outcomes([(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets])
         for platform in platforms:

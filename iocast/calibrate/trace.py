@@ -42,7 +42,8 @@ class Trace:
             self._append("\n")
 
     def key(self, document: Document, asked: Sequence[Asked], seed: int) -> str:
-        """Of everything that the simulations of a candidate depend on: its platform with all that it extends, what is asked of it, seed, simulator."""
+        """Hash of everything that the simulations of a candidate depend on: its platform with all that it extends,
+        question, seed, simulator."""
         own = {key: value for key, value in document.items() if key != "extends"}
         platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
         questions = [[workload_hash(workload, settings), nodes, per_node, phase, names] for workload, settings, nodes, per_node, phase, names in asked]

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _unexpected(error: Exception) -> tuple[str, int]:
-    """Message and exit status of what nobody foresaw. After a file was read its content is the likely reason."""
+    """Message and exit status of an unforeseen error. After a file was read its content is the likely reason."""
     from iocast.strict import last_files, shown
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "iocast" in Path(frame.filename).parts]

@@ -50,7 +50,8 @@ def write_parquet(rows: Sequence[Row], out: Path) -> None:
 def write_openmetrics(rows: Sequence[Row], out: Path) -> None:
     """OpenMetrics text 1.0: one family a quantity, and of each distribution a histogram with cumulative counts.
 
-    A gauge's axis value `at` is a label. The sum of a histogram is that of count times mean where both are told, else it is left out."""
+    A gauge's axis value `at` is a label. The sum of a histogram is that of count times mean where both are known, else
+    it is left out."""
     families: dict[str, list[str]] = defaultdict(list)
     histograms: dict[tuple[tuple[str, str], ...], list[tuple[float, int]]] = defaultdict(list)
     means: dict[tuple[tuple[str, str], ...], dict[str, float]] = defaultdict(dict)

@@ -19,8 +19,9 @@ from iocast.run_directory import NS, read_log
 
 @dataclass(frozen=True)
 class Row:
-    """`operation` may be a part ("create.open") or empty for what is said of the phase. `at` says where on its axis a value lies: a latency in
-    seconds for `latency_count`, a bin's start for `timeline_...`, an operation's start for `slow_seconds`."""
+    """`operation` may be a part ("create.open") or empty for values of the phase. `at` says where on its axis a value
+    lies: a latency in seconds for `latency_count`, a bin's start for `timeline_...`, an operation's start for
+    `slow_seconds`."""
 
     run: str
     source: str

@@ -44,9 +44,10 @@ def all_importers() -> dict[str, Importer]:
 
 
 def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, told: dict[str, Any] | None = None) -> list[Path]:
-    """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold several runs.
+    """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold
+    several runs.
 
-    `told` is what the user knows and the files don't say: `ranks`, `nodes`, `label`.
+    `told` has what the files don't state: `ranks`, `nodes`, `label`.
 
     @return the run directories
     @raises InputError with file and line for what can't be understood; nothing is written then"""

@@ -22,7 +22,7 @@ from iocast.errors import InputError
 from iocast.files import sha256
 
 TEXT = b"# darshan log version:"
-"""First words of what darshan-parser prints."""
+"""First words of darshan-parser's output."""
 KINDS = ("phase", "mkdir", "create", "stat", "read", "unlink", "rmdir", "append", "readdir", "open", "pwrite", "pread", "fsync", "close", "think")
 """The codes of the trace's column `kind`."""
 COLUMNS: tuple[tuple[str, Any], ...] = (
@@ -186,7 +186,7 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
     incomplete = _incomplete(traced, counted) if traced else set()
     if incomplete:
         done, all_ = sum(_segments(r) for r in traced), sum(_calls(r) for r in counted)
-        why = "its memory was full, as the log says" if (modules.get("DXT_POSIX") or {}).get("partial_flag") else "its memory was full, or it was told to leave files out"
+        why = "its memory was full, as the log says" if (modules.get("DXT_POSIX") or {}).get("partial_flag") else "its memory was full, or it was set to leave files out"
         log.notes.append(
             f"DXT recorded {done} of {all_} reads and writes ({why}): those of {len(incomplete)} files are made up from counters, as many and of"
             " as many bytes in all, equally large, in sequence, and evenly spread over the time between the first and the last."

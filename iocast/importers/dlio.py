@@ -59,7 +59,7 @@ def _read_one(source: Source) -> Record:
     if not record.environment:
         record.missing["environment"] = "DLIO's summary does not name its hosts."
     record.facts = {key: metric[key] for key in ("train_au_mean_percentage", "train_au_meet_expectation", "train_io_mean_MB_per_second") if key in metric}
-    record.warnings.append("Accelerators compute between reads, so rates are what training asked for, not what the storage could give.")
+    record.warnings.append("Accelerators compute between reads, so rates are the demand of the training, not the capacity of the storage.")
     record.missing |= {
         "command": "DLIO's summary does not name the command, nor the model that was trained.",
         "phases[].operations": "DLIO's summary has rates; how many samples an epoch took is not in it.",

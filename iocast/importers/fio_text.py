@@ -48,7 +48,7 @@ def read(source: Source) -> list[Record]:
 
 
 def _runs(source: Source) -> list[tuple[int, int]]:
-    """First and last line of each run: what was asked is printed before the version, the results after it."""
+    """First and last line of each run: the job is printed before the version, the results after it."""
     begins, before = [], 0
     for number, line in enumerate(source.lines, start=1):
         if ASKED.match(line) and not before:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An IO500 result directory: result_summary.txt, result.txt (INI), and the outputs of the phases beside them where they were kept.
+"""An IO500 result directory: result_summary.txt, result.txt (INI), and the outputs of the phases beside them where they
+were kept.
 
-Both generations are read: the lines "[RESULT] BW phase 1 ior_easy_write ... GB/s" of 2018 to mid-2020 (their GB are 2^30 bytes, as the
-phases' outputs show), and "[RESULT] ior-easy-write ... GiB/s" since. Rates are the scores of the phases: kIOPS of mdtest and find, GiB/s of
-IOR; times are IO500's, which begin before and end after the measurement. How many processes ran is in result.txt since 2023 (procs), else in
-the phases' own outputs ("ior-easy-write.txt", "mdtest_easy_write.txt"), or must be said. The operations that a phase's output counts are in
-`counted`, with the time that its rate is of; times of single ranks come from the phases' CSV files.
+Both generations are read: the lines "[RESULT] BW phase 1 ior_easy_write ... GB/s" of 2018 to mid-2020 (their GB are
+2^30 bytes, as the phases' outputs show), and "[RESULT] ior-easy-write ... GiB/s" since. Rates are the scores of the
+phases: kIOPS of mdtest and find, GiB/s of IOR; times are IO500's, which begin before and end after the measurement. How
+many processes ran is in result.txt since 2023 (procs), else in the phases' own outputs ("ior-easy-write.txt",
+"mdtest_easy_write.txt"), or must be named. The operations that a phase's output counts are in `counted`, with the time
+that its rate is of; times of single ranks come from the phases' CSV files.
 """
 
 from __future__ import annotations

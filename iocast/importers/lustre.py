@@ -110,7 +110,7 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
         phase.bytes, phase.bytes_per_second = moved, moved / seconds
         phase.origin |= dict.fromkeys(("bytes", "bytes_per_second"), f"{source.at(bytes_line)} (reads and writes together)")
     record = Record(name or "lustre", "Lustre", [phase], pattern="lustre-observed", label=name)
-    record.warnings.append("This is the load that a server saw, of whatever ran; it is no benchmark of what the server could do.")
+    record.warnings.append("This is the load that a server saw, of any program; it is no benchmark of the server's capacity.")
     record.missing |= {
         "command": "A server's statistics know no command.", "started": "A server's statistics count from when they were cleared.",
         "workload.parameters": "A server's statistics know no options.", "phases[].errors": "Lustre does not count failed operations.",

@@ -69,7 +69,7 @@ def _read_one(source: Source) -> Record:
         if found := re.search(pattern, source.text):
             record.parameters |= {name: int(value) for name, value in zip(names, found.groups(), strict=True)}
     if not record.parameters:
-        record.missing["workload.parameters"] = "PostMark prints its settings only when told to show them."
+        record.missing["workload.parameters"] = "PostMark prints its settings only on the command 'show'."
     record.missing |= {
         "phases[].latency.*": "PostMark prints counts and rates, no latencies.",
         "phases[].errors": "PostMark does not count failed operations.",

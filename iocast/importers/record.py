@@ -183,10 +183,10 @@ class Record:
     imported: dict[str, Any] = field(default_factory=dict)
     sources: Sequence[Source] = ()  # the files that it was read from; those of the call when the importer does not say
     origin: dict[str, str] = field(default_factory=dict)  # as Phase.origin, of ranks, nodes, started, command and parameters
-    facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, what others were told
+    facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
 
     def complete(self, format_: str, sources: Sequence[Source], told: Mapping[str, Any]) -> None:
-        """Adds what the user told; refuses what can't be without."""
+        """Adds what the user stated; refuses a record without the necessary parts."""
         sources = self.sources or sources
         where = sources[0].path
         for key in ("ranks", "nodes"):

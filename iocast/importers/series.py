@@ -267,7 +267,8 @@ def describe(series: Series) -> dict[str, Any]:
 
 @dataclass
 class Placed:
-    """A phase of a run at its placement. `work`: operations or bytes that each rank was asked for, None when time ended the phase."""
+    """A phase of a run at its placement. `work`: operations or bytes of each rank as requested, None when time ended
+    the phase."""
 
     run: str
     nodes: int

@@ -27,7 +27,7 @@ FELL = 0.9
 PAIR = 1.2
 """In a search for the greatest power two runs at load / PAIR and load * PAIR tell whether power rises."""
 RISEN = 1.25
-"""Service time over that of the unloaded system from which the server is said to be loaded."""
+"""Service time over that of the unloaded system from which the server counts as loaded."""
 MOST_HALVINGS = 6
 
 Report = Callable[[str, int, int], None]
@@ -121,7 +121,7 @@ class Search:
             self._make("bracket", self.settings(load if not low else rounded(self.load(low[0]) / GROWTH**2)), report)
 
     def _short(self, runs: float) -> bool:
-        """Whether the time left is not enough for so many runs."""
+        """Whether the time left is not enough for this many runs."""
         each = max(self.probes.slowest, self.asked.length + 1.0)
         return self._spent() + runs * each > self.budget
 
@@ -300,7 +300,7 @@ class Search:
             if above > 0.1 * here["response"] and waits > 0.5 * above and here["service"] < RISEN * known[0]["service"]:
                 notes.append(
                     f"At the answer an operation waits {100 * waits / here['response']:.0f} % of its response time for its own rank, which does one at a time, and takes no longer "
-                    "than without load: this is the limit of so many ranks rather than of the server. With more ranks, the same load may keep the levels."
+                    "than without load: this is the limit of the ranks rather than of the server. With more ranks, the same load may keep the levels."
                 )
         few = sorted({text for entry in content["loads"] for text in entry["few"]})
         if few:

@@ -18,7 +18,8 @@ SLACK = 0.02
 """An open loop that took so much longer than its last intended start kept up all the same: the last answers, and timers."""
 SIGMAS = 3.09  # 0.1 % of runs that keep up take longer by chance
 BUSY = 0.97
-"""Share of its time inside operations from which a rank in an open loop is taken for always busy: what it should have asked piles up."""
+"""Share of its time inside operations from which a rank in an open loop counts as always busy: its intended requests
+pile up."""
 FEW = 10
 """Operations beyond a quantile, in one run, below which the quantile is not much of a measurement."""
 

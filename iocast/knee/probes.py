@@ -29,7 +29,7 @@ MOST_REPEATS = 10
 PILOT = 50
 """Operations of a rank in the run that only says how long operations take."""
 GUARD = (4.0, 20.0)
-"""A run that takes so many times its planned length, and so many seconds in addition, is ended: this load is too much."""
+"""Multiple of the planned length, and seconds in addition, after which a run is ended: its load is too much."""
 
 
 @dataclass
@@ -166,7 +166,8 @@ class Probes:
         return found
 
     def sized(self, operations: float) -> dict[str, Any]:
-        """Settings with which each rank does about so many operations in the phase; none where the workload can't be told."""
+        """Settings with which each rank does about this many operations in the phase; none where the workload has no
+        such setting."""
         if not self.size:
             return {}
         units = max(1, round(operations / self.each))

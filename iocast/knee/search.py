@@ -20,7 +20,8 @@ SPREADS = np.geomspace(0.01, 0.3, 10)
 """Of the load at which one observation would turn, as standard deviations of its logarithm."""
 STEPS = 600  # of the grid of loads
 ASIDE = (0.2, 0.8)
-"""Quantiles of the knee that are asked at in turn. At the median alone one would never learn how sharply the answers turn."""
+"""Quantiles of the knee that are tried in turn. At the median alone one would never learn how sharply the answers
+turn."""
 
 ALLOWED = 1  # misses among the runs that confirm
 
@@ -50,8 +51,8 @@ class Limits:
 
     @property
     def unanimous(self) -> int:
-        """So many observations in a row, all met or all missed, are taken for an answer by themselves: at a load where an observation is as
-        likely met as missed, that happens with a probability of at most 1 - confidence."""
+        """Number of observations in a row, all met or all missed, that count as an answer by themselves: at a load
+        where an observation is as likely met as missed, that happens with a probability of at most 1 - confidence."""
         return math.ceil(-math.log2(1 - self.confidence) - 1e-9)
 
 
@@ -64,8 +65,8 @@ class Ask:
 
 @dataclass(frozen=True)
 class Done:
-    """reason: "narrow" (as precise as asked), "time", "never met" or "always met". answer: the load to state, None when none met. The knee is
-    between low and high with the confidence asked; an end that is None is open."""
+    """reason: "narrow" (as precise as requested), "time", "never met" or "always met". answer: the load to state, None
+    when none met. The knee is between low and high with the requested confidence; an end that is None is open."""
 
     reason: str
     answer: float | None
@@ -172,7 +173,7 @@ def _confirm(belief: Belief, old: Sequence[Observation], fresh: Sequence[Observa
 
 
 def unfinished(seen: Sequence[Observation], limits: Limits) -> Done:
-    """What can be said when there is no time left, not even to confirm."""
+    """The answer when there is no time left, not even to confirm."""
     end = decide(seen, limits, hurry=True) if seen else Ask(limits.lowest, "bracket")
     if isinstance(end, Done):
         return end

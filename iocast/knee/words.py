@@ -9,7 +9,7 @@ from iocast.study.levels import parse_level
 from iocast.text import quantity, table
 
 REASONS = {
-    "narrow": "The interval is as narrow as asked.",
+    "narrow": "The interval is as narrow as requested.",
     "time": "The time budget is spent: the interval is as wide as it is; the same command with a larger --budget goes on.",
     "never met": "Not even the unloaded system keeps the levels.",
     "always met": "No load of these ranks misses.",

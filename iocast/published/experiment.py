@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the files of claims/ are made of: claims that others published, and simulated experiments that show them or don't."""
+"""What the files of claims/ are made of: claims that others published, and simulated experiments that show them or
+don't."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Phase = dict[str, Any]
 
 @dataclass(frozen=True)
 class Claim:
-    """One published statement. It is met when `simulated()` lies between `low` and `high`, which say the statement with its tolerance."""
+    """One published statement. It is met when `simulated()` lies between `low` and `high`, which say the statement with
+    its tolerance."""
 
     text: str  # a finished sentence
     place: str  # page, slide, table or figure of the source
@@ -55,5 +57,5 @@ def rate(found: Phase) -> float:
 
 
 def bandwidth(found: Phase, bytes_moved: float) -> float:
-    """Bytes a second of a phase that moves so many."""
+    """Bytes a second of a phase that moves `bytes_moved` bytes."""
     return float(bytes_moved / found["seconds"])

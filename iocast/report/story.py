@@ -60,7 +60,7 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
             bought = f"{units.money(shown['price'])} to buy"
             running = f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years" if shown["cost"] > shown["price"] else ""
             cards.append(Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running))
-        asked = f"{100 * study['confidence_asked']:g}{units.SPACE}% was asked for"
+        asked = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
         cards.append(Card("chance that all levels are kept", units.chance(probability).replace("more than", ">").replace("less than", "<"), asked))
         cards += [_level_card(row, study) for row in words.tightest(words.reference(study)["levels"])]
         ends = words.reference(study)["breaks_at"]
@@ -271,7 +271,7 @@ def _simple(scored: Score | None, told: list[Comparison]) -> str:
     texts = []
     simplest = next((n for n in SIMPLEST if n in rates), None)
     if simplest:
-        texts.append(f"The simplest rule, {_article(simplest)}, would have missed throughput by {_rate_text(simplest, scored, told)}.")
+        texts.append(f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, told)}.")
     for what, known, own in (("throughput", rates, scored.rate_error), ("the latency quantiles", tails, scored.quantile_error)):
         if known and own is not None:
             name = min(known, key=lambda n: known[n])
@@ -340,7 +340,7 @@ def _said(forecast: dict[str, Any]) -> str:
 
 
 def _target_cards(sources: Sources) -> list[Card]:
-    """The answers for the largest scales that were asked about and not measured."""
+    """The answers for the largest target scales, which were not measured."""
     cards = []
     for forecast in evidence.targets(sources)[:MOST_TARGETS]:
         rate = forecast["quantities"].get("rate")
@@ -421,7 +421,7 @@ def warnings(sources: Sources) -> list[str]:
 
 
 def _of_runs(runs: list[Run]) -> list[str]:
-    """Warnings of runs; those that differ only in numbers are told once, of the largest run."""
+    """Warnings of runs; of those that differ only in numbers one is kept, that of the largest run."""
     alike: dict[str, list[str]] = {}
     for run in reversed(runs):
         for warning in run.document.get("warnings") or []:

@@ -67,7 +67,7 @@ def _levels(study: dict[str, Any]) -> Table:
         Column("rules_out", "rules out designs", "share"), Column("alone", "by itself alone", "share"), Column("why", "reason"),
     ]  # fmt: skip
     columns = [c for c in columns if c.key != "why" or any(r["why"] for r in rows)]
-    return Table("levels", "Service levels", "A level rules out the designs that keep it with less than the confidence asked for.", columns, rows)
+    return Table("levels", "Service levels", "A level rules out the designs that keep it with less than the required confidence.", columns, rows)
 
 
 def _conditions(study: dict[str, Any]) -> Table:
@@ -97,7 +97,7 @@ def _relaxations(study: dict[str, Any]) -> Table:
         Column("design", "id"), Column("name", "design"), Column("saves", _money(study, "saves"), "money"), Column("probability", "keeps all now", "chance"),
         Column("level", "level"), Column("limit", "limit", "quantity"), Column("needed", "would have to be", "quantity"), Column("scale", "because of scale"),
     ]  # fmt: skip
-    note = "With these limits in place of the present ones the design would be kept with the confidence asked for."
+    note = "With these limits in place of the present ones the design keeps all levels with the required confidence."
     return Table("relaxations", "What cheaper designs would need", note, columns, rows)
 
 

@@ -12,7 +12,7 @@ NOTHING = "\N{EN DASH}"
 
 
 def digits(value: float, significant: int = 3) -> str:
-    """A number with so many significant digits, never in exponent form between 0.001 and a million."""
+    """A number with this many significant digits, never in exponent form between 0.001 and a million."""
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(value)))

@@ -23,7 +23,7 @@ from iocast.study.words import conclusions, sentence, warnings
 LEVEL = 0.9
 """Probability that intervals are meant to cover."""
 SHOWN = 12
-"""Designs whose curves and stations are told."""
+"""Number of designs whose curves and stations are reported."""
 Json = dict[str, Any]
 
 
@@ -271,7 +271,8 @@ def _nearest_miss(search: Search, by_id: dict[str, Json]) -> Json:
 
 
 def _needed(search: Search, c: Candidate) -> list[Json]:
-    """New limits with which a design would keep every level with the confidence asked for: each level alone gives its share."""
+    """New limits with which a design would keep every level with the required confidence: each level alone gives its
+    share."""
     samples = risk.predictive(search.judged_table(c), search.model_error(c))
     kept = (samples >= 0).mean(axis=0)
     failing = [i for i in range(samples.shape[1]) if kept[i] < search.study.confidence] or [int(np.argmin(kept))]

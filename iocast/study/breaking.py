@@ -15,7 +15,8 @@ from iocast.study.spec import NORMAL
 BEYOND = 16
 """Times the largest scale, up to which is looked."""
 MOST_RANKS = 1_000_000
-"""But not beyond so many, unless the largest scale is: with many servers the analytic solver takes minutes there."""
+"""Maximum number of clients that is tried, unless the largest scale is beyond it: with many servers the analytic solver
+takes minutes there."""
 
 
 def ladder(search: Search) -> list[int]:

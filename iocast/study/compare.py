@@ -36,14 +36,14 @@ def is_design(argument: str) -> bool:
 
 
 def compare(first: str, second: str, study: Path | None, workers: Workers, report: Callable[[str, int, int], None], level: float, seed: int = 0) -> Json:
-    """@raises InputError when an argument names no design, or the two were not asked the same"""
+    """@raises InputError when an argument names no design, or the two have no quantity in common"""
     if study is not None:
         sides = _offers(first, second, study, workers, report, seed)
     else:
         sides = [_design(first), _design(second)]
     rows = _rows(sides, level)
     if not rows:
-        raise InputError(f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs that were asked the same.")
+        raise InputError(f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same workloads and scales.")
     told: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
     told["sides"] = [{k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides]
     told["rows"] = rows

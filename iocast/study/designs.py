@@ -21,7 +21,7 @@ from iocast.study.spec import NORMAL, Study, Value
 
 HOURS_A_YEAR = 8766
 STRATA = 4
-"""Replications come in blocks of so many, each block a Latin hypercube over what is uncertain (McKay, Beckman & Conover 1979)."""
+"""Replications in a block; each block is a Latin hypercube over what is uncertain (McKay, Beckman & Conover 1979)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Design:
 
 
 class Designs:
-    """All designs, or those that were asked for."""
+    """All designs, or the requested ones."""
 
     def __init__(self, study: Study) -> None:
         self.study = study

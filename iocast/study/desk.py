@@ -72,7 +72,7 @@ class Desk:
         self._keys: dict[Ask, str] = {}
         self._residuals: dict[tuple[str, str], Residuals | None] = {}
 
-    # What is asked of a platform ------------------------------------------------------------------------------------------------
+    # Questions to a platform ------------------------------------------------------------------------------------------------
 
     def _open_platforms(self) -> dict[str, Platform]:
         names = dict.fromkeys([self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)])
@@ -115,7 +115,7 @@ class Desk:
 
         for axis in self.study.axes:
             for value in axis.values:
-                # With several families each is only asked for what it has; one of them must have it.
+                # With several families each gets the edits of its own parts; one of them must have the part.
                 if others and not all(e.how == "lay" or e.path in known for e in value.edits) and self._elsewhere(value.edits, name):
                     continue
                 for edit in value.edits:
@@ -246,7 +246,7 @@ class Desk:
                 call, self.before_computing = self.before_computing, None
                 call()
             self._compute(missing, result, label)
-        return {a: self._shifted(a, result[a]) for a in wanted}  # in the order asked, whoever was ready first
+        return {a: self._shifted(a, result[a]) for a in wanted}  # in the requested order, whichever was ready first
 
     def residuals(self, design: Design, workload: str) -> Residuals | None:
         """What the design's platform misses of this workload; None where that is not known."""

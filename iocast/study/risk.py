@@ -53,7 +53,8 @@ class ModelError:
 
 
 def predictive(margins: Array, error: ModelError, number: int = SAMPLES, seed: int = 0) -> Array:
-    """Samples [number, conditions] of what the margins will turn out to be, from replications [replications, conditions]."""
+    """Samples [number, conditions] of the margins as they may turn out, from replications [replications,
+    conditions]."""
     return _weights_of_samples(margins.shape[0], number, seed) @ margins + error.samples(number, seed)
 
 

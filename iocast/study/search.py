@@ -379,7 +379,7 @@ class Search:
                 c.probability = float(min(c.level_probabilities, default=1.0))
 
     def decision(self) -> Candidate | None:
-        """The cheapest simulated design that keeps all levels with the confidence asked for."""
+        """The cheapest simulated design that keeps all levels with the required confidence."""
         return next(iter(sorted((c for c in self.tried if c.probability >= self.study.confidence), key=_order)), None)
 
     def contenders(self) -> list[Candidate]:
@@ -429,7 +429,7 @@ class Search:
         if not known:
             return []
         table = np.array([[o[0], -o[1], o[2]] for _, o in known])
-        # Two designs within 1 % of each other are not told apart.
+        # Two designs within 1 % of each other count as equal.
         logs = np.column_stack((table[:, 0], -np.round(np.log(-table[:, 1]) * 100), np.round(np.log(table[:, 2]) * 100)))
         front = []
         for i, (candidate, _) in enumerate(known):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STUDY.yaml: what is asked (docs/studies.md). Everything that can be checked without a platform or a program is checked here."""
+"""STUDY.yaml: the question of a study (docs/studies.md). Everything that can be checked without a platform or a program
+is checked here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from iocast.study.levels import Level, parse_level, said_twice
 NORMAL = ""
 """The scenario in which everything works."""
 MODEL = "the model"
-"""What a measurement tells when it removes the model's own error, by measuring nearer to the scale asked about."""
+"""What a measurement tells when it removes the model's own error, by measuring nearer to the target scale."""
 MOST_DESIGNS = 10_000_000
 _KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
 
@@ -78,7 +79,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Limits:
-    """infinity where nothing is said"""
+    """infinity where none is stated"""
 
     budget: float = math.inf
     watts: float = math.inf
@@ -209,7 +210,7 @@ def read_study(file: Path) -> Study:
         error.fail(min(unknown), f"'{min(unknown)}' is no kind of quantity. {allowed_sentence(min(unknown), _KINDS)[:-1]}")
     yaml.finish()
     if study.size > MOST_DESIGNS:
-        yaml.fail("axes", f"the axes span {study.size} designs; at most {MOST_DESIGNS} can be told apart here, so leave values or axes out")
+        yaml.fail("axes", f"the axes span {study.size} designs; at most {MOST_DESIGNS} can be distinguished here, so leave values or axes out")
     return study
 
 
@@ -479,6 +480,6 @@ def _search(yaml: Section) -> Search:
 
 
 def document_of(study: Study) -> Document:
-    """The study file as plain data, for the record of what was asked."""
+    """The study file as plain data, for the record of the question."""
     yaml = Section.load(study.file)
     return {key: yaml.value(key) for key in yaml.keys()}

@@ -111,7 +111,7 @@ def sentence(told: Json) -> str:
     if told["decision"]:
         d = told["decision"]
         cost = f" for {money(d['cost'], told['currency'])}" if any(x["cost"] for x in told["designs"]) else ""
-        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(told['confidence'])} confidence, {asked} was asked for."
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(told['confidence'])} confidence (required: {asked})."
     miss = told["nearest_miss"]
     return f"None of the {len(looked)} designs within the limits keeps {levels} with {asked} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}."
 
@@ -290,7 +290,7 @@ def _matters(told: Json) -> str:
     uncertain = told["sensitivity"]["uncertain"]
     if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
         u = uncertain[0]
-        words.append(f"Of what is uncertain, {u['name']} weighs most: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
+        words.append(f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
     return " ".join(words)
 
 
@@ -305,7 +305,7 @@ def _measure(told: Json) -> str:
         return ""
     known = [m for m in told["measurements"] if round(m["value"]) > 0]
     if known:
-        return f"Most would be gained by {known[0]['name']}: a measurement that tells it would be worth up to {money(known[0]['value'], told['currency'])}."
+        return f"The most valuable measurement would be of {known[0]['name']}: it would be worth up to {money(known[0]['value'], told['currency'])}."
     return "Nothing uncertain here could change the choice enough to be worth measuring."
 
 

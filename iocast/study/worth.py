@@ -128,7 +128,7 @@ def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[
 
 
 class Value:
-    """Samples of all contenders' margins, told apart by what they come from."""
+    """Samples of all contenders' margins, separated by their cause."""
 
     def __init__(self, search: Search, chosen: list[Candidate], known: dict[int, Slopes]) -> None:
         self.search, self.chosen = search, chosen
@@ -161,7 +161,8 @@ class Value:
         return float(self._losses({}).mean(axis=0).min())
 
     def of_knowing(self, told: dict[str, float]) -> float:
-        """What a choice costs less on average once these are known; `told`: the standard deviation of each one's logarithm that stays unknown."""
+        """What a choice costs less on average once these are known; `told`: for each, the standard deviation of its
+        logarithm that stays unknown."""
         if len(self.chosen) < 2:
             return 0.0
         losses = self._losses(told)
@@ -169,7 +170,7 @@ class Value:
         return max(0.0, float(losses.mean(axis=0).min() - losses.min(axis=1).mean()))
 
     def _losses(self, told: dict[str, float]) -> Array:
-        """[outer, designs]: expected cost given what is told in each outer sample."""
+        """[outer, designs]: expected cost given the results of each outer sample."""
         result = np.empty((OUTER, len(self.chosen)))
         for d in range(len(self.chosen)):
             error = self.errors[d]
@@ -185,7 +186,8 @@ class Value:
 
 
 def _stays(left: float | None, deviation: float) -> float:
-    """Share of a standard deviation that stays unknown: all of it where nothing is told, never more than it was."""
+    """Share of a standard deviation that stays unknown: all of it where nothing was measured, never more than
+    before."""
     if left is None:
         return 1.0
     return min(1.0, left / deviation) if deviation > 0 else 0.0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of System that fills and drains buffers. A piece of a buffer is a job as a client's is; it goes through the steps of
-// the buffer's drain and is gone.
+// The part of System that fills and drains buffers. A piece of a buffer is a job as a client's is; it goes through the
+// steps of the buffer's drain and is gone.
 #include "input/error.hpp"
 #include "models/system.hpp"
 
@@ -14,9 +14,9 @@ namespace {
 /// Whether somebody will wait for what the buffer has of single objects.
 bool flushed_by_object(const Platform& platform, const Footprint& footprint, size_t buffer)
 {
-  return std::any_of(footprint.operations.begin(), footprint.operations.end(), [&](const auto& asked) {
-    const auto& steps = platform.routes[static_cast<size_t>(asked.first)].steps;
-    return asked.second > 0 && std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+  return std::any_of(footprint.operations.begin(), footprint.operations.end(), [&](const auto& requested) {
+    const auto& steps = platform.routes[static_cast<size_t>(requested.first)].steps;
+    return requested.second > 0 && std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
              return step.kind == Step::Kind::flush && step.target == buffer && step.flush != Flush::all;
            });
   });
@@ -35,7 +35,7 @@ void System::make_buffers(const Footprint& footprint)
   }
 }
 
-/// What so many pieces at most go through at a time.
+/// The steps that at most `pieces` pieces go through at a time.
 void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
 {
   drain_steps_.push_back(static_cast<uint16_t>(beside_steps_.size()));
@@ -48,7 +48,8 @@ void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
     throw InputError(fmt::format("The drains of the buffers, the refills of the pools and the fetches of the caches of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
 }
 
-/// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to stay small.
+/// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to
+/// stay small.
 bool System::at_buffer(JobId id, const Step& step)
 {
   if (step.kind == Step::Kind::drained) {

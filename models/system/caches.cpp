@@ -85,7 +85,8 @@ uint32_t System::cache_instance(JobId id, const Caches& caches, uint64_t offset)
   return instance_of(op_of(id), station, offset);
 }
 
-/// The job goes on with what the platform says of a hit or of a miss. False when it waits for what is on its way, and will look again.
+/// The job goes on with what the platform says of a hit or of a miss. False when it waits for what is on its way, and
+/// will look again.
 bool System::look_up(JobId id, const Step& step)
 {
   Caches& caches = caches_[step.target];

@@ -101,7 +101,8 @@ void System::handle(const Calendar::Event& event)
   }
 }
 
-/// Asks for the cache lines that the next events need: first for those that an event's number tells, some events later for those that only these tell.
+/// Asks for the cache lines that the next events need: first for those that an event's number tells, some events later
+/// for those that only these tell.
 void System::look_ahead() const
 {
   if (!looks_ahead_) {

@@ -24,7 +24,7 @@ ExtentLocks* System::extents_of(const Step& step)
   return which < 0 ? nullptr : &extents_[static_cast<size_t>(which)];
 }
 
-/// False when the job waits for ranges that others have or asked for before.
+/// False when the job waits for ranges that others hold or requested before.
 bool System::take_extents(JobId id, const Step& step, ExtentLocks& extents)
 {
   return extents.objects[lock_key(id, step.lock)].acquire(id, jobs_[id].owner, step.lock_shared, extents.cutter.cut(op_of(id)), extents.cutter, *extents.spec,

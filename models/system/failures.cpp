@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures: a server stops, and its requests are lost and asked again.
+// Failures: a server stops, and its requests are lost and sent again.
 #include "models/system.hpp"
 
 #include <algorithm>
@@ -45,13 +45,13 @@ void System::fail(uint32_t which)
     lose(id, spec.instance);
 }
 
-/// The visit is to be asked again, as if it had never been.
+/// The visit is to begin again, as if it had never been.
 void System::lose(JobId id, uint32_t lost_by)
 {
   Job& job            = jobs_[id];
   job.locked          = false;
   exposed_[id].due    = -1;
-  const double again  = stations_[step_of(id).target].outages.asked_again(exposed_[id].home, lost_by, now_);
+  const double again  = stations_[step_of(id).target].outages.sent_again_at(exposed_[id].home, lost_by, now_);
   ++sums_of(id).replays;
   push(again, EventKind::failure, static_cast<uint32_t>(failures_.size()) + id);
 }
@@ -85,7 +85,7 @@ bool System::find_end(JobId id, const Step& step, uint32_t& instance)
     instance = *serving;
     return true;
   }
-  const double again = outages.asked_again(instance, instance, now_);
+  const double again = outages.sent_again_at(instance, instance, now_);
   VisitSums& sums    = sums_of(id);
   sums.total += again - now_;
   sums.lost += again - now_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks do together, and time limits: ranks of a group begin and end shared and collective operations at the same time, and nobody is
-// left alone in one when a phase is cut.
+// What ranks do together, and time limits: ranks of a group begin and end shared and collective operations at the same
+// time, and nobody is left alone in one when a phase is cut.
 #include "input/error.hpp"
 #include "models/system.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job: where it is on its route and the random numbers it draws. Those of others' work, of buffers and of parts are made for the time they are needed.
+// A job: where it is on its route and the random numbers it draws. Those of others' work, of buffers and of parts are
+// made for the time they are needed.
 #include "models/system.hpp"
 
 namespace iocast {

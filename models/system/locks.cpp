@@ -77,8 +77,8 @@ double System::hand_over(JobId id, const Step& step)
   return seconds;
 }
 
-/// A lock that is held for part of a service goes with the server. Were it kept, those who come later and get the server would
-/// wait for the lock, and the one who holds the lock for the server.
+/// A lock that is held for part of a service goes with the server. Were it kept, those who come later and get the
+/// server would wait for the lock, and the one who holds the lock for the server.
 void System::give_up_locks(const std::vector<JobId>& lost)
 {
   std::vector<JobId> holders;

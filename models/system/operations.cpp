@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An operation's life: a rank pulls it from the pattern, in an open loop waits for its moment, goes through its route, and thinks.
+// An operation's life: a rank pulls it from the pattern, in an open loop waits for its moment, goes through its route,
+// and thinks.
 #include "input/error.hpp"
 #include "models/system.hpp"
 
@@ -10,7 +11,8 @@
 
 namespace iocast {
 
-/// Takes the next operation of the client's stream; false when there is none to start now (a barrier, a wait, or the end).
+/// Takes the next operation of the client's stream; false when there is none to start now (a barrier, a wait, or the
+/// end).
 bool System::pull_op(JobId id)
 {
   Client& client = clients_[id];
@@ -120,7 +122,8 @@ void System::start_op(JobId id)
     advance(id);
 }
 
-/// The think time is over, or the moment of an operation has come; what waking up costs comes before the next operation and is in nobody's response time.
+/// The think time is over, or the moment of an operation has come; what waking up costs comes before the next operation
+/// and is in nobody's response time.
 void System::wake(JobId id)
 {
   Job& job = jobs_[id];

@@ -123,16 +123,16 @@ void System::check_stations() const
   }
 }
 
-/// All clients have ended: nothing is held, and time adds up. By Little's law the number of clients' requests at a station, integrated over
-/// time, is the time that their visits took.
+/// All clients have ended: nothing is held, and time adds up. By Little's law the number of clients' requests at a
+/// station, integrated over time, is the time that their visits took.
 void System::check_at_end()
 {
   check_nothing_is_held();
   for (size_t i = 0; i < stations_.size(); ++i) {
     const auto& [busy, present, others] = stations_[i].occupancy;
     const double in_queue = present.at(now_) - others.at(now_);
-    const bool told_apart = !platform_.routes[0].served && !stations_[i].outages.any(); // waking up is with the work of others, held-up transfers with visits
-    if (present.count() != others.count() || (told_apart && std::abs(in_queue - clients_times_[i]) > 1e-6 * clients_times_[i] + 1e-9 * now_ * (1.0 + placement_.ranks)))
+    const bool separable = !platform_.routes[0].served && !stations_[i].outages.any(); // waking up is with the work of others, held-up transfers with visits
+    if (present.count() != others.count() || (separable && std::abs(in_queue - clients_times_[i]) > 1e-6 * clients_times_[i] + 1e-9 * now_ * (1.0 + placement_.ranks)))
       throw RunError(fmt::format("All clients of '{}' have ended, but {} of their requests are still at the station '{}', where they spent {} s by its queue and {} s by their own account; this is an "
                                  "error of the simulator.",
                                  platform_.file, present.count() - others.count(), stations_[i].spec.name, in_queue, clients_times_[i]));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of System that takes from pools and fills them. The making of a batch is a job as the drain of a buffer's piece is.
+// The part of System that takes from pools and fills them. The making of a batch is a job as the drain of a buffer's
+// piece is.
 #include "input/error.hpp"
 #include "models/system.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of System that fetches pages into caches before they are asked for. The fetch of a piece is a job as the drain of a buffer's piece is.
+// The part of System that reads ahead into caches. The fetch of a piece is a job as the drain of a buffer's piece is.
 #include "models/pages.hpp"
 #include "models/system.hpp"
 
@@ -17,7 +17,8 @@ void System::make_read_ahead(bool reads)
   }
 }
 
-/// True when the job reads what is on its way, and waits for it. What it needs besides is not asked for meanwhile, but what follows is.
+/// True when the job reads what is on its way, and waits for it. Other pages that it needs are not fetched meanwhile;
+/// pages that follow are.
 bool System::await_pages(JobId id, Caches& caches)
 {
   const Op& op = op_of(id);

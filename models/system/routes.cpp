@@ -5,8 +5,8 @@
 
 namespace iocast {
 
-/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that never
-/// make anyone wait) is added up and costs one event.
+/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that
+/// never make anyone wait) is added up and costs one event.
 void System::advance(JobId id)
 {
   double ahead = 0;

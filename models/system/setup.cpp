@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A system is made from a platform, a pattern and where its ranks are. What only one part of it needs is made in that part's file.
+// A system is made from a platform, a pattern and where its ranks are. What only one part of it needs is made in that
+// part's file.
 #include "input/error.hpp"
 #include "models/system.hpp"
 

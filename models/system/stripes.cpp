@@ -65,7 +65,8 @@ bool System::join_part(JobId part)
   return --jobs_[whole].instance == 0;
 }
 
-/// Of a transfer too small to compete for bandwidth: its parts share the client's end, and each has a server's for itself.
+/// Of a transfer too small to compete for bandwidth: its parts share the client's end, and each has a server's for
+/// itself.
 double System::spanned_transfer_seconds(JobId id, const Step& step)
 {
   const NetworkSpec& network = platform_.network;

@@ -71,8 +71,8 @@ bool System::starves(const Station& station, uint32_t instance) const
   return first != nobody && now_ - jobs_[first].since > station.spec.quantum;
 }
 
-/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was, with the rest of its slice. Nobody's when all are
-/// between two visits, or done at this very moment.
+/// Takes a server from a job that is at work; that one waits at the head of the queue and goes on where it was, with
+/// the rest of its slice. Nobody's when all are between two visits, or done at this very moment.
 uint32_t System::preempt(Station& station, uint32_t instance)
 {
   const uint32_t first = station.first_core + instance * station.spec.servers;

@@ -40,7 +40,7 @@ void System::arrive(JobId id, const Step& step, double work)
   Station& station = stations_[step.target];
   Job& job         = jobs_[id];
   job.work         = work;
-  job.asked        = now_;
+  job.requested        = now_;
   job.since        = now_;
   station.occupancy.present.up(now_);
   if (job.beside)
@@ -159,7 +159,7 @@ void System::end_visit(JobId id)
   Job& job         = jobs_[id];
   VisitSums& sums  = sums_of(id);
   ++sums.visits;
-  sums.total += now_ - in_phase(job, job.asked);
+  sums.total += now_ - in_phase(job, job.requested);
   station.occupancy.present.down(now_);
   if (job.beside)
     station.occupancy.others.down(now_);

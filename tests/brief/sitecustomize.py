@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shorter searches for commands that tests run to see that they work, not how well they fit: Python reads this file at its start when
-its directory is on PYTHONPATH. How well searches fit is tested by tests/python/test_forecast.py and validation/."""
+"""Shorter searches for commands that tests run to see that they work, not how well they fit: Python reads this file at
+its start when its directory is on PYTHONPATH. How well searches fit is tested by tests/python/test_forecast.py and
+validation/."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder

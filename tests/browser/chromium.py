@@ -88,7 +88,8 @@ class Browser:
             time.sleep(0.1)
 
     def complaints(self) -> list[str]:
-        """What was logged as an error since the page was opened, and every address beyond this machine's files that it asked for."""
+        """What was logged as an error since the page was opened, and every address beyond this machine's files that it
+        asked for."""
         said = [str(e["params"]) for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
         said += [str(e["params"]["entry"]) for e in self.events if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
         urls = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]

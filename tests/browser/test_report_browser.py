@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in headless Chromium: it draws offline, asks the network for nothing, sorts, and its hover tells the JSON's numbers."""
+"""The report in headless Chromium: it draws offline, asks the network for nothing, sorts, and its hover tells the
+JSON's numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site of the manual in headless Chromium, read from files: no request beyond them, no error, nothing wider than the window."""
+"""The site of the manual in headless Chromium, read from files: no request beyond them, no error, nothing wider than
+the window."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every pattern must keep to, on the small settings that it names and on those of the catalogue's workloads; new ones are
-// covered at once. One of them alone: iocast-contract-tests --gtest_filter='*/NAME_*'
+// What every pattern must keep to, on the small settings that it names and on those of the catalogue's workloads; new
+// ones are covered at once. One of them alone: iocast-contract-tests --gtest_filter='*/NAME_*'
 #include "input/error.hpp"
 #include "tests/contract/streams.hpp"
 #include "workload/random.hpp"
@@ -129,7 +129,8 @@ size_t state_bytes(const Workload& workload, uint32_t ranks)
 
 TEST_P(PatternContract, RemembersLittleOfEachRank)
 {
-  // Of a pool of files that were drawn, of other patterns, and of a trace there is more to remember than where a rank stands.
+  // Of a pool of files that were drawn, of other patterns, and of a trace there is more to remember than where a rank
+  // stands.
   static const std::array<std::string, 4> not_closed_forms{"postmark", "operation-mix", "mix", "replay"};
   auto workload = open_workload(GetParam().workload, words(GetParam().settings));
   if (std::find(not_closed_forms.begin(), not_closed_forms.end(), workload.pattern->name) != not_closed_forms.end())
@@ -148,8 +149,8 @@ TEST_P(PatternContract, RemembersLittleOfEachRank)
 
 TEST_P(PatternContract, GoesOnFromWhereACursorIsSetBackTo)
 {
-  // Who asks for operations forms some ahead, over the end of the phase, and may have to stop before: then the stream goes on from there. Where only
-  // a whole stream tells what is to come next, nobody stops before the end of a phase.
+  // Who asks for operations forms some ahead, over the end of the phase, and may have to stop before: then the stream
+  // goes on from there. Where only a whole stream tells what is to come next, nobody stops before the end of a phase.
   constexpr size_t most_ahead = 40;
   static const std::array<std::string, 3> no_way_back{"postmark", "operation-mix", "replay"};
   const auto pattern_name = open_workload(GetParam().workload, words(GetParam().settings)).pattern->name;

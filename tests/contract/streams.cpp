@@ -280,7 +280,8 @@ StorageModel expect_rules_kept(const Pattern& pattern, uint32_t ranks)
   EXPECT_EQ(storage.bytes_read, footprint.bytes_read);
   EXPECT_LE(storage.largest, footprint.largest_size);
   EXPECT_GE(footprint.peak_objects, storage.peak_objects);
-  // Where things come and go at random, ranks may have most of them in different phases: then there is less than is said.
+  // Where things come and go at random, ranks may have most of them in different phases: then there is less than is
+  // said.
   constexpr double slack = 1.1;
   EXPECT_LE(static_cast<double>(footprint.peak_objects), slack * static_cast<double>(storage.most_objects));
   EXPECT_GE(footprint.peak_bytes, storage.peak_bytes);

@@ -23,8 +23,8 @@ std::vector<std::string> words(const std::string& text);
 Op flagged(Op op, int flags);
 Op strided(Op op, uint32_t count, uint64_t stride);
 
-/// Pulls the streams of all ranks as the executors do, and can cut them. Ranks that act `together` (MPI-IO, the simulator) agree
-/// where they stop, see Executor::may_begin; others stop alone.
+/// Pulls the streams of all ranks as the executors do, and can cut them. Ranks that act `together` (MPI-IO, the
+/// simulator) agree where they stop, see Executor::may_begin; others stop alone.
 class Streams {
 public:
   static constexpr uint64_t unlimited = UINT64_MAX;
@@ -76,8 +76,8 @@ StorageModel expect_rules_kept(const Pattern& pattern, const Phases& run);
 /// A whole run does, and the pattern's footprint says what there was.
 StorageModel expect_rules_kept(const Pattern& pattern, uint32_t ranks);
 
-/// The footprint says how many operations and bytes there are in the streams, and the most that exists at a time when what is
-/// made is there before anything goes; also for runs on what earlier ones have left.
+/// The footprint says how many operations and bytes there are in the streams, and the most that exists at a time when
+/// what is made is there before anything goes; also for runs on what earlier ones have left.
 void expect_footprint_of_streams(const Pattern& pattern, uint32_t ranks, const std::string& about);
 
 } // namespace iocast

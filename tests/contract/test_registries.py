@@ -44,7 +44,8 @@ def test_workloads_describe_their_parameters(name: str) -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_workloads_name_small_settings(name: str) -> None:
-    """What a workload asks for is checked on these: by pattern_contract_test.cpp, and wherever executors are compared."""
+    """What a workload asks for is checked on these: by pattern_contract_test.cpp, and wherever executors are
+    compared."""
     assert ask("--describe", name)["small"]
 
 

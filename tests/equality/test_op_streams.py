@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One workload, two executors: iocast-bench on the dummy backend and iocast-sim carry out byte-identical operation streams.
+"""One workload, two executors: iocast-bench on the dummy backend and iocast-sim carry out byte-identical operation
+streams.
 
-Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file system."""
+Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file
+system."""
 
 import json
 import os

@@ -15,7 +15,8 @@ from iocast.study.levels import Level
 
 
 def responses(rate: float, count: int, random: np.random.Generator) -> np.ndarray:
-    """Of an M/D/1 queue with service time 1 that begins empty: departures are i + 1 + max over j <= i of (arrival j - j)."""
+    """Of an M/D/1 queue with service time 1 that begins empty: departures are i + 1 + max over j <= i of (arrival j -
+    j)."""
     arrivals = np.cumsum(random.exponential(1 / rate, count))
     places = np.arange(count)
     return places + 1 + np.maximum.accumulate(arrivals - places) - arrivals

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that were multiplied by 100 do not pass unnoticed, whoever reads them; nor does a question that is only spelled otherwise change an answer."""
+"""Results that were multiplied by 100 do not pass unnoticed, whoever reads them; nor does a question that is only
+spelled otherwise change an answer."""
 
 import json
 import math

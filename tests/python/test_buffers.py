@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers in whole simulations: flows out of them, what the run directory says of them, and the same bytes for the same seed."""
+"""Buffers in whole simulations: flows out of them, what the run directory says of them, and the same bytes for the same
+seed."""
 
 import json
 import subprocess
@@ -43,7 +44,8 @@ def simulate(simulator: Path, place: Path, buffers: str, server: str = "1000MiB/
 
 
 def test_the_network_is_the_drain(simulator: Path, tmp_path: Path) -> None:
-    """Flows of a MiB, one at a time from each node: the last block is in when all but 4 MiB (and what the copy takes) are out."""
+    """Flows of a MiB, one at a time from each node: the last block is in when all but 4 MiB (and what the copy takes)
+    are out."""
     phase = simulate(simulator, tmp_path, "b: {capacity: 4MiB, unit: 1MiB, at_once: 1, linger: 1s, drain: [{transfer: write, station: server}]}")
     assert phase["seconds"] == pytest.approx(28 / 100, abs=1e-3)
     assert phase["buffers"]["b"]["peak"] == 4 * MIB and phase["buffers"]["b"]["pieces"] == 4 * 28
@@ -95,7 +97,8 @@ def test_pieces_take_as_long_as_the_law_says(simulator: Path, tmp_path: Path) ->
 
 
 def test_a_drain_over_stripes_waits_for_a_server_that_fails(simulator: Path, tmp_path: Path) -> None:
-    """Four disks have 0.32 s of work each. One is away for 0.2 s, and does what it had in service once more; nothing that was written is lost."""
+    """Four disks have 0.32 s of work each. One is away for 0.2 s, and does what it had in service once more; nothing
+    that was written is lost."""
     failing = """b: {capacity: 64MiB, unit: 1MiB, at_once: 8, drain: [{station: far, demand: 0s, bandwidth: 100MiB/s, stripes: spanned}]}
 failures:
   far1: {station: far, instance: 1, at: 50ms, length: 200ms}"""

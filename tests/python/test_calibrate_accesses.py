@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration of a family on operations on open objects: the truth is a platform of that family, measured by simulation."""
+"""Calibration of a family on operations on open objects: the truth is a platform of that family, measured by
+simulation."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One platform file for all phases of a workload: fitted, forecast and validated phase by phase, with one number for one question."""
+"""One platform file for all phases of a workload: fitted, forecast and validated phase by phase, with one number for
+one question."""
 
 import json
 import shutil

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A changed question changes the answer: a sample of validation/changed, and what reports and exports make of files whose numbers were multiplied by 100."""
+"""A changed question changes the answer: a sample of validation/changed, and what reports and exports make of files
+whose numbers were multiplied by 100."""
 
 import copy
 import json
@@ -99,7 +100,8 @@ WITHOUT_A_LEVEL = {("workloads", "mix", "weight"): "a study of one workload has 
 
 
 def answer(directory: Path, study: dict[str, Any], store: Path) -> Any:
-    """Numbers of the answer without echoes, or the refusal. All share a store, so that only what a change touches is simulated."""
+    """Numbers of the answer without echoes, or the refusal. All share a store, so that only what a change touches is
+    simulated."""
     file = write(directory, study)
     try:
         with Workers(1) as workers:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers at scale: no bound of the simulator's implementation changes them, and idle nodes beside a workload change nothing."""
+"""Answers at scale: no bound of the simulator's implementation changes them, and idle nodes beside a workload change
+nothing."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def test_a_clear_change_is_found_with_as_few_runs_as_tell_it(tmp_path: Path) -> 
 
 
 def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
-    """With repeats within it, by an assumed noise between runs; with too few of them not at all; simulated runs have none."""
+    """With repeats within it, by an assumed noise between runs; with too few of them not at all; simulated runs have
+    none."""
     generator = np.random.default_rng(7)
     shifts = dict.fromkeys(NAMES, 2.0)
     for repeats, source, method, between in ((4, "bench", "repeats", 0.05), (4, "simulated", "repeats", None), (3, "bench", "none", None)):
@@ -129,8 +130,8 @@ def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("runs", "repeats", "between"), [(1, 4, 0.0), (1, 4, 0.02), (1, 4, 0.05), (2, 3, 0.02), (2, 3, 0.05), (3, 3, 0.05), (4, 3, 0.05)])
 def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, repeats: int, between: float) -> None:
-    """An unchanged system whose runs differ by `between` and repeats within them by 1 %: as many alarms as a rate of 5 % explains. Where one run a side
-    leaves the noise between runs to an assumption, that is the largest here."""
+    """An unchanged system whose runs differ by `between` and repeats within them by 1 %: as many alarms as a rate of 5
+    % explains. Where one run a side leaves the noise between runs to an assumption, that is the largest here."""
     generator, alarms, tries = np.random.default_rng(1), 0, 150
 
     def side(name: str) -> Side:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms at random: no station is busier than it can be, no time is negative, and the simulator's own checks at the end of a run (Little's law at
-each station, bytes in and out, nothing held) let it pass. More of them: python tests/python/test_conservation.py 0 1000."""
+"""Platforms at random: no station is busier than it can be, no time is negative, and the simulator's own checks at the
+end of a run (Little's law at each station, bytes in and out, nothing held) let it pass. More of them: python
+tests/python/test_conservation.py 0 1000."""
 
 from __future__ import annotations
 
@@ -152,7 +153,8 @@ def test_time_and_bytes_add_up_on_platforms_at_random(simulator, tmp_path, first
 
 
 def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp_path):
-    """Machine repair: N clients that think for Z at a server of mean S; by the response time law X = N / (R + Z), utilisation X S, and X R requests are there."""
+    """Machine repair: N clients that think for Z at a server of mean S; by the response time law X = N / (R + Z),
+    utilisation X S, and X R requests are there."""
     file = tmp_path / "repair.yaml"
     file.write_text("schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law: exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n")
     arguments = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=2000", "--set", "iterations=2000")

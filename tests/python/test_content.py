@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of what an answer depends on: what changes it and what doesn't; no store answers a changed question from an old result."""
+"""The hash of what an answer depends on: what changes it and what doesn't; no store answers a changed question from an
+old result."""
 
 import json
 import shutil

@@ -89,7 +89,8 @@ def test_only_platforms_have_routes(iocast: Iocast, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("alone", ["iocast-bench", "iocast-sim"])
 def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
-    """A laptop may have no MPI, a compute node no SimGrid. What only the other program knows is an error that names it."""
+    """A laptop may have no MPI, a compute node no SimGrid. What only the other program knows is an error that names
+    it."""
     other = ({"iocast-bench", "iocast-sim"} - {alone}).pop()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / alone).symlink_to(simulator.with_name(alone))

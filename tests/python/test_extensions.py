@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worked examples of docs/extend.md, taken from the page and used; and rules of an extension point that stand where it is written."""
+"""The worked examples of docs/extend.md, taken from the page and used; and rules of an extension point that stand where
+it is written."""
 
 import dataclasses
 import json

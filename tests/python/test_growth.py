@@ -46,7 +46,8 @@ def test_the_rule_has_the_values_of_an_independent_implementation(
 
 
 def test_the_unit_of_the_rates_scales_the_answer_and_nothing_else() -> None:
-    """Several scales: curves know of no unit. One scale: the exponent follows from the time of an operation, which bytes don't have."""
+    """Several scales: curves know of no unit. One scale: the exponent follows from the time of an operation, which
+    bytes don't have."""
     for table in (PROPORTIONAL, SATURATING):
         thousand = [(nodes, ranks, 1000 * rate) for nodes, ranks, rate in table]
         one, other = (growth.forecast(measured(t), Placement(64, 36)) for t in (table, thousand))
@@ -88,7 +89,8 @@ def test_a_thinking_rank_counts_for_less() -> None:
 
 
 def test_the_alarm_is_of_residuals_that_noise_does_not_explain() -> None:
-    """Curves of the population itself, with the noise that one run is taken to have: at most one table in twenty raises it."""
+    """Curves of the population itself, with the noise that one run is taken to have: at most one table in twenty raises
+    it."""
     generator = np.random.default_rng(3)
     places = [Placement(n, 16) for n in (1, 2, 4, 8, 16)]
     truths = growth.curves(places, single=False)[generator.choice(growth.CURVES, 200, replace=False)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that somebody damaged or made to do harm: refused with a sentence, in bounded time and memory; nothing is written elsewhere; no secret is kept."""
+"""Files that somebody damaged or made to do harm: refused with a sentence, in bounded time and memory; nothing is
+written elsewhere; no secret is kept."""
 
 import base64
 import json
@@ -172,7 +173,8 @@ def test_what_nobody_foresaw_names_the_file_and_can_be_looked_into(here: Path, i
 
 
 def test_no_secret_is_written(here: Path, iocast: Iocast) -> None:
-    """Options are looked at before anything is made; what may hold one is for its owner alone, and the umask counts for the rest."""
+    """Options are looked at before anything is made; what may hold one is for its owner alone, and the umask counts for
+    the rest."""
     (root := here / "root").mkdir()
     (here / "plan.yaml").write_text(PLAN.split("steps:")[0] + "points: [{ranks: 1}]\n")
     for option in ("--mongodb.uri=mongodb://user:hun@ter2@h:1", "--mongodb.uri=mongodb://user:hunter2@h:1"):

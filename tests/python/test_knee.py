@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Knee searches with real runs: against a queue with a closed form, on tmpfs, killed and gone on with, at their ends, and refused."""
+"""Knee searches with real runs: against a queue with a closed form, on tmpfs, killed and gone on with, at their ends,
+and refused."""
 
 import json
 import os
@@ -49,7 +50,8 @@ def asked(done: CompletedProcess[str], *statuses: int) -> dict[str, Any]:
 
 
 def on_a_calm_machine(search: Callable[[Path], dict[str, Any]], good: Callable[[dict[str, Any]], bool], out: Path) -> dict[str, Any]:
-    """The last of at most three searches, the first that is good: while other tests take the processors, milliseconds say nothing."""
+    """The last of at most three searches, the first that is good: while other tests take the processors, milliseconds
+    say nothing."""
     for _ in range(3):
         shutil.rmtree(out, ignore_errors=True)
         found = search(out)
@@ -59,9 +61,9 @@ def on_a_calm_machine(search: Callable[[Path], dict[str, Any]], good: Callable[[
 
 
 def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
-    """Poisson arrivals at a rank that serves one at a time: M/G/1, whose mean response is S + rate E(S^2) / (2 (1 - rate S)) (Pollaczek & Khinchine),
-    S and S^2 as the runs' service times say. The interval is made of the search's own runs, for a false alarm in one of 10^4 searches: its lower end is
-    below the knee."""
+    """Poisson arrivals at a rank that serves one at a time: M/G/1, whose mean response is S + rate E(S^2) / (2 (1 -
+    rate S)) (Pollaczek & Khinchine), S and S^2 as the runs' service times say. The interval is made of the search's own
+    runs, for a false alarm in one of 10^4 searches: its lower end is below the knee."""
     limit = 4e-3
     question = ("knee", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--threads-per-rank", 2, "--precision", 0.4, "--budget", "15s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["answer"] is not None, tmp_path / "k")
@@ -81,7 +83,8 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     service, square = first / count, second / count
     knee = brentq(lambda rate: service + rate * square / (2 * (1 - rate * service)) - limit, 1e-6, 0.999 / service)
     belief = believe(seen, Limits(min(o.load for o in seen), float("inf"), 1 - FALSE_ALARM))
-    # Other work on the machine makes ranks miss the level at loads that they would bear alone: test_knee_search.py has the other side.
+    # Other work on the machine makes ranks miss the level at loads that they would bear alone: test_knee_search.py has
+    # the other side.
     assert belief.low <= knee and belief.high > 0.1 * knee, (belief, knee, service)
 
 
@@ -164,7 +167,8 @@ def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
 
 
 def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
-    """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the limit."""
+    """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the
+    limit."""
     question = ("knee", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "25s", "--json")
     answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["limited_by"] == "ranks", tmp_path / "k")
     assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer

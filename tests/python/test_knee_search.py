@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search itself, on queues whose knee has a closed form: how often its interval contains the knee, and what it does at the ends."""
+"""The search itself, on queues whose knee has a closed form: how often its interval contains the knee, and what it does
+at the ends."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +26,8 @@ def at_least(share: float) -> int:
 
 
 def waits_at_most(time: float, rate: float) -> float:
-    """Of an M/D/1 queue with service time 1 (Erlang 1909): P(W <= t) = (1 - rho) sum over k <= t of (rho (k - t))^k / k! exp(-rho (k - t))."""
+    """Of an M/D/1 queue with service time 1 (Erlang 1909): P(W <= t) = (1 - rho) sum over k <= t of (rho (k - t))^k /
+    k! exp(-rho (k - t))."""
     return (1 - rate) * math.fsum((rate * (k - time)) ** k / math.factorial(k) * math.exp(-rate * (k - time)) for k in range(math.floor(time) + 1))
 
 

@@ -32,7 +32,8 @@ def test_every_cell_is_answered(table):
 
 
 def test_warnings_are_the_exception(table):
-    """Each finding is in the warnings of its run; a tenth of the questions at most has any, but for platforms that are one machine or known to lack something."""
+    """Each finding is in the warnings of its run; a tenth of the questions at most has any, but for platforms that are
+    one machine or known to lack something."""
     assert all(cell.warnings for cell in table.values() if cell.findings)
     known = {"local", "service", "queue", "queuefs", "multisocket", "cooley", "ime"}
     others = [cell for cell in table.values() if cell.platform not in known]

@@ -60,7 +60,8 @@ def test_processor_time_is_what_was_used(tmp_path: Path) -> None:
 
 
 def test_samples_cost_little(tmp_path: Path) -> None:
-    """Below 1 % of a core at one sample a second: less than 10 ms of processor time each, as the observer itself counts."""
+    """Below 1 % of a core at one sample a second: less than 10 ms of processor time each, as the observer itself
+    counts."""
     with Observer(tmp_path / "o.jsonl", 0.02, ["no-such-process"]):
         time.sleep(1.0)
     end = json.loads((tmp_path / "o.jsonl").read_text().splitlines()[-1])
@@ -145,7 +146,8 @@ def watched(
 
 
 def test_the_utilisation_law(tmp_path: Path) -> None:
-    """A server that works 60 % of one core's time during the benchmark, and its disk 25 %: known demands, an exact share of each phase."""
+    """A server that works 60 % of one core's time during the benchmark, and its disk 25 %: known demands, an exact
+    share of each phase."""
     start = 1_800_000_000.25
     run = synthetic(
         tmp_path / "run",

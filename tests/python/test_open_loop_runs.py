@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loops in what calculates with workloads: forecasts by simulation know them; formulas and calibrations refuse them."""
+"""Open loops in what calculates with workloads: forecasts by simulation know them; formulas and calibrations refuse
+them."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +43,8 @@ def test_forecasts_of_open_loops_have_responses(iocast: Iocast) -> None:
     quantities = {name: q["value"] for name, q in forecast["quantities"].items()}
     assert quantities["stat.response.q50"] >= quantities["stat.q50"]
     assert forecast["baselines"] == {}
-    # 2 x 160 operations at 200 a second in all: far below what the platform can, so the rate is what was asked, but for chance.
+    # 2 x 160 operations at 200 a second in all: far below what the platform can, so the rate is what was asked, but for
+    # chance.
     assert quantities["rate"] == pytest.approx(200, rel=0.25)
 
 

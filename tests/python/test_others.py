@@ -60,7 +60,8 @@ def test_many_that_are_served_at_once_do_not_pile_up(tmp_path: Path) -> None:
 
 
 def test_a_forecast_is_of_those_draws_in_which_nothing_piles_up(tmp_path: Path) -> None:
-    """With 16 clients the server slows down until others' work is more than it can do; in half of the draws it doesn't slow down."""
+    """With 16 clients the server slows down until others' work is more than it can do; in half of the draws it doesn't
+    slow down."""
     slow = {"extends": "lustre", "stations": {"mds": {"servers": 4, "contention": 1.0}}}
     others = {"background": {"others": {"station": "mds", "share": 0.4, "demand": {"law": "exponential", "mean": "1ms"}}}}
     kinds = ("rate", "q50", "q75", "q95", "q99", "max")

@@ -234,7 +234,7 @@ def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
         done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victim)
         assert done.returncode == 0 and not list(root.iterdir()), done.stderr
     assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith("Rank 5 of the benchmark on n3 was killed (Killed)")
-    assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun said nothing."
+    assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
 
 
 def test_random_kills(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sites install: the prefix of cmake --install, the Python wheel, the module file, and the recipes of Spack and Apptainer.
+"""What sites install: the prefix of cmake --install, the Python wheel, the module file, and the recipes of Spack and
+Apptainer.
 
-Neither Spack nor Apptainer is to be had as a package, so of their recipes it is tested that they agree with the build: options, libraries, commands."""
+Neither Spack nor Apptainer is to be had as a package, so of their recipes it is tested that they agree with the build:
+options, libraries, commands."""
 
 import json
 import os

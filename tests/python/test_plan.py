@@ -30,11 +30,13 @@ def ensemble(said: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
 
 @pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
 def test_what_remains_is_that_of_normal_theory(noise: float) -> None:
-    """Rate at the asked scale z = a + b, at the measured one y = a + error: Var(z | y) = 1 + 1 - 1 / (1 + noise^2) when a and b have variance 1."""
+    """Rate at the asked scale z = a + b, at the measured one y = a + error: Var(z | y) = 1 + 1 - 1 / (1 + noise^2) when
+    a and b have variance 1."""
     generator = np.random.default_rng(3)
     a, b = generator.standard_normal((2, 800))
     made = ensemble({ASKED: (a + b, 0.0), NEAR: (a, noise**2)})
-    # A mean of 800 squares is within 3.9 sqrt(2 / 800) of its own once in 10,000 tries; the two fitted moments add 3 in 800.
+    # A mean of 800 squares is within 3.9 sqrt(2 / 800) of its own once in 10,000 tries; the two fitted moments add 3 in
+    # 800.
     assert made.spread(ASKED, []) ** 2 == pytest.approx(2, rel=0.2)
     assert made.spread(ASKED, [NEAR]) ** 2 == pytest.approx(2 - 1 / (1 + noise**2), rel=0.2)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits name what a platform has: every misspelt name is refused with the nearest one, by `predict --edit` and by studies alike."""
+"""Edits name what a platform has: every misspelt name is refused with the nearest one, by `predict --edit` and by
+studies alike."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -75,7 +76,8 @@ def test_an_edit_of_what_no_route_uses_is_refused(edit: str) -> None:
 
 
 def test_edits_of_what_is_there_reach_the_platform() -> None:
-    """Also where only a family that is extended writes it, where it is a default, an entry of a route, or a whole new part."""
+    """Also where only a family that is extended writes it, where it is a default, an entry of a route, or a whole new
+    part."""
     edits = [
         ("stations.mds.servers", 3), ("stations.oss.speed", 2.0), ("demands.getattr.scale", 2), ("locks.directory.hand_over", "1us"),
         ("network.latency", "9us"), ("operations.stat.0.station", "mds"), ("stalls.second", {"station": "mds", "every": "1s", "length": "1ms", "operations": ["stat"]}),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What caches, pools and locks on ranges are told as: in run directories, in the resolved platform, and in the drawn model.
-Their course is tested in tests/unit."""
+"""What caches, pools and locks on ranges are told as: in run directories, in the resolved platform, and in the drawn
+model. Their course is tested in tests/unit."""
 
 import json
 import subprocess
@@ -109,7 +109,8 @@ def test_a_run_tells_what_a_pool_cost(simulator: Path, tmp_path: Path) -> None:
     pool = phase["pools"]["p"]
     assert run["platform"]["pools"]["p"]["low"] == 10
     assert pool["taken"] == 8000 and pool["left"] == 40 + pool["made"] - pool["taken"] and pool["lowest"] == 0
-    # One server after the other, each needing 10 objects every 20 ms in the mean: twice ten in the longer of two such times, 30 ms, or nearly so.
+    # One server after the other, each needing 10 objects every 20 ms in the mean: twice ten in the longer of two such
+    # times, 30 ms, or nearly so.
     assert phase["seconds"] == pytest.approx(400 * 0.03, rel=0.2)
     assert pool["wait"] == pytest.approx(phase["seconds"] - 8, rel=0.01)
     assert phase["stations"]["oss"]["operations"]["drain"]["visits"] == pool["made"] / 10
@@ -150,7 +151,8 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
     # 128 blocks of each node lie on four servers; a segment is handed over once on each.
     assert segmented["phase"]["locks"]["l"] == {"taken": 4096, "kept": 4096 - 32, "called_back": 28, "ranges": 32}
     assert strided["phase"]["locks"]["l"]["called_back"] == 4096 - 4
-    # All but the one whose lock has no end are served at a time, and the slowest of seven of four hand-overs each is awaited, or nearly so.
+    # All but the one whose lock has no end are served at a time, and the slowest of seven of four hand-overs each is
+    # awaited, or nearly so.
     assert 1024 / 7 * 0.042 < strided["phase"]["seconds"] < 1024 / 7 * 4 * 0.042
     assert run("pio-simple-strided")["phases"] == strided["phases"]
     assert run("pio-simple-strided", 2)["phases"] != strided["phases"]

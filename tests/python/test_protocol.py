@@ -117,7 +117,8 @@ def made(directory: Path, phases: list[dict[str, Any]], factor: float) -> Path:
 
 
 def test_tables_look_like_the_papers(tmp_path: Path) -> None:
-    """ALCF Cooley's rows of Tables 1 and 2 (10 nodes, 10 processes each, D = 1), given the numbers they were made of."""
+    """ALCF Cooley's rows of Tables 1 and 2 (10 nodes, 10 processes each, D = 1), given the numbers they were made
+    of."""
 
     def phase(name: str, rate: float, **more: Any) -> dict[str, Any]:
         quartiles = {"read": 1.8e-2, "stat": 8.3e-4, "create": 5.6e-4, "unlink": 2.8e-4}

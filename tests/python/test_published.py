@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scoreboard's arithmetic, on tables as small as can be: nothing asked is ever fitted to, and errors are what they say."""
+"""The scoreboard's arithmetic, on tables as small as can be: nothing asked is ever fitted to, and errors are what they
+say."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def test_the_fitted_network_is_the_platform_that_is_written(simulator: Path, tmp
 
 
 def test_a_station_twice_as_fast_serves_in_half_the_time(simulator: Path, tmp_path: Path) -> None:
-    """Speed 4 at the station `server` is its demand over 4, for the solver as for the simulator; so is the memory of other sockets."""
+    """Speed 4 at the station `server` is its demand over 4, for the solver as for the simulator; so is the memory of
+    other sockets."""
     rates = []
     for number, change in enumerate(({"stations": {"server": {"speed": 4}}}, {"demands": {"server": {"law": "exponential", "mean": "5us"}}})):
         file = tmp_path / f"{number}.yaml"
@@ -56,8 +57,8 @@ def test_a_network_that_crowds_falls_with_more_clients() -> None:
 
 
 def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulation-based calibration (Talts et al. 2018): of truths drawn from the belief itself, the forecast's quantile at which the truth
-    lies is uniform, so that intervals hold as often as they say."""
+    """Simulation-based calibration (Talts et al. 2018): of truths drawn from the belief itself, the forecast's quantile
+    at which the truth lies is uniform, so that intervals hold as often as they say."""
     monkeypatch.setattr(rates, "SAMPLES", 2**9)
     generator = np.random.default_rng(11)
     places = [Placement(2, 8, 0.0), Placement(4, 8, 0.0), Placement(10, 8, 0.0)]
@@ -164,7 +165,8 @@ def test_another_seed_says_the_same() -> None:
 
 
 def test_a_forecast_of_a_fitted_placement_is_what_the_fit_says(iocast: Call, tmp_path: Path) -> None:
-    """Within the digits that the table has; an edit that changes nothing leaves the forecast, a faster server raises it."""
+    """Within the digits that the table has; an edit that changes nothing leaves the forecast, a faster server raises
+    it."""
     platform = fitted(iocast, tmp_path)
     (row,) = [r for r in yaml.safe_load(platform.read_text())["fitted"]["fit"] if round(r["measured"]) == 31000]
     plain = forecast(iocast, platform, "--nodes", 8, "--ppn", 36)["quantities"]["rate"]

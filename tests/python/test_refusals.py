@@ -23,7 +23,8 @@ def refused(done: CompletedProcess[str], *words: str) -> None:
 
 
 def refused_change(text: str, old: str, new: str, words: tuple[str, ...], simulator: Path, directory: Path) -> None:
-    """The simulator reads this platform file, and refuses it with `new` in the place of `old` in one finished sentence that holds these words."""
+    """The simulator reads this platform file, and refuses it with `new` in the place of `old` in one finished sentence
+    that holds these words."""
     assert old in text
     file = directory / "p.yaml"
     command = [str(simulator), "--platform", str(file), "--print-platform"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The listing that tests are collected from: made once for each build, whoever collects, and made anew with the build."""
+"""The listing that tests are collected from: made once for each build, whoever collects, and made anew with the
+build."""
 
 import json
 import os

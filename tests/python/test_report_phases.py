@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report of several phases: every number names its phase, different phases are never one series, and the first screen answers for the target scale."""
+"""A report of several phases: every number names its phase, different phases are never one series, and the first screen
+answers for the target scale."""
 
 import json
 from pathlib import Path
@@ -66,7 +67,8 @@ def numbers_of(sources: list[Path], directory: Path) -> dict[str, Any]:
 
 
 def test_the_figure_shows_the_phase_that_the_forecast_names(tmp_path: Path) -> None:
-    """Phases have the same number of operations, and the forecast is of the second: no measurement of the first stands beside it."""
+    """Phases have the same number of operations, and the forecast is of the second: no measurement of the first stands
+    beside it."""
     runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (16, 32, 64, 128)]
     sources = [*runs, forecast(tmp_path / "check.json", "file-create", 128, 1.02), forecast(tmp_path / "target.json", "file-create", 1024)]
     numbers = numbers_of(sources, tmp_path)
@@ -113,7 +115,8 @@ def test_calibrations_of_two_phases_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_runs_of_which_each_did_most_of_another_phase_are_one_curve_of_one_phase(tmp_path: Path) -> None:
-    """As in IO500, whose phases last as long as they should and so have any number of operations; the last run lacks one."""
+    """As in IO500, whose phases last as long as they should and so have any number of operations; the last run lacks
+    one."""
     phases = [["find", "mdtest-easy-write", "mdtest-hard-delete"]] * 2 + [["mdtest-easy-write", "mdtest-hard-delete"]]
     most = ["find", "mdtest-easy-write", "mdtest-hard-delete"]
     runs = [run(tmp_path / f"n{n}", n, phases[i], operations={most[i]: 10**6}) for i, n in enumerate((16, 32, 64))]

@@ -21,7 +21,8 @@ QUIET = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phas
 
 
 def test_the_draws_of_an_operation_are_all_different(simulate, tmp_path):
-    """Four visits of 128 exponential stripes: the variance of the sum of four maxima is 4 times that of one, which is the sum of 1/k^2."""
+    """Four visits of 128 exponential stripes: the variance of the sum of four maxima is 4 times that of one, which is
+    the sum of 1/k^2."""
     file = tmp_path / "stripes.yaml"
     visits = ", ".join(["{station: a, demand: s, stripes: 128}"] * 4)
     file.write_text(
@@ -52,7 +53,8 @@ def test_many_phases_are_refused_or_simulated(simulator):
 
 
 def test_a_preempted_job_keeps_the_rest_of_its_slice(simulate, tmp_path):
-    """Two ranks that compute beside one that wakes every millisecond on one core: whoever it interrupts goes on with its slice, and both get as much."""
+    """Two ranks that compute beside one that wakes every millisecond on one core: whoever it interrupts goes on with
+    its slice, and both get as much."""
     file = tmp_path / "core.yaml"
     file.write_text(
         "schema_version: 1\nstations: {cpu: {per: node, discipline: timeslice, quantum: 3ms}}\n"
@@ -74,7 +76,8 @@ def test_a_preempted_job_keeps_the_rest_of_its_slice(simulate, tmp_path):
 
 
 def test_who_was_stalled_waits_for_a_stall_that_began_meanwhile(simulate, tmp_path):
-    """Two stalls, each told by the long gaps of a run where the other one lasts a microsecond: where both are, no service begins in a window of either."""
+    """Two stalls, each told by the long gaps of a run where the other one lasts a microsecond: where both are, no
+    service begins in a window of either."""
 
     def starts(name: str, first: str, second: str) -> np.ndarray:
         file = tmp_path / f"{name}.yaml"

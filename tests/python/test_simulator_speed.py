@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""validation/speed/simulator.py measures; here is only that it takes each figure of as much as it was asked for, tells when a bar is missed, and that what
-stands beside actors is the same network."""
+"""validation/speed/simulator.py measures; here is only that it takes each figure of as much as it was asked for, tells
+when a bar is missed, and that what stands beside actors is the same network."""
 
 import json
 import os
@@ -23,7 +23,8 @@ def test_every_figure_is_taken(simulator: Path) -> None:
         rates = [size["operations_per_second"]["median"] for size in (few, many)]
         assert one["bars"]["growth of an operation's cost"]["value"] == rates[0] / rates[1]
         assert one["bars"]["least requests a second"]["value"] == min(rate * size["requests_per_operation"] for rate, size in zip(rates, (few, many)))
-        # On lustre an operation asks the metadata server, and those with contents an object server as well; local has no servers.
+        # On lustre an operation asks the metadata server, and those with contents an object server as well; local has
+        # no servers.
         assert 1 < few["requests_per_operation"] < 2 if one["platform"] == "lustre" else few["requests_per_operation"] == 1
     (beside,) = told["actors"]
     assert beside["clients"] == 100 and beside["factor"]["median"] == beside["requests_per_second"] / beside["with_actors"] > 1

@@ -71,7 +71,8 @@ def test_scripts_one_for_each_number_of_nodes(tmp_path: Path, iocast: Iocast) ->
 
 
 def test_no_name_gets_out_of_a_job_script(tmp_path: Path, iocast: Iocast) -> None:
-    """Of the plan, of what it is written to and of what is measured: with quotes, blanks, patterns of sbatch and commands in them."""
+    """Of the plan, of what it is written to and of what is measured: with quotes, blanks, patterns of sbatch and
+    commands in them."""
     hostile = "c\ntouch PWNED\n$(touch PWNED)';touch PWNED;\"%j"
     (tmp_path / f"{hostile}.yaml").write_text(SMALL)
     root, out = tmp_path / f"r $(touch PWNED) {hostile}", tmp_path / 'o $(touch PWNED) "%x'
@@ -187,7 +188,8 @@ def test_a_near_time_limit_begins_nothing(cluster: Cluster, ask: Callable[..., C
 
 @pytest.mark.needs("slurm")
 def test_the_signal_before_the_limit_keeps_what_was_measured(cluster: Cluster, ask: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
-    """The signal that announces the limit, in the middle of a long run: the ranks end together, and all is kept and said."""
+    """The signal that announces the limit, in the middle of a long run: the ranks end together, and all is kept and
+    said."""
     done = ask(LONG, "--json", f"--slurm-option=--partition={PARTITION}")
     assert done.returncode == 0, done.stderr
     (job,) = json.loads(done.stdout)["jobs"]

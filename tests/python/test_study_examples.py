@@ -29,7 +29,8 @@ def small(file: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def one_core() -> Iterator[None]:
-    """Programs that are started meanwhile see one core, so that a study computes by itself: workers would take longer to start."""
+    """Programs that are started meanwhile see one core, so that a study computes by itself: workers would take longer
+    to start."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     yield

@@ -19,8 +19,8 @@ Truths = Callable[[np.random.Generator], np.ndarray]
 
 
 def studies(truths: Truths, count: int, shared: float, pool: bool = True) -> np.ndarray:
-    """[studies that decide, 2]: the stated confidence of the cheapest design that passes, and the true one. Margins have unit spread,
-    of which replications share a part."""
+    """[studies that decide, 2]: the stated confidence of the cheapest design that passes, and the true one. Margins
+    have unit spread, of which replications share a part."""
     generator, found = np.random.default_rng(1), []
     for _ in range(count):
         means = truths(generator)
@@ -54,7 +54,8 @@ def test_the_stated_confidence_is_the_true_one_after_choosing(truths: Truths, sh
 
 
 def test_many_designs_that_miss_alike_seldom_make_a_decision() -> None:
-    """Twenty designs that keep the levels with 80 %: by estimates alone nearly every study finds one that seems to keep 90 %."""
+    """Twenty designs that keep the levels with 80 %: by estimates alone nearly every study finds one that seems to keep
+    90 %."""
     naive = len(studies(lambda g: np.full(20, norm.ppf(0.8)), 60, 0.0, pool=False)) / 60
     pooled = len(studies(lambda g: np.full(20, norm.ppf(0.8)), 60, 0.0)) / 60
     assert naive > 0.6 and pooled < 0.2, (naive, pooled)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the kernel processes sleep: seen, observed beside a command, and looked for in a file system (validation/real/waits.py)."""
+"""Where in the kernel processes sleep: seen, observed beside a command, and looked for in a file system
+(validation/real/waits.py)."""
 
 import json
 import os

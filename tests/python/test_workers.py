@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes: nothing listens on one machine, nobody else is served by a cluster's scheduler, and a lost worker costs its task."""
+"""Worker processes: nothing listens on one machine, nobody else is served by a cluster's scheduler, and a lost worker
+costs its task."""
 
 import os
 import signal

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every writer on a disk that is full or fails: what was there stays whole, nothing half-written stays, and a sentence says so."""
+"""Every writer on a disk that is full or fails: what was there stays whole, nothing half-written stays, and a sentence
+says so."""
 
 import errno
 import json

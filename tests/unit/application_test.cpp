@@ -45,7 +45,8 @@ private:
 
 TEST(Application, StreamOfOneRankByHand)
 {
-  // Two ranks share a file in turn, three blocks of 5 bytes each, written with a sync after each two and read back by the other.
+  // Two ranks share a file in turn, three blocks of 5 bytes each, written with a sync after each two and read back by
+  // the other.
   const auto pattern = open_workload("application", {"block_size=5B", "per_process=15B", "layout=strided", "fsync=2", "shift=1"}).make({2, 2});
   const std::vector<Op> expected{{OpKind::phase, 0, 0},
                                  {OpKind::phase, 0, 1},
@@ -119,7 +120,8 @@ TEST(Application, AGroupOfPhasesIsRepeatedInTurn)
 
 TEST(Application, ReadThenWriteAndItsPreparationByHand)
 {
-  // Files of 7 bytes are filled by blocks of 4 first; then each block of 3 of its first 6 bytes is read and written back.
+  // Files of 7 bytes are filled by blocks of 4 first; then each block of 3 of its first 6 bytes is read and written
+  // back.
   const File file(R"(
   files: {data: {per: process, directory: each}}
   phases:
@@ -156,7 +158,8 @@ TEST(Application, ReadThenWriteAndItsPreparationByHand)
 
 TEST(Application, TilesAndNestedStridesAreVectors)
 {
-  // Six processes in 2 rows and 3 columns; tiles of 4 x 6 elements of 10 bytes that overlap by 1 and 2: lines of 4*3 - 2 elements.
+  // Six processes in 2 rows and 3 columns; tiles of 4 x 6 elements of 10 bytes that overlap by 1 and 2: lines of 4*3 -
+  // 2 elements.
   const File tiles(R"(
   files: {data: {per: all, may_overlap: true}}
   phases: [{name: write, file: data, operation: write, layout: tiled, together: all,
@@ -287,8 +290,9 @@ TEST(Application, RandomStridesVaryAndAverage)
     for (const auto& op : stream_of(*pattern, rank))
       if (op.kind == OpKind::pwrite)
         sizes.push_back(static_cast<double>(op.size));
-  // 1000 + U - V with U, V uniform on 0 ... 999: standard deviation sqrt(2 (1000^2 - 1) / 12) = 408.2. Means of the 1600 sizes lie
-  // within five standard errors but once in 1.7 million (the sizes of neighbours are negatively correlated, which narrows it).
+  // 1000 + U - V with U, V uniform on 0 ... 999: standard deviation sqrt(2 (1000^2 - 1) / 12) = 408.2. Means of the
+  // 1600 sizes lie within five standard errors but once in 1.7 million (the sizes of neighbours are negatively
+  // correlated, which narrows it).
   const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(sizes.size());
   EXPECT_NEAR(mean, 1000, 5 * 408.2 / 40);
   double squares = 0;
@@ -322,8 +326,8 @@ TEST(Application, OrdersArePermutations)
     std::iota(all.begin(), all.end(), 0);
     EXPECT_EQ(shuffled, all) << n;
   }
-  // No trend is left: the rank correlation of a random permutation of n has standard deviation 1/sqrt(n-1); five of them are
-  // exceeded once in 1.7 million.
+  // No trend is left: the rank correlation of a random permutation of n has standard deviation 1/sqrt(n-1); five of
+  // them are exceeded once in 1.7 million.
   const auto shuffled = offsets("random", 1000, 1);
   double squares      = 0;
   for (size_t i = 0; i < shuffled.size(); ++i)

@@ -25,7 +25,8 @@ struct Drained {
   StationSums stations;
 };
 
-/// Each rank writes `blocks` blocks to a file of its own. Memory takes a GiB a second; `buffers` and `stations` are of the platform.
+/// Each rank writes `blocks` blocks to a file of its own. Memory takes a GiB a second; `buffers` and `stations` are of
+/// the platform.
 Drained write(const std::string& buffers, int blocks, const Placement& placement, const std::vector<std::string>& settings = {},
               const std::string& stations = "disk: {servers: 1}", const std::string& flush = "[{flush: b}]")
 {
@@ -166,7 +167,8 @@ TEST(Buffer, AServersBufferIsBeforeItsDevice)
 
 TEST(Buffer, OneDrainsIntoTheNext)
 {
-  // Two MiB of the server's and one of the node's: the last block enters the node's when all but three are out of the server's.
+  // Two MiB of the server's and one of the node's: the last block enters the node's when all but three are out of the
+  // server's.
   const auto outcome = write(fmt::format("  s: {{per: system, capacity: 2MiB, unit: 1MiB, {}}}\n"
                                          "  b: {{capacity: 1MiB, unit: 1MiB, drain: [{{delay: 1ms}}, {{buffer: s}}]}}", to_disk),
                              50, {1, 1});

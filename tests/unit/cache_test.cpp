@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Caches against closed forms: least recently used under independent references and under scans, and whole systems by hand.
+// Caches against closed forms: least recently used under independent references and under scans, and whole systems by
+// hand.
 #include "models/cache.hpp"
 #include "tests/unit/small_system.hpp"
 
@@ -54,8 +55,8 @@ TEST(Cache, OfEqualReferencesAsManyHitAsFit)
   }
 }
 
-/// W. F. King III, Analysis of demand paging algorithms, IFIP 1971: the two last used of three are a and b with probability
-/// p(a) p(b) / (1 - p(a)).
+/// W. F. King III, Analysis of demand paging algorithms, IFIP 1971: the two last used of three are a and b with
+/// probability p(a) p(b) / (1 - p(a)).
 TEST(Cache, UnequalReferencesHitAsKingSays)
 {
   const std::array<double, 3> p{0.6, 0.3, 0.1};
@@ -178,7 +179,8 @@ TEST(CacheInASystem, HitsAndMissesTakeTheirOwnWays)
   EXPECT_EQ(looked.after.held, 250U);
 }
 
-/// Each object of this benchmark is made once, looked at and read once, and deleted: stat is what finds it or doesn't, and then read finds it.
+/// Each object of this benchmark is made once, looked at and read once, and deleted: stat is what finds it or doesn't,
+/// and then read finds it.
 TEST(CacheInASystem, ADatasetThatIsUsedInTurnsFitsOrDoesNot)
 {
   for (const auto& [capacity, stats_that_hit] : {std::pair{100, 200U}, std::pair{99, 0U}}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locks on ranges of objects: who waits for whom and who keeps what, by hand, and systems whose rate or number of hand-overs is known.
+// Locks on ranges of objects: who waits for whom and who keeps what, by hand, and systems whose rate or number of
+// hand-overs is known.
 #include "models/extent.hpp"
 #include "tests/unit/small_system.hpp"
 #include "workload/random.hpp"
@@ -80,7 +81,8 @@ TEST(ExtentLock, ReadersShareAndAWriterCallsThemBack)
   EXPECT_FALSE(object.use(20, {0, 10}, true));
   EXPECT_FALSE(object.use(10, {500, 510}, true));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, all}}, {2, {0, all}}}));
-  // The first reader gives up everything from there on, as the begin is all that it had asked for; the writer's own share is its own no longer.
+  // The first reader gives up everything from there on, as the begin is all that it had asked for; the writer's own
+  // share is its own no longer.
   EXPECT_TRUE(object.use(20, {30, 40}));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, 30}}, {2, {30, all}}, {2, {0, all}}}));
   EXPECT_FALSE(object.use(20, {100, 110}, true));
@@ -164,7 +166,8 @@ TEST(ExtentLock, AgreesWithABookOfEveryUnit)
 
 TEST(ExtentLock, NobodyIsPassedAndAllHaveTheirTurn)
 {
-  // Forty jobs of five nodes come and go at random, with up to three ranges each. Who has its ranges is compared with who came before it.
+  // Forty jobs of five nodes come and go at random, with up to three ranges each. Who has its ranges is compared with
+  // who came before it.
   struct Asking {
     std::vector<Units> units;
     bool shared = false;
@@ -244,7 +247,8 @@ TEST(ExtentCutter, UnitsOfAnObjectAndOfServers)
   station.stripe_size  = 100;
   station.stripe_count = 3;
   constexpr uint64_t server = uint64_t{1} << 44;
-  // Bytes 150 to 950: stripes 1 to 9, of which server 0 has 3, 6 and half of 9, server 1 the second half of 1, 4 and 7, server 2 2, 5 and 8.
+  // Bytes 150 to 950: stripes 1 to 9, of which server 0 has 3, 6 and half of 9, server 1 the second half of 1, 4 and 7,
+  // server 2 2, 5 and 8.
   EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::pwrite, 0, 0, 800, 150)),
             (std::vector<Units>{{10, 35}, {server + 5, server + 30}, {2 * server, 2 * server + 30}}));
   EXPECT_EQ(ExtentCutter(100, &station).cut(Op(OpKind::pwrite, 0, 0, 1, 250)), (std::vector<Units>{{2 * server, 2 * server + 1}}));
@@ -259,7 +263,8 @@ struct Written {
   StationSums stations;
 };
 
-/// A phase of the workload of `nodes` nodes with one rank each; each write takes 1 ms with the lock, which is handed over in 10 ms.
+/// A phase of the workload of `nodes` nodes with one rank each; each write takes 1 ms with the lock, which is handed
+/// over in 10 ms.
 Written run(const std::string& lock, const std::string& workload, const std::string& phase, uint32_t nodes, std::vector<std::string> settings,
             const std::string& visit = "lock: l", const std::string& more = "")
 {
@@ -290,7 +295,8 @@ const std::vector<std::string> four_blocks{"objects=1", "accesses=40", "blocks=1
 
 TEST(ExtentLock, NodesThatAlternateOnOneUnitGoAtTheRateOfHandOvers)
 {
-  // The four blocks of each access lie in one unit: 1 / (hand-over + service), but that the last of an access is the first of the next one.
+  // The four blocks of each access lie in one unit: 1 / (hand-over + service), but that the last of an access is the
+  // first of the next one.
   const auto one = run("extent: 1GiB", "probe", "write-shared", 4, four_blocks);
   EXPECT_NEAR(one.seconds, 4 * 40 * 0.001 + 3 * 40 * 0.010, 1e-9);
   // In units of their own each node's access conflicts with none, once none is granted what nobody asked for.
@@ -363,7 +369,8 @@ TEST(ExtentLock, WhoCallsBackGoesThroughStepsOfItsOwn)
 
 TEST(ExtentLock, AreAsIfNeverAskedForInAFailure)
 {
-  // The only server is away from 20 ms on for 100 ms: what was in service is asked again, and its node has the lock by then.
+  // The only server is away from 20 ms on for 100 ms: what was in service is asked again, and its node has the lock by
+  // then.
   const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l", "failures: {f: {station: s, at: 20ms, length: 100ms}}\n");
   EXPECT_EQ(seen.sums.taken, 200 + 1U); // the other one waited for it
   EXPECT_NEAR(seen.seconds, 0.001 + 199 * 0.011 + 0.100, 0.020);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures in small closed systems, computed by hand. Operations take 1 ms of service; the first failure is half a millisecond after a beginning.
+// Failures in small closed systems, computed by hand. Operations take 1 ms of service; the first failure is half a
+// millisecond after a beginning.
 #include "input/error.hpp"
 #include "models/failure.hpp"
 #include "small_system.hpp"
@@ -72,7 +73,8 @@ TEST(Failure, NothingIsServedMeanwhileAndNothingIsLostForGood)
 
 TEST(Failure, WhoComesMeanwhileIsLostToo)
 {
-  // A rank that thinks as long as its last operation took: it comes at 12 ms, finds nobody, asks again at 32, and thinks 21 ms after that answer.
+  // A rank that thinks as long as its last operation took: it comes at 12 ms, finds nobody, asks again at 32, and
+  // thinks 21 ms after that answer.
   const auto outcome = run(with("servers: 1", "f: {station: s, at: 11500us, length: 5ms, timeout: 20ms}"), 1, 50, "waiting_factor=1");
   EXPECT_EQ(replays(outcome), 1u);
   EXPECT_NEAR(lost(outcome), 0.020, 1e-12);
@@ -110,7 +112,8 @@ TEST(Failure, ItIsBackAndServesAgain)
 
 TEST(Failure, ItHappensEverySoOften)
 {
-  // 10 services, half of one lost, back at 15.5; 95 services, a quarter of one lost at 110.75, back at 115.75; the last 95.
+  // 10 services, half of one lost, back at 15.5; 95 services, a quarter of one lost at 110.75, back at 115.75; the last
+  // 95.
   const auto outcome = run(with("servers: 1", "f: {station: s, at: 10500us, every: 100250us, length: 5ms}"), 1, 100);
   EXPECT_NEAR(outcome.seconds, 0.21075, 1e-9);
   EXPECT_EQ(replays(outcome), 2u);
@@ -196,17 +199,17 @@ TEST(Outages, SayWhoServesAndWhen)
   EXPECT_EQ(outages.serving(0, 0), 0u);
   outages.begin({"a", 0, 0, 10, 0, 100, 0, 1, 30, 5}, 10, 100); // away from 10 to 110, instance 1 takes over at 40
   EXPECT_EQ(outages.serving(0, 10), std::nullopt);
-  EXPECT_EQ(outages.asked_again(0, 0, 10), 40);
-  EXPECT_EQ(outages.asked_again(0, 0, 37), 42); // it notices 5 s later
+  EXPECT_EQ(outages.sent_again_at(0, 0, 10), 40);
+  EXPECT_EQ(outages.sent_again_at(0, 0, 37), 42); // it notices 5 s later
   EXPECT_EQ(outages.serving(0, 40), 1u);
   EXPECT_EQ(outages.serving(0, 110), 0u);
   outages.begin({"b", 0, 1, 50, 0, 20, 0, 0, 1, 0}, 50, 20); // the pair away from 50 to 70; its own pair is away
   EXPECT_EQ(outages.serving(0, 50), std::nullopt);
   EXPECT_EQ(outages.serving(1, 60), std::nullopt);
-  EXPECT_EQ(outages.asked_again(0, 1, 50), 70); // the pair is back before itself
-  EXPECT_EQ(outages.asked_again(1, 1, 50), 70);
+  EXPECT_EQ(outages.sent_again_at(0, 1, 50), 70); // the pair is back before itself
+  EXPECT_EQ(outages.sent_again_at(1, 1, 50), 70);
   outages.begin({"c", 0, 2, 60, 0, 9, 0, {}, 0, 100}, 60, 9);
-  EXPECT_EQ(outages.asked_again(2, 2, 60), 160);
+  EXPECT_EQ(outages.sent_again_at(2, 2, 60), 160);
 }
 
 TEST(JobQueue, LetsOneGoFromAnywhere)

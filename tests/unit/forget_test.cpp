@@ -81,7 +81,8 @@ TEST(ForgetElsewhere, ObjectsOfAnyKind)
 
 TEST(ForgetElsewhere, IsWhatCallingALockBackDoes)
 {
-  // Two nodes read in turns, then one writes: that takes the lock, and what the other has read, away from it; its next read takes the lock back.
+  // Two nodes read in turns, then one writes: that takes the lock, and what the other has read, away from it; its next
+  // read takes the lock back.
   const std::string body = pages("elsewhere", "{station: s, demand: 1ms, lock: l, recall: [{forget: c, of: elsewhere}]}");
   const Script reader    = reads({0, 0}) + Script{think(100)} + reads({0, 0});
   const auto outcome     = run(body, {reader, Script{block(OpKind::pread, 0), think(50), block(OpKind::pwrite, 0), block(OpKind::pwrite, 0), block(OpKind::pread, 0)}});

@@ -439,8 +439,8 @@ TEST(HpcsTree, RandomStatCallsEachFileOnceInRandomOrder)
       ASSERT_EQ(sorted.size(), 13 * files);
       for (uint64_t file = 0; file < sorted.size(); ++file)
         EXPECT_EQ(sorted[file], file);
-      // Of a random permutation of n, (n - 1) / 2 +- sqrt((n + 1) / 12) neighbours ascend: 5 sigma, false alarm 6e-7 a test; and
-      // places correlate with files by 0 +- 1 / sqrt(n - 1).
+      // Of a random permutation of n, (n - 1) / 2 +- sqrt((n + 1) / 12) neighbours ascend: 5 sigma, false alarm 6e-7 a
+      // test; and places correlate with files by 0 +- 1 / sqrt(n - 1).
       const auto n = static_cast<double>(order.size());
       if (n < 100)
         continue;
@@ -480,7 +480,8 @@ TEST(HpcsTree, AWarmPassEndsWhereTheColdOneWasCut)
 
 TEST(HpcsRandom, FullSizeHasTheDocumentsNumbers)
 {
-  // 10 nodes of 100 processes: 50 million reads of the one file are 50,000 of each process; of a file each, 50 million of each.
+  // 10 nodes of 100 processes: 50 million reads of the one file are 50,000 of each process; of a file each, 50 million
+  // of each.
   const Placement placement{1000, 100};
   const auto one = make("hpcs-14", "", placement);
   const auto own = make("hpcs-13", "", placement);

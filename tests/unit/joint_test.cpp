@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks do together, time limits, and steps by entry, block and stripe, in systems whose course can be computed by hand.
+// What ranks do together, time limits, and steps by entry, block and stripe, in systems whose course can be computed by
+// hand.
 #include "input/error.hpp"
 #include "models/system.hpp"
 #include "workload/workload.hpp"

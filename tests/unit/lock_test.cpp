@@ -57,8 +57,9 @@ TEST(SharedLocks, ReadersHoldItTogetherAndWritersAlone)
 
 TEST(SharedLocks, AWriterThatWaitsIsNotPassedByReaders)
 {
-  // Stats come every millisecond from 1 ms on and read for 2.5 ms; then each rank writes for 1 ms. Ranks 0, 1 and 2 read until 3.5, 4.5 and 5.5. Rank 0
-  // wants to write at 3.5, so rank 3, which comes at 4, reads after it: rank 0 writes until 6.5, rank 3 reads until 9, ranks 1, 2 and 3 write until 10, 11, 12.
+  // Stats come every millisecond from 1 ms on and read for 2.5 ms; then each rank writes for 1 ms. Ranks 0, 1 and 2
+  // read until 3.5, 4.5 and 5.5. Rank 0 wants to write at 3.5, so rank 3, which comes at 4, reads after it: rank 0
+  // writes until 6.5, rank 3 reads until 9, ranks 1, 2 and 3 write until 10, 11, 12.
   const auto outcome = run("stations: {s: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\noperations:\n"
                            "  stat: [{station: q, demand: 1ms}, {station: s, demand: 2500us, lock: l, lock_mode: shared}]\n"
                            "  read: {open: [{station: s, demand: 1ms, lock: l}]}\n",
@@ -82,7 +83,8 @@ TEST(SharedLocks, AreExclusiveWhereNobodyReads)
 
 TEST(SharedLocks, HoldTheirShareOfTheService)
 {
-  // Half of each service is under the lock. Stats: 2 ms, together. Writes hold it from 2 to 3, 3 to 4 and 4 to 5 ms, and end 1 ms later.
+  // Half of each service is under the lock. Stats: 2 ms, together. Writes hold it from 2 to 3, 3 to 4 and 4 to 5 ms,
+  // and end 1 ms later.
   const auto outcome = run("stations: {s: {servers: 100}}\nlocks: {l: {per: system}}\noperations:\n"
                            "  stat: [{station: s, demand: 2ms, lock: l, lock_share: 0.5, lock_mode: shared}]\n"
                            "  read: {open: [{station: s, demand: 2ms, lock: l, lock_share: 0.5}]}\n",
@@ -93,8 +95,8 @@ TEST(SharedLocks, HoldTheirShareOfTheService)
 
 TEST(SharedLocks, OfNodesAreCalledBackOnceForAllWhoRead)
 {
-  // A rank a node, and 10 ms to call back. Stats write: rank 0 until 1 ms, rank 1 from 11 to 12, rank 2 from 22 to 23. Then all read: rank 0 calls the
-  // lock back until 33, and the others, who came meanwhile, have it then too.
+  // A rank a node, and 10 ms to call back. Stats write: rank 0 until 1 ms, rank 1 from 11 to 12, rank 2 from 22 to 23.
+  // Then all read: rank 0 calls the lock back until 33, and the others, who came meanwhile, have it then too.
   const Placement nodes{3, 1};
   const auto outcome = run(locked("per: system, hand_over: 10ms", "1ms", writing, "2ms", reading), nodes, 1);
   EXPECT_NEAR(outcome.seconds, 35e-3, 1e-12);
@@ -105,8 +107,9 @@ TEST(SharedLocks, OfNodesAreCalledBackOnceForAllWhoRead)
 
 TEST(SharedLocks, GoOnWhenAWriterThatWaitedIsLost)
 {
-  // Stats come every millisecond from 1 ms on and read at b for 4.5 ms; then each rank writes at a for 1 ms. Rank 0 wants to write at 5.5, so rank 5,
-  // which comes at 6, waits behind it; when a fails at 6.25 and rank 0 is lost, rank 5 reads with the others. All write when a is back, at 106.25.
+  // Stats come every millisecond from 1 ms on and read at b for 4.5 ms; then each rank writes at a for 1 ms. Rank 0
+  // wants to write at 5.5, so rank 5, which comes at 6, waits behind it; when a fails at 6.25 and rank 0 is lost, rank
+  // 5 reads with the others. All write when a is back, at 106.25.
   const auto outcome = run("stations: {a: {servers: 100}, b: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\n"
                            "failures: {f: {station: a, at: 6250us, length: 100ms}}\noperations:\n"
                            "  stat: [{station: q, demand: 1ms}, {station: b, demand: 4500us, lock: l, lock_mode: shared}]\n"
@@ -118,8 +121,8 @@ TEST(SharedLocks, GoOnWhenAWriterThatWaitedIsLost)
 
 TEST(SharedLocks, PlatformsAtRandomComeToTheirEnd)
 {
-  // Whatever holds what, shares it, hands it over, loses it and is served before whom: all operations end, what was taken is given back (a run that ends
-  // with something held is an error), and no time at a station is missing.
+  // Whatever holds what, shares it, hands it over, loses it and is served before whom: all operations end, what was
+  // taken is given back (a run that ends with something held is an error), and no time at a station is missing.
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     uint64_t draw    = 0;
     const auto below = [&](uint32_t bound) { return random_words(seed, Stream::service, 9, draw++)[0] % bound; };

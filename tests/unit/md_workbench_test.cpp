@@ -58,7 +58,8 @@ TEST(MdWorkbench, AfterACutAllGoOnToWhereTheFurthestCame)
     return open_workload("md-workbench", all).make({3, 3});
   };
   const auto pattern = with("most_seconds=1s");
-  // An iteration is stat, read, unlink and create in each of two datasets: one rank is in the second one, another has read but not removed.
+  // An iteration is stat, read, unlink and create in each of two datasets: one rank is in the second one, another has
+  // read but not removed.
   const auto run = whole_run(*pattern, 3, false, [](size_t phase, uint32_t rank) { return phase == 1 ? std::vector<uint64_t>{2, 9, 1}[rank] : Streams::unlimited; });
   expect_rules_kept(*pattern, run);
   const auto whole = whole_run(*with("most_seconds=0s"), 3, false);

@@ -40,8 +40,8 @@ TEST(Mdtest, OneSharedDirectoryByHand)
 
 TEST(Mdtest, OwnTreesByHand)
 {
-  // Three ranks, a directory below each root, a file in each directory, fsync, part of it read: rank 2 makes its files in rank 0's tree,
-  // stats rank 0's in rank 1's tree, reads rank 1's in its own, and removes its own in rank 0's.
+  // Three ranks, a directory below each root, a file in each directory, fsync, part of it read: rank 2 makes its files
+  // in rank 0's tree, stats rank 0's in rank 1's tree, reads rank 1's in its own, and removes its own in rank 0's.
   const auto pattern = mdtest({"items=2", "files_only=true", "unique_directory=true", "depth=1", "stride=1", "write_size=7B", "read_size=3B", "sync=true"}, 3);
   auto file = [](int tree, const std::string& sub, int number) { return fmt::format("mdtest_tree.0-0.{}{}/file.mdtest.{}", tree, sub, number); };
   Lines expected{"phase tree-create", "mkdir mdtest_tree.0-0.2", "mkdir mdtest_tree.0-0.2/1", "phase file-create"};

@@ -72,7 +72,8 @@ TEST(Laws, QuantileAndCumulativeAreInverse)
     EXPECT_NEAR(mixture->cumulative(mixture->quantile(p)), p, 1e-6);
 }
 
-/// Against the standard library's ordered multimap, which keeps insertion order among equals too. `time` of a random number, `ahead`: next events are looked at.
+/// Against the standard library's ordered multimap, which keeps insertion order among equals too. `time` of a random
+/// number, `ahead`: next events are looked at.
 void compare_calendar_with_multimap(const std::function<double(uint64_t)>& time_of, bool ahead)
 {
   Calendar calendar;
@@ -233,7 +234,8 @@ TEST(Limit, LetsSoManyInAndTheRestInOrder)
 
 TEST(SharedServers, ProcessorSharingByHand)
 {
-  // One server; job 0 needs 1 s from 0 on, job 1 needs 1 s from 0.5 on: they share from 0.5, so 0 leaves at 1.5 and 1 at 2.
+  // One server; job 0 needs 1 s from 0 on, job 1 needs 1 s from 0.5 on: they share from 0.5, so 0 leaves at 1.5 and 1
+  // at 2.
   StationSpec spec;
   const Speeds speeds(spec);
   SharedServers servers;

@@ -49,7 +49,8 @@ TEST(Pool, BelowTheRateOfItsRefillsNobodyWaits)
 
 TEST(Pool, AboveItCreatesGoAtTheRateOfTheRefills)
 {
-  // Ten objects every 50 ms, from the tenth create on, which is at 10 ms: the last ten of 1000 are taken when 98 batches are there.
+  // Ten objects every 50 ms, from the tenth create on, which is at 10 ms: the last ten of 1000 are taken when 98
+  // batches are there.
   const auto made = make("per: system, size: 20, batch: 10, refill: [{station: oss, demand: 50ms}]", 1000);
   EXPECT_NEAR(made.seconds, 0.010 + 98 * 0.050 + 9 * 0.001, 1e-9);
   EXPECT_EQ(made.pool.lowest, 0U);
@@ -73,7 +74,8 @@ TEST(Pool, RefillsBeginAtTheLowWaterMark)
 {
   const std::string keys = "per: system, size: 100, low: 20, batch: 10, refill: [{station: oss, demand: 100us}]";
   EXPECT_EQ(make(keys, 79).pool.made, 0U);
-  // When 20 are left, batch after batch until no further one fits. A create that comes between makes no difference to that.
+  // When 20 are left, batch after batch until no further one fits. A create that comes between makes no difference to
+  // that.
   const auto made = make(keys, 82);
   EXPECT_EQ(made.pool.lowest, 20U);
   EXPECT_EQ(made.pool.made, 80U);
@@ -93,7 +95,8 @@ TEST(Pool, EachServerHasItsOwn)
 
 TEST(Pool, ABatchThatIsLostInAFailureIsMadeAgain)
 {
-  // The making of the first batch begins at 10 ms and is lost at 20 ms; it begins anew at 120 ms, all the others follow it without a pause.
+  // The making of the first batch begins at 10 ms and is lost at 20 ms; it begins anew at 120 ms, all the others follow
+  // it without a pause.
   const auto file = std::string("mds: {servers: 100}, oss: {}}\nfailures: {f: {station: oss, at: 20ms, length: 100ms}");
   const auto made = make("station: oss, size: 20, batch: 10, refill: [{station: oss, demand: 50ms}]", 1000, {1, 1}, file);
   EXPECT_NEAR(made.seconds, 0.120 + 98 * 0.050 + 9 * 0.001, 1e-9);
@@ -104,7 +107,8 @@ TEST(Pool, WhoWaitsKeepsItsThreads)
   // A server with two threads, which are held by those that wait for objects.
   const auto made = make("per: system, size: 4, batch: 2, refill: [{delay: 10ms}]", 1, {10, 10}, "mds: {servers: 100}}\nlimits: {threads: {slots: 2, per: system}",
                          "{limit: threads, steps: [{station: mds, demand: 1ms}, {take: p}]}");
-  // Pairs take theirs at 1 ms and 2 ms; the first batch, begun at 1 ms, is for the third pair, and so on: at 11, 21 and 31 ms.
+  // Pairs take theirs at 1 ms and 2 ms; the first batch, begun at 1 ms, is for the third pair, and so on: at 11, 21 and
+  // 31 ms.
   EXPECT_NEAR(made.seconds, 0.031, 1e-9);
   EXPECT_EQ(made.pool.waited, 6U);
 }

@@ -13,7 +13,8 @@ using namespace iocast;
 
 constexpr double mean_ns = 1e6;
 
-/// Feeds exponential responses of a server that is three times as slow at first, until the watch is content or `most` operations are over.
+/// Feeds exponential responses of a server that is three times as slow at first, until the watch is content or `most`
+/// operations are over.
 /// @return what it achieved
 PrecisionWatch::Achieved watched(const std::string& targets, uint64_t most, uint64_t seed, double correlation = 0)
 {
@@ -52,7 +53,8 @@ TEST(Precision, IntervalsHoldTheTruthAndAreAsNarrowAsAsked)
         holds[one.name] += std::abs(one.value - truths[i].second) <= one.half_width;
       }
     }
-    // Whoever stops as soon as an interval is narrow stops too early now and then: of the 95 % some are lost. False alarm: 0.1 % a quantity.
+    // Whoever stops as soon as an interval is narrow stops too early now and then: of the 95 % some are lost. False
+    // alarm: 0.1 % a quantity.
     for (const auto& [name, count] : holds)
       EXPECT_GE(count, boost::math::quantile(boost::math::binomial(runs, 0.87), 0.001)) << name << " at a correlation of " << correlation;
   }

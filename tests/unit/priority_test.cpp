@@ -37,8 +37,8 @@ TEST(Priority, OrdersThoseWhoWait)
   const auto equal = stat_and_read("", 3, 1);
   EXPECT_EQ(slowest_ms(equal), Whole(3, 6));
   EXPECT_EQ(all_ms(equal), Sums(6, 4 + 5 + 6));
-  // Reads first. Stats of 0 and 1 end at 1 and 2 ms: when the first one ends, nobody who reads has come yet. Reads of 0 and 1 end at 4 and 6 ms, the
-  // stat of 2 at 7 and its read at 9.
+  // Reads first. Stats of 0 and 1 end at 1 and 2 ms: when the first one ends, nobody who reads has come yet. Reads of 0
+  // and 1 end at 4 and 6 ms, the stat of 2 at 7 and its read at 9.
   for (const char* order : {"[read]", "[read, stat]", "[read, rest]", "[[read, create], [stat, wake]]", "[drain, read]"}) {
     const auto reads = stat_and_read(fmt::format("priority: {}", order), 3, 1);
     EXPECT_EQ(slowest_ms(reads), Whole(7, 4)) << order;
@@ -52,7 +52,8 @@ TEST(Priority, OrdersThoseWhoWait)
 
 TEST(Priority, NobodyLosesAServerAndNoServerRests)
 {
-  // Whatever the order, 4 ranks have 400 ms of stats and 800 ms of reads, on two servers that never rest until the very end.
+  // Whatever the order, 4 ranks have 400 ms of stats and 800 ms of reads, on two servers that never rest until the very
+  // end.
   for (const char* order : {"[stat]", "[read]", "[[stat, read]]"})
     EXPECT_NEAR(stat_and_read(fmt::format("servers: 2, priority: {}", order), 4, 100).seconds, 0.6, 2e-3) << order;
   // With a server each there is no order to keep.
@@ -81,7 +82,8 @@ TEST(Priority, ThoseWhoWaitAreLostWithTheirServer)
   EXPECT_EQ(count, 800u);
 }
 
-/// Two ranks make 100 objects each (1 ms at the disk), whose bytes drain one by one (1 ms there as well): time until the last is made.
+/// Two ranks make 100 objects each (1 ms at the disk), whose bytes drain one by one (1 ms there as well): time until
+/// the last is made.
 double seconds_of_making(const std::string& station, const std::string& background = "")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-priority-" + std::to_string(getpid()) + ".yaml");
@@ -110,11 +112,13 @@ TEST(Priority, DrainsComeBeforeOrAfterTheRest)
 
 TEST(Priority, WorkOfOthersHasItsPlaceToo)
 {
-  // Others ask for half of the disk's time, at random: in front they have it, and behind those who never leave the queue empty none of it.
+  // Others ask for half of the disk's time, at random: in front they have it, and behind those who never leave the
+  // queue empty none of it.
   const std::string others = "background: {o: {station: disk, rate: 500/s, demand: 1ms}}\n";
   EXPECT_NEAR(seconds_of_making("priority: [create, drain, background]", others), 0.200, 2e-3);
   EXPECT_NEAR(seconds_of_making("priority: [create, background, drain]", others), 0.200, 2e-3);
-  // 0.2 s of work, stretched by busy periods: x / (1 - load), variance rate E[S^2] x / (1 - load)^3. Five deviations: a false alarm of 6e-7.
+  // 0.2 s of work, stretched by busy periods: x / (1 - load), variance rate E[S^2] x / (1 - load)^3. Five deviations: a
+  // false alarm of 6e-7.
   EXPECT_NEAR(seconds_of_making("priority: [background, create, drain]", others), 0.2 / 0.5, 5 * std::sqrt(500 * 1e-6 * 0.2 / 0.125));
 }
 

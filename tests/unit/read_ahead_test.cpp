@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What caches fetch before it is asked for, in systems whose course is computed by hand: a hit takes 1 ms, a miss 12 ms, a piece 10 ms.
+// What caches fetch before it is asked for, in systems whose course is computed by hand: a hit takes 1 ms, a miss 12
+// ms, a piece 10 ms.
 #include "models/read_ahead.hpp"
 #include "tests/unit/scripted.hpp"
 
@@ -62,7 +63,8 @@ TEST(ReadAhead, WhoThinksFindsAllButTheFirst)
   EXPECT_EQ(outcome.took[0], expected);
   EXPECT_EQ(outcome.caches[0].hits, 15U);
   EXPECT_EQ(outcome.caches[0].waited, 0U);
-  // The window grows from one block to four; where the object ends isn't known. What was not begun 10 ms before the end is on its way.
+  // The window grows from one block to four; where the object ends isn't known. What was not begun 10 ms before the end
+  // is on its way.
   EXPECT_EQ(outcome.caches[0].fetched, 18 * mib);
   EXPECT_EQ(outcome.caches[0].unused, 0U);
 }
@@ -82,7 +84,8 @@ TEST(ReadAhead, WhoDoesNotThinkGoesAtTheRateOfTheFetch)
     const auto more = run(fetching(fmt::format("ahead: 16MiB, at_once: {}", at_once)), {in_turn(400)});
     EXPECT_NEAR(more.seconds, 0.010 * 400 / at_once, 0.030) << at_once;
   }
-  // A window of one piece: each is asked for when the one before is, so that two are on their way; 1 ms of a pair passes before the reader asks again.
+  // A window of one piece: each is asked for when the one before is, so that two are on their way; 1 ms of a pair
+  // passes before the reader asks again.
   const auto narrow = run(fetching("ahead: 1MiB, at_once: 8"), {in_turn(40)});
   EXPECT_NEAR(narrow.seconds, 0.012 + 0.001 + 0.011 * 19, 1e-9);
 }
@@ -207,7 +210,8 @@ TEST(ReadAhead, WhatIsThrownOutBeforeItIsReadIsTold)
 
 TEST(ReadAhead, WhatIsTakenOutOnItsWayIsReadByAMiss)
 {
-  // The second block is on its way from 0 to 10 ms; at 5 ms the other node takes all of the object out, at 12 ms the reader reads on.
+  // The second block is on its way from 0 to 10 ms; at 5 ms the other node takes all of the object out, at 12 ms the
+  // reader reads on.
   const auto outcome = run(fetching("ahead: 1MiB"), {in_turn(2), {think(5), {OpKind::stat, 0, 0}}});
   EXPECT_EQ(outcome.took[0], (std::vector<double>{12, 12}));
   EXPECT_EQ(outcome.caches[0].taken, 2U); // the first block, and the second
@@ -225,7 +229,8 @@ TEST(ReadAhead, AFailedServerLosesWhatIsOnItsWay)
   const std::string body = "stations: {s: {servers: 10}}\ncaches: {c: {station: s, page: 1MiB, capacity: 64MiB, ahead: 4MiB, fetch: [{station: s, demand: 10ms}]}}\n"
                            "operations: {pread: [{cache: c, hit: [{delay: 1ms}], miss: [{station: s, demand: 12ms}]}]}\n";
   EXPECT_EQ(run(body, {in_turn(5)}).took[0], (std::vector<double>{12, 1, 10, 10, 10}));
-  // At 15 ms the third read waits for its block. It asks the server, which is back at 115 ms, and the fourth is the first of a new turn.
+  // At 15 ms the third read waits for its block. It asks the server, which is back at 115 ms, and the fourth is the
+  // first of a new turn.
   const auto failed = run(body + "failures: {f: {station: s, at: 15ms, length: 100ms}}\n", {in_turn(6)});
   EXPECT_EQ(failed.took[0], (std::vector<double>{12, 1, 2 + 100 + 12, 12, 12, 1}));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every reader of text gets damaged text: whatever it is, it is read or refused in a sentence, by InputError. IOCAST_FUZZ_INPUTS is the number of
-// inputs a reader gets; validation/sanitizers runs these tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+// Every reader of text gets damaged text: whatever it is, it is read or refused in a sentence, by InputError.
+// IOCAST_FUZZ_INPUTS is the number of inputs a reader gets; validation/sanitizers runs these tests under
+// AddressSanitizer and UndefinedBehaviorSanitizer.
 #include "input/error.hpp"
 #include "input/units.hpp"
 #include "models/platform.hpp"

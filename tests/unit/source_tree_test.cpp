@@ -71,7 +71,8 @@ TEST(SourceTree, MakeListRemoveByHand)
 
 TEST(SourceTree, CompileByHand)
 {
-  // Six files: 0 to 3 are sources, 4 and 5 headers. Objects are five quarters of their source and numbered after all files.
+  // Six files: 0 to 3 are sources, 4 and 5 headers. Objects are five quarters of their source and numbered after all
+  // files.
   const auto pattern = source_tree(with(regular, {"sources=2", "headers=2", "compute_time=1ms", "phases=make,compile,remove"}));
   auto found         = lines_of(*pattern, 0, "compile");
   ASSERT_EQ(found.size(), 10U);
@@ -117,7 +118,8 @@ TEST(SourceTree, BrowsingByHand)
 
 TEST(SourceTree, PausesAreExponential)
 {
-  // 4000 pauses of mean 1 s; the mean of the cut law is 1 - e^-10, its standard error 1/sqrt(4000); 4 of them: false alarm 1 in 16,000.
+  // 4000 pauses of mean 1 s; the mean of the cut law is 1 - e^-10, its standard error 1/sqrt(4000); 4 of them: false
+  // alarm 1 in 16,000.
   const auto pattern = source_tree(with(regular, {"visits=1000", "reads=2", "phases=make,browse,remove"}));
   double sum = 0, longest = 0;
   int count = 0, beyond_mean = 0;
@@ -220,7 +222,8 @@ TEST(SourceTree, CompilesAsMeasured)
 
 TEST(SourceTree, SizesAreLognormal)
 {
-  // 25,000 sizes: quantiles at median exp(sigma z), 4 standard errors sqrt(p(1-p)/n) of the share below, a false alarm in 16,000 each.
+  // 25,000 sizes: quantiles at median exp(sigma z), 4 standard errors sqrt(p(1-p)/n) of the share below, a false alarm
+  // in 16,000 each.
   const auto pattern = source_tree({"phases=make"});
   std::vector<double> sizes;
   for (const auto& op : phase_of(*pattern, 0, "make-files"))

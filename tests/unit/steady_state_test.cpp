@@ -46,12 +46,14 @@ TEST(SteadyState, LiesBetweenTheRampsAndItsIntervalHoldsTheRate)
     begins += found->begin_seconds / runs;
   }
   EXPECT_GT(begins, 0.6); // most of the warm-up is cut off
-  // A cut that the data choose costs a little of the interval's 95 %; below 85 % it would be useless. False alarm: 0.1 %.
+  // A cut that the data choose costs a little of the interval's 95 %; below 85 % it would be useless. False alarm: 0.1
+  // %.
   EXPECT_GE(holds, boost::math::quantile(boost::math::binomial(runs, 0.85), 0.001));
 }
 
-/// A server that is shared with work of others: k pieces of half a second each take k of 8 + k shares of it (processor sharing), and come 0.6 times a
-/// second. The number of pieces is a birth and death process, whose stationary distribution is known.
+/// A server that is shared with work of others: k pieces of half a second each take k of 8 + k shares of it (processor
+/// sharing), and come 0.6 times a second. The number of pieces is a birth and death process, whose stationary
+/// distribution is known.
 class SharedServer {
 public:
   static constexpr double highest = 400;

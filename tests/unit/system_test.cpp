@@ -106,7 +106,8 @@ TEST(System, ALimitHoldsBackTheRest)
 
 TEST(System, TimeSlicesAlternateAtTheQuantum)
 {
-  // Two ranks on one core with operations far shorter than the quantum: the one that waits sees exactly one quantum, now and then.
+  // Two ranks on one core with operations far shorter than the quantum: the one that waits sees exactly one quantum,
+  // now and then.
   const auto outcome = run(std::string("stations: {s: {per: node, servers: 1, discipline: timeslice, quantum: 10500us}}\n") + stat_then_read, 2, 100);
   EXPECT_NEAR(outcome.seconds, 0.4, 1e-9);
   const auto& stat = outcome.latency[static_cast<size_t>(OpKind::stat)];

@@ -74,9 +74,9 @@ TEST(Tree, NumbersAreThoseOfADepthFirstWalk)
 
 TEST(Tree, GrowsAsTheModelSays)
 {
-  // With weights 1 + C(d) the share of directories with none in them tends to 2/3; with files of density 2/(1+x)^3 in units of the
-  // mean, quartiles are at 1/sqrt(3/4)-1, 1/sqrt(1/2)-1 and 1. Averages of 40 trees of 1000; their spread from the trees themselves,
-  // the interval 4 standard errors to each side: a false alarm in 16,000 for each figure.
+  // With weights 1 + C(d) the share of directories with none in them tends to 2/3; with files of density 2/(1+x)^3 in
+  // units of the mean, quartiles are at 1/sqrt(3/4)-1, 1/sqrt(1/2)-1 and 1. Averages of 40 trees of 1000; their spread
+  // from the trees themselves, the interval 4 standard errors to each side: a false alarm in 16,000 for each figure.
   struct Sample {
     double sum = 0, squares = 0;
     void add(double x) { sum += x, squares += x * x; }
@@ -130,8 +130,8 @@ TEST(Permutation, IsOne)
 
 TEST(Permutation, IsRandom)
 {
-  // Of 6000 orders of 6 things, where does the first one go, and the pair of the first two? Chi-square against equal chances:
-  // 5 and 29 degrees of freedom, at a false alarm rate of 1 in 10,000 each (25.7 and 66.2).
+  // Of 6000 orders of 6 things, where does the first one go, and the pair of the first two? Chi-square against equal
+  // chances: 5 and 29 degrees of freedom, at a false alarm rate of 1 in 10,000 each (25.7 and 66.2).
   std::vector<double> first(6), pair(36);
   const Permutation order(6);
   constexpr uint32_t draws = 6000;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts of unknown systems come true? Random metadata servers (truths.py) are "measured" by a second simulator that shares nothing with
-iocast (validation/theory/second_simulator.py) at up to 16 clients, calibrated as `lustre`, forecast at 64 and 256, and only then measured
-there. Two in five have something that `lustre` has no place for; of those an alarm is asked. One in five saturates beyond what is measured.
+"""Do forecasts of unknown systems come true? Random metadata servers (truths.py) are "measured" by a second simulator
+that shares nothing with iocast (validation/theory/second_simulator.py) at up to 16 clients, calibrated as `lustre`,
+forecast at 64 and 256, and only then measured there. Two in five have something that `lustre` has no place for; of
+those an alarm is asked. One in five saturates beyond what is measured.
 
     validation/blind/blind.py [--count 40] [--seed 6] [--keep DIR] [--only NAME...] [--json] [--page docs/scoreboard.md]
 
 With --keep, what is finished lies in DIR and is not made again. A minute or two a truth and core. Errors are medians of
-|log(forecast / measured)| as factors less 1; exit status 4 when one is above what was asked for."""
+|log(forecast / measured)| as factors less 1; exit status 4 when one is above its target."""
 
 from __future__ import annotations
 
@@ -93,14 +94,16 @@ def small_campaign(truth: Truth, number: int, repeats: int, out: Path) -> list[P
 
 
 def outcome(truth: Truth, number: int) -> dict[str, Any]:
-    """Forecasts are made, and their digest taken, before anything at their scale is simulated by the second simulator."""
+    """Forecasts are made, and their digest taken, before anything at their scale is simulated by the second
+    simulator."""
     with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
         place = Path(scratch)
         fitted = place / "fitted.yaml"
         points = small_campaign(truth, number, REPEATS_FIT, place / "fit")
         fitted.write_text(dump(calibrate(points, "lustre", 0, lambda *_: None)))
         platform = Fitted.open(str(fitted))
-        # How long a run at the asked scale will last, only a forecast could say: as if the largest measured rate were the last.
+        # How long a run at the asked scale will last, only a forecast could say: as if the largest measured rate were
+        # the last.
         largest = max(point.value("rate") for point in points)
         large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
         forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
@@ -175,7 +178,7 @@ def main() -> None:
         missed.append("alarms")
     if len(found) < len(chosen):
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
-    lines += ["", f"Missed of what was asked for, of truths in the grid and of alarms: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
+    lines += ["", f"Targets missed (truths in the grid, alarms): {', '.join(missed)}." if missed else "All targets are met."]
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
         put(given.page, "blind", lines)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random metadata servers whose truth is known, for the second simulator: some that the platform `lustre` can be, some that it can't, and some
-whose end lies beyond all that is measured of them."""
+"""Random metadata servers whose truth is known, for the second simulator: some that the platform `lustre` can be, some
+that it can't, and some whose end lies beyond all that is measured of them."""
 
 from __future__ import annotations
 

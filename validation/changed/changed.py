@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does a changed question change the answer? Every value of platforms, workloads and studies is changed, one at a time. The answer must move by more
-than seeds differ, or the reader must refuse.
+"""Does a changed question change the answer? Every value of platforms, workloads and studies is changed, one at a time.
+The answer must move by more than seeds differ, or the reader must refuse.
 
     validation/changed/changed.py [platforms] [workloads] [studies] [--only NAME...] [--json]
 
-A platform is simulated under some workloads of the catalogue, with the same random numbers before and after; a workload on `lustre`; a study is answered
-from one store. Values that only describe stand in DESCRIPTIVE, with the reason. Exit status 4 when something else changes nothing. About four minutes on
-two cores for platforms, one each for workloads and studies. `tests/python/test_changed.py` runs a sample of it."""
+A platform is simulated under some workloads of the catalogue, with the same random numbers before and after; a workload
+on `lustre`; a study is answered from one store. Values that only describe stand in DESCRIPTIVE, with the reason. Exit
+status 4 when something else changes nothing. About four minutes on two cores for platforms, one each for workloads and
+studies. `tests/python/test_changed.py` runs a sample of it."""
 
 from __future__ import annotations
 
@@ -51,12 +52,15 @@ ASKED = [
     ("browse", {}, 2, 2),
     ("operation-mix", {"files": "30", "operations": "150", "readdir": "1", "append": "1"}, 2, 4),
 ]
-"""Workload, settings, nodes, ranks a node: between them all operations, small and large transfers, thinking, more ranks a
-node than clients have slots, many nodes, runs longer than the periods of stalls, shared files, and a directory of all ranks."""
+"""Workload, settings, nodes, ranks a node: between them all operations, small and large transfers, thinking, more ranks
+a node than clients have slots, many nodes, runs longer than the periods of stalls, shared files, and a directory of all
+ranks."""
 FACTORS = (4.0, 0.25, 1 / 256, 1e-6)
-"""By which numbers are changed, one after the other until the answer moves: some are limits that only a small value reaches."""
+"""By which numbers are changed, one after the other until the answer moves: some are limits that only a small value
+reaches."""
 ASKED_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
-"""Platforms that a workload is simulated on, until one answers otherwise: not all heed where in a file an access goes."""
+"""Platforms that a workload is simulated on, until one answers otherwise: not all heed where in a file an access
+goes."""
 CLEAR = 3.0
 """Times what seeds differ by, that an answer must move; with common random numbers a change is clear of them."""
 LEAST = 1e-4
@@ -72,7 +76,8 @@ DESCRIPTIVE = {
 
 @dataclass(frozen=True)
 class Change:
-    """A value that was changed; `moved` is how far the answer moved, in times of what seeds differ by; `refused` the reader's sentence."""
+    """A value that was changed; `moved` is how far the answer moved, in times of what seeds differ by; `refused` the
+    reader's sentence."""
 
     what: str
     path: str
@@ -128,7 +133,8 @@ def others(value: Any) -> list[Any]:
 
 
 def farthest_of(what: str, path: str, value: Any, tried: Iterator[tuple[Any, float | str]]) -> Change:
-    """The change that moved the answer most, of values with how far each moved it or why it was refused; a refusal where every value was refused."""
+    """The change that moved the answer most, of values with how far each moved it or why it was refused; a refusal
+    where every value was refused."""
     best = Change(what, path, value, None, 0.0)
     refusal = None
     for other, outcome in tried:
@@ -195,7 +201,7 @@ class Asker:
         return found
 
     def operations(self, content: Any, name: str, settings: dict[str, str]) -> str:
-        """Hash of what each rank is asked for; "" where the simulator refuses."""
+        """Hash of what each rank does; "" where the simulator refuses."""
         with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
             streams = Path(scratch) / "streams"
             command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", str(self.write(content, name)), "--nodes", "2", "--ppn", "4"]

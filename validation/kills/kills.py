@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills campaigns at random moments and resumes them: iocast itself, mpirun, one rank, all of them at once, or iocast while a rank hangs.
+"""Kills campaigns at random moments and resumes them: iocast itself, mpirun, one rank, all of them at once, or iocast
+while a rank hangs.
 
     validation/kills/kills.py DIR [--kills 500] [--seed 0] [--json]
 
-Each round starts a campaign of short runs below DIR, sends SIGKILL at a random moment, and starts the same command again until it ends well. It fails
-when a campaign does not resume, when its results differ from those of an undisturbed one in what does not depend on time, when a process or a file is
-left behind, or when a file of DIR that is not the campaign's is gone. The count of kills is printed by victim and by the phase that they struck. A round
-takes two to four seconds on an idle machine."""
+Each round starts a campaign of short runs below DIR, sends SIGKILL at a random moment, and starts the same command
+again until it ends well. It fails when a campaign does not resume, when its results differ from those of an undisturbed
+one in what does not depend on time, when a process or a file is left behind, or when a file of DIR that is not the
+campaign's is gone. The count of kills is printed by victim and by the phase that they struck. A round takes two to four
+seconds on an idle machine."""
 
 from __future__ import annotations
 

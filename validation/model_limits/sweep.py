@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the catalogue's platforms do not model of seven workloads, from 1 to 1000 client nodes: one line for each cell with findings (`model_limits`
-in docs/run-directory.md), and the number of cells for each kind. The long form runs for hours.
+"""What the catalogue's platforms do not model of seven workloads, from 1 to 1000 client nodes: one line for each cell
+with findings (`model_limits` in docs/run-directory.md), and the number of cells for each kind. The long form runs for
+hours.
 
     python validation/model_limits/sweep.py [--short] [--seconds 600] [--nodes 1 10 100 1000] [--out validation/model_limits/results.txt]
 """

@@ -24,7 +24,7 @@ from scoreboard import put  # noqa: E402
 
 def table(source: str, found: list[dict[str, Any]]) -> list[str]:
     """As Markdown."""
-    lines = [source, "", "| claim | place | asked for | simulated | met |", "|---|---|---|---|---|"]
+    lines = [source, "", "| claim | place | target | simulated | met |", "|---|---|---|---|---|"]
     for one in found:
         unit = f" {one['unit']}" if one["unit"] else ""
         verdict = "yes" if one["met"] else f"no: {one['why_not']}" if one["why_not"] else "no"

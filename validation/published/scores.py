@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts from published rates come true? Fits each system of systems.py at its small scales and asks for its larger ones.
+"""Do forecasts from published rates come true? Fits each system of systems.py at its small scales and asks for its
+larger ones.
 
-Every question goes the way a user's does: a table of the fitted rates is imported, a platform `queue` calibrated to it and asked for the
-other placements, which nothing before has seen; then the measured rates are set beside the forecasts. Errors are factors less 1 of the median
-forecast, over placements, repeats taken together; `inside` is the share within 90 % intervals, of forecasts that have one. Families leave out rows
-that are asked twice or have a typing error (systems.py, DROPPED); "clean" leaves out every row that is no question of scale; "every row" none.
-"Site-equal" is the mean over sites of the mean |ln error| (bounded by 3): a table of many rows can't decide it.
+Every question goes the way a user's does: a table of the fitted rates is imported, a platform `queue` calibrated to it
+and asked for the other placements, which nothing before has seen; then the measured rates are set beside the forecasts.
+Errors are factors less 1 of the median forecast, over placements, repeats taken together; `inside` is the share within
+90 % intervals, of forecasts that have one. Families leave out rows that are asked twice or have a typing error
+(systems.py, DROPPED); "clean" leaves out every row that is no question of scale; "every row" none. "Site-equal" is the
+mean over sites of the mean |ln error| (bounded by 3): a table of many rows can't decide it.
 
     validation/published/scores.py DIRECTORY-OF-TABLES [--family NAME] [--json] [--page docs/scoreboard.md]
 """
@@ -39,13 +41,14 @@ BARS = {
     "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0), "local file systems": (0.15, 1.0),
     "MDWorkbench Table 2": (0.20, 3.0), "MDWorkbench Table 2 from smallest": (0.20, 3.0),
 }  # fmt: skip
-"""Median error and largest error (a factor 2 is 1) that were asked for when the project began."""
+"""Median error and largest error (a factor 2 is 1) that were the targets when the project began."""
 BASELINES = ("closed M/M/c", "universal scalability law", "straight line", "last value", "half slope", "slope squared")
 Row = dict[str, Any]
 
 
 def forecasts_of(question: Question) -> list[Row]:
-    """A row for each placement asked: what iocast and the baselines say. Nothing here looks at the rates that were measured there."""
+    """A row for each placement asked: what iocast and the baselines say. Nothing here looks at the rates that were
+    measured there."""
     with tempfile.TemporaryDirectory(prefix="iocast-published-") as scratch:
         table = Path(scratch) / "fitted.csv"
         unit = "bytes" if "bandwidth" in f"{question.family} {question.quantity}".lower() else "operations"
@@ -65,8 +68,9 @@ def forecasts_of(question: Question) -> list[Row]:
 
 
 def rulers(fitted: tuple[Rate, ...], ranks: int) -> dict[str, float]:
-    """Rules by the last scales: its rate, and that times a power of the ranks, half of the last logarithmic slope s or 0.8 s^2, with s between 0
-    and 1; with one fitted scale s is 1. Repeats and placements of as many ranks by their mean logarithm."""
+    """Rules by the last scales: its rate, and that times a power of the ranks, half of the last logarithmic slope s or
+    0.8 s^2, with s between 0 and 1; with one fitted scale s is 1. Repeats and placements of as many ranks by their mean
+    logarithm."""
     logs: dict[int, list[float]] = defaultdict(list)
     for one in fitted:
         logs[one.ranks].append(math.log(one.rate))
@@ -121,7 +125,8 @@ def site_equal(ratios: list[tuple[str, float]]) -> float:
 
 
 def falls(rows: list[Row]) -> tuple[int, int]:
-    """How many of the clean rows fell below three quarters of the last value with more ranks, and how many of these lay inside."""
+    """How many of the clean rows fell below three quarters of the last value with more ranks, and how many of these lay
+    inside."""
     fallen = [row for row in rows if row["beyond"] > 1 and row["measured"] < 0.75 * row["last value"] and row["iocast"]["low"] is not None]
     return len(fallen), sum(row["iocast"]["low"] <= row["measured"] for row in fallen)
 

@@ -72,7 +72,8 @@ def _number(text: str) -> float:
 
 
 def mistral(data: Path) -> Iterator[Question]:
-    """DKRZ Mistral, md-workbench and mdtest: fitted at 5 and 10 nodes, asked at 25 and 50, where most runs wrote empty files."""
+    """DKRZ Mistral, md-workbench and mdtest: fitted at 5 and 10 nodes, asked at 25 and 50, where most runs wrote empty
+    files."""
     for file, op, rate, tool in (
         ("mdworkbench/parallel_2017_mdreal_phases.csv", "phase", "obj_per_s", "md-workbench"),
         ("mdworkbench/parallel_2017_mdtest.csv", "operation", "rate_per_s", "mdtest"),
@@ -83,7 +84,8 @@ def mistral(data: Path) -> Iterator[Question]:
 
 
 def cirrus(data: Path) -> Iterator[Question]:
-    """EPCC Cirrus and ARCHER, mdtest of files: Cirrus fitted at up to 8 nodes, asked at up to 128; ARCHER at 1 and 2, asked at 4 and 8."""
+    """EPCC Cirrus and ARCHER, mdtest of files: Cirrus fitted at up to 8 nodes, asked at up to 128; ARCHER at 1 and 2,
+    asked at 4 and 8."""
     for system, most in (("Cirrus", 8), ("ARCHER", 2)):
         rows = [r for r in _rows(data, "scaling/archer_mdtest_scaling.csv") if r["system"] == system and r["operation"].startswith("File") and not r["mode"].startswith("sp")]
         groups = _group(rows, lambda r: (system, r["mode"], r["operation"]), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_per_s"])))  # noqa: B023
@@ -105,7 +107,8 @@ def io500(data: Path) -> Iterator[Question]:
 
 
 def threads(data: Path) -> Iterator[Question]:
-    """elbencho's thread scans at NERSC: fitted at up to 4 threads a node (DataWarp, which has no more: 2), asked at more."""
+    """elbencho's thread scans at NERSC: fitted at up to 4 threads a node (DataWarp, which has no more: 2), asked at
+    more."""
     groups = _group(
         [r for r in _rows(data, "scaling/elbencho_nersc.csv") if r["operation"] in ("WRITE", "READ")],
         lambda r: (r["system"], r["operation"], r["block_size"], r["random"], r["target"]),
@@ -128,7 +131,8 @@ def cubefs(data: Path) -> Iterator[Question]:
 
 
 def local(data: Path) -> Iterator[Question]:
-    """ext4, XFS and btrfs on one machine, md-workbench with memory for its working set: fitted at 1 and 2 processes, asked at more."""
+    """ext4, XFS and btrfs on one machine, md-workbench with memory for its working set: fitted at 1 and 2 processes,
+    asked at more."""
     rows = [r for r in _rows(data, "mdworkbench/sandy9_local_fs.csv") if r["scope"] == "all" and r["lim_free_mem_mb"] == "100000"]
     groups = _group(
         rows,
@@ -158,7 +162,8 @@ def paper_from_smallest(data: Path) -> Iterator[Question]:
 
 
 def site(question: Question) -> str:
-    """Who owns what was measured: rows of one site share their fate, and a table of many rows must not decide for all."""
+    """Who owns what was measured: rows of one site share their fate, and a table of many rows must not decide for
+    all."""
     system = question.system
     if question.family.startswith("IO500"):
         institution = next((name for name in INSTITUTIONS if system.startswith(name)), system)
@@ -178,7 +183,7 @@ INSTITUTIONS = {
     "Argonne": "ALCF",
 }
 TYPING_ERROR = "a typing error of the source"
-COUNTED_TWICE = "the bandwidth of the same run is asked too"
+COUNTED_TWICE = "the bandwidth of the same run is counted too"
 DROPPED = (TYPING_ERROR, COUNTED_TWICE)
 """Reasons for which a row is not asked at all, except for the figure over every row."""
 

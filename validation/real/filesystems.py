@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts come true on real file systems? ext4, XFS and btrfs on loop devices, tmpfs, GlusterFS with a delayed brick, and the self-test's file system, whose truth is known
-(docs/selftest.md): each measured at up to four ranks, calibrated, forecast at thirty-two, and only then measured there. Prints how wrong the forecasts were; beside them the closed M/M/c queue's errors.
+"""Do forecasts come true on real file systems? ext4, XFS and btrfs on loop devices, tmpfs, GlusterFS with a delayed
+brick, and the self-test's file system, whose truth is known (docs/selftest.md): each measured at up to four ranks,
+calibrated, forecast at thirty-two, and only then measured there. Prints how wrong the forecasts were; beside them the
+closed M/M/c queue's errors.
 
     validation/real/filesystems.py [FILESYSTEM...] [--scaling weak|strong] [--place DIR] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-With weak scaling each of the thirty-two ranks has as many objects as a rank alone had, with strong scaling (for those without servers that sleep) all together have as many.
+With weak scaling each of the thirty-two ranks has as many objects as a rank alone had, with strong scaling (for those
+without servers that sleep) all together have as many.
 
-Needs root for loop devices and mounts, xfsprogs, btrfs-progs, glusterfs-server and glusterfs-client for XFS, btrfs and GlusterFS, and a quiet machine; about five minutes a file system.
-With --keep, file systems that are finished there are not measured again.
-Errors are medians of |log(forecast / measured)| as factors less 1; exit status 4 when one is above what was asked for."""
+Needs root for loop devices and mounts, xfsprogs, btrfs-progs, glusterfs-server and glusterfs-client for XFS, btrfs and
+GlusterFS, and a quiet machine; about five minutes a file system. With --keep, file systems that are finished there are
+not measured again. Errors are medians of |log(forecast / measured)| as factors less 1; exit status 4 when one is above
+its target."""
 
 import argparse
 import json
@@ -41,7 +45,8 @@ points:
 SLEEPING = {"seconds": 0.7, "benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
 FEW = {"queuefs": SLEEPING, "glusterfs": SLEEPING}
 MANY = {"weak": {"seconds": 0.7, "benchmark_repeats": 3, "repeats": 3}, "strong": {"seconds": 12, "benchmark_repeats": 3, "repeats": 2}}
-"""With strong scaling few ranks have as many objects as many have: what these fill (a journal, a cache of inodes) is in the fitted runs too."""
+"""With strong scaling few ranks have as many objects as many have: what these fill (a journal, a cache of inodes) is in
+the fitted runs too."""
 BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverage=(0.80, 0.97))
 
 
@@ -109,7 +114,7 @@ def report(found: dict[str, dict[str, Any]], section: str, given: argparse.Names
         rows["all"] = scores(list(found.values()))
     lines = error_table("32 ranks from up to 4", rows)
     missed = judge(list(rows.values())[-1], BARS)
-    lines += ["", f"Missed of what was asked for, over all: {', '.join(missed)}." if missed else "Everything that was asked for is met."]
+    lines += ["", f"Targets missed, over all: {', '.join(missed)}." if missed else "All targets are met."]
     print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
     if given.page:
         put(given.page, section, lines)

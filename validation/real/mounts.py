@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File systems of filesystems.py: each made, mounted and ended by a context manager that gives its directory. Needs root."""
+"""File systems of filesystems.py: each made, mounted and ended by a context manager that gives its directory. Needs
+root."""
 
 import shutil
 import socket
@@ -56,7 +57,8 @@ def queuefs(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def glusterfs(place: Path) -> Iterator[Path]:
-    """A brick of THREADS threads that sleep for DELAY in each request about names and attributes, behind the FUSE client, which caches none of them."""
+    """A brick of THREADS threads that sleep for DELAY in each request about names and attributes, behind the FUSE
+    client, which caches none of them."""
     _need("glusterfsd", "glusterfs-server")
     _need("glusterfs", "glusterfs-client")
     with tempfile.TemporaryDirectory(prefix="iocast-real-", dir=place) as scratch:

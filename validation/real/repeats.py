@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does a run feel those before it? Measures a directory at several numbers of ranks again and again, in turns with and without having caches dropped before each run (`drop_caches`
-in docs/campaigns.md), and prints throughput of each and by what factor repeats differ: what they differ by, no forecast of them can be nearer than.
+"""Does a run feel those before it? Measures a directory at several numbers of ranks again and again, in turns with and
+without having caches dropped before each run (`drop_caches` in docs/campaigns.md), and prints throughput of each and by
+what factor repeats differ: what they differ by, no forecast of them can be nearer than.
 
     validation/real/repeats.py DIR [--ranks 1 2 8] [--rounds 3] [--seconds 3] [--json]
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do forecasts come true of services? PostgreSQL, an S3 gateway (rclone, on a directory) and CephFS by its library, whose metadata server is held to a tenth of a core, on this machine,
-started as the tests do: each measured at up to four ranks, calibrated as `service` or `cephfs`, forecast at thirty-two, and only then measured there. Prints how wrong the
-forecasts were, as filesystems.py does.
+"""Do forecasts come true of services? PostgreSQL, an S3 gateway (rclone, on a directory) and CephFS by its library,
+whose metadata server is held to a tenth of a core, on this machine, started as the tests do: each measured at up to
+four ranks, calibrated as `service` or `cephfs`, forecast at thirty-two, and only then measured there. Prints how wrong
+the forecasts were, as filesystems.py does.
 
     validation/real/services.py [SERVICE...] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-Needs the packages of packaging/debian-packages-check.txt, root and control groups of version 1 for CephFS, and a quiet machine; about five minutes a service. Exit status 4 when an error is above what
-was asked for."""
+Needs the packages of packaging/debian-packages-check.txt, root and control groups of version 1 for CephFS, and a quiet
+machine; about five minutes a service. Exit status 4 when an error is above what was asked for."""
 
 import argparse
 import json
@@ -28,7 +29,8 @@ PERIOD, QUOTA = 20_000, 2_000
 
 
 class HeldCephFiles(CephFiles):
-    """Its metadata server is the bottleneck, and not the clients: it works for a tenth of each period, and then waits for the next one."""
+    """Its metadata server is the bottleneck, and not the clients: it works for a tenth of each period, and then waits
+    for the next one."""
 
     def start_metadata_server(self) -> None:
         super().start_metadata_server()

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What do ranks wait for inside a file system, and is that a matter of how many ranks there are, or of how many objects they have? Runs md-workbench with few ranks and few
-objects, with few ranks and many objects, and with many ranks that have as many together; looks now and then where in the kernel each rank sleeps, and prints throughput and the
-shares of their time: what is not there in a measurement can't be in a forecast that was fitted to it.
+"""What do ranks wait for inside a file system, and is that a matter of how many ranks there are, or of how many objects
+they have? Runs md-workbench with few ranks and few objects, with few ranks and many objects, and with many ranks that
+have as many together; looks now and then where in the kernel each rank sleeps, and prints throughput and the shares of
+their time: what is not there in a measurement can't be in a forecast that was fitted to it.
 
     validation/real/waits.py FILESYSTEM... [--of 4x4000 4x32000 32x4000] [--operations N] [--place DIR] [--page docs/scoreboard.md]
 
-Needs root (the kernel shows its stacks to nobody else) and what filesystems.py needs. Shares add up to less than 1: the rest works, or waits for a core."""
+Needs root (the kernel shows its stacks to nobody else) and what filesystems.py needs. Shares add up to less than 1: the
+rest works, or waits for a core."""
 
 import argparse
 import contextlib
@@ -44,7 +46,8 @@ def ranks_under(launcher: int) -> list[psutil.Process]:
 
 
 def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> tuple[float, dict[str, float]]:
-    """Operations a second in benchmark phases, and the shares of the ranks' time there, by where in the kernel they slept. `objects` are those of a rank in a dataset, `operations` those of all ranks."""
+    """Operations a second in benchmark phases, and the shares of the ranks' time there, by where in the kernel they
+    slept. `objects` are those of a rank in a dataset, `operations` those of all ranks."""
     found: Counter[str | None] = Counter()
     repeats = max(1, round(operations / (ranks * objects * DATASETS * OPERATIONS_PER_ITERATION)))
     settings = {"datasets": DATASETS, "objects": objects, "iterations": objects, "repeats": repeats}

@@ -2,8 +2,8 @@
 """Second readers of other tools' result files, to judge the importers by.
 
 Each module reads one tool's files after that tool's own sources and manual, and shares nothing with iocast/importers.
-A reader turns a file into `Printed` runs: what the file prints, as named quantities. Seconds, bytes, operations a second throughout.
-`AUTHORS` says who wrote which reader.
+A reader turns a file into `Printed` runs: what the file prints, as named quantities. Seconds, bytes, operations a
+second throughout. `AUTHORS` says who wrote which reader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Quantity:
 
 @dataclass
 class Printed:
-    """A run that a file prints. `phases` maps (phase, repeat) to quantities by their key in run.json, dots between the levels."""
+    """A run that a file prints. `phases` maps (phase, repeat) to quantities by their key in run.json, dots between the
+    levels."""
 
     ranks: int | None = None
     nodes: int | None = None

@@ -103,7 +103,8 @@ def _text(text: str) -> Reading:
 
 
 def _text_run(text: str) -> Printed:
-    """Jobs of a group are one phase: counts add up, the longest runtime counts; latencies only of a group of one job."""
+    """Jobs of a group are one phase: counts add up, the longest runtime counts; latencies only of a group of one
+    job."""
     run, groups = Printed(), {}
     blocks = list(re.finditer(r"^(?:<\S+> )?(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+).*$", text, re.M))
     for block, after in zip(blocks, [*blocks[1:], None], strict=False):

@@ -3,9 +3,11 @@
 
 What the sources say:
 
-- Since mid-2020 a bandwidth is bytes over time / 2^30, and a rate is in thousands of operations a second. `procs` is the size of MPI's world.
+- Since mid-2020 a bandwidth is bytes over time / 2^30, and a rate is in thousands of operations a second. `procs` is
+the size of MPI's world.
 - The time behind a result is that of the whole phase with start and end of the tool; the rate is the tool's own.
-- Before, "GB/s", later "GiB/s", is IOR's MiB/s divided by 1024: also 2^30 bytes. The packages' own IOR files confirm it.
+- Before, "GB/s", later "GiB/s", is IOR's MiB/s divided by 1024: also 2^30 bytes. The packages' own IOR files confirm
+it.
 - find's rate is `total-files` over the runtime in find.csv.
 - Phases with an empty bracket are not scored; `timestamp` measures nothing.
 """

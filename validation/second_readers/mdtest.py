@@ -7,7 +7,8 @@ What the source says and the labels do not:
 - A rate is items of a rank times ranks over that time. Items are those requested, unless a stonewall changed them:
   the ranks that were behind when it was hit go on to the count of the fastest ("Continue stonewall hit ... max").
 - A call without the create phase and with a status file (`-x`) takes its items from that file and does not print them.
-- 3.3 prints extremes and mean over the ranks, whose clocks are read after the barrier; they differ by less than a per mille.
+- 3.3 prints extremes and mean over the ranks, whose clocks are read after the barrier; they differ by less than a per
+mille.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""COSBench, MLPerf Storage (DLIO), YCSB, rados bench, filebench, warp, dd, fs_mark, PostMark, tables, and md-workbench's latency files."""
+"""COSBench, MLPerf Storage (DLIO), YCSB, rados bench, filebench, warp, dd, fs_mark, PostMark, tables, and
+md-workbench's latency files."""
 
 from __future__ import annotations
 

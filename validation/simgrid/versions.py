@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does iocast-sim say the same with another SimGrid? The simulator that is built here beside one with another: for each platform of the catalogue
-the same workloads with the same seed, each operation traced, and all that both wrote compared byte by byte, but for what tells the run from
-another one (SimGrid's version, the command, wall time and memory).
+"""Does iocast-sim say the same with another SimGrid? The simulator that is built here beside one with another: for each
+platform of the catalogue the same workloads with the same seed, each operation traced, and all that both wrote compared
+byte by byte, but for what tells the run from another one (SimGrid's version, the command, wall time and memory).
 
     validation/simgrid/versions.py [PLATFORM...] [--simgrid 4.1] [--cache DIR]
 
-That SimGrid (3.35 is Ubuntu 24.04's; 4.1 the newest) is built from its PyPI source package the first time (some ten minutes on two cores) and kept in the cache with the simulator that uses it, by default in
-~/.cache/iocast. Needs a C++20 compiler, cmake, ninja, Boost and the network for the source package. Exit status 4 when anything differs."""
+That SimGrid (3.35 is Ubuntu 24.04's; 4.1 the newest) is built from its PyPI source package the first time (some ten
+minutes on two cores) and kept in the cache with the simulator that uses it, by default in ~/.cache/iocast. Needs a
+C++20 compiler, cmake, ninja, Boost and the network for the source package. Exit status 4 when anything differs."""
 
 import argparse
 import json

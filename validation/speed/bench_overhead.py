@@ -1,26 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What does measuring cost? iocast-bench against bare-loop, which makes the same system calls and times nothing but phases.
+"""What does measuring cost? iocast-bench against bare-loop, which makes the same system calls and times nothing but
+phases.
 
-Both run one rank on a memory file system, in turns, so that whatever else the machine does hits both alike. Two ratios are printed of
-each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what else runs on the machine only
-ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels in it). On a busy machine bare-loop differs from
-itself by 2 to 3 %.
+Both run one rank on a memory file system, in turns, so that whatever else the machine does hits both alike. Two ratios
+are printed of each workload's time and of its slowest phase's: of the minima, which is the least disturbed of all (what
+else runs on the machine only ever adds time), and the median of the ratios of neighbouring runs (a slow drift cancels
+in it). On a busy machine bare-loop differs from itself by 2 to 3 %.
 
-PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions, in two ways: as it comes, through stdio, which
-moves 4 KiB at a time and besides asks for each file's attributes; and unbuffered in blocks of 4 KiB, which is system call for system call what iocast-bench does.
-It counts from its start to its end; bench / postmark is the median of the ratios in one turn.
+PostMark itself (Debian's postmark) runs in the same turns, on files of the same sizes and as many transactions, in two
+ways: as it comes, through stdio, which moves 4 KiB at a time and besides asks for each file's attributes; and
+unbuffered in blocks of 4 KiB, which is system call for system call what iocast-bench does. It counts from its start to
+its end; bench / postmark is the median of the ratios in one turn.
 
-fs_mark (Debian's fsmark) does, too, beside workloads with a phase in which files are created in one directory: as many files of the same size, each
-opened, written in one call and closed, none synchronised. Both are asked for the time of their loop, without start and end, and for the part of it that
-is in these calls; in the rest fs_mark also asks for its directory again before each file (mkdir), which iocast-bench does not.
-bare-loop is an MPI program, too; with --without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
+fs_mark (Debian's fsmark) does, too, beside workloads with a phase in which files are created in one directory: as many
+files of the same size, each opened, written in one call and closed, none synchronised. Both are asked for the time of
+their loop, without start and end, and for the part of it that is in these calls; in the rest fs_mark also asks for its
+directory again before each file (mkdir), which iocast-bench does not. bare-loop is an MPI program, too; with
+--without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
 
-iozone, whose file is larger than what processors cache, runs on a memory file system of the script's own with huge pages, where it may mount one (as
-root). With pages of 4 KiB the time to copy a megabyte hangs by 5 % and more on which pages of the machine's memory a process got, and bare-loop, which
-keeps all its operations in memory, gets others than iocast-bench: records of 1 MiB then took 1.03 to 1.07 times as long with it, on huge pages 0.99 to 1.01.
+iozone, whose file is larger than what processors cache, runs on a memory file system of the script's own with huge
+pages, where it may mount one (as root). With pages of 4 KiB the time to copy a megabyte hangs by 5 % and more on which
+pages of the machine's memory a process got, and bare-loop, which keeps all its operations in memory, gets others than
+iocast-bench: records of 1 MiB then took 1.03 to 1.07 times as long with it, on huge pages 0.99 to 1.01.
 
-With --time-stamps bare-loop also runs with two readings of the time stamp counter around each operation, in the same turns.
+With --time-stamps bare-loop also runs with two readings of the time stamp counter around each operation, in the same
+turns.
 
     validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--time-stamps] [--json]
 """

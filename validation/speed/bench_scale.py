@@ -64,7 +64,8 @@ def run_mpi(ranks: int, *command: str | Path) -> float:
 
 
 def md_workbench(operations: float, ranks: int) -> list[str]:
-    """Settings for at least so many in all: a rank makes n objects, then reads, looks at, removes and makes as many, then removes them."""
+    """Settings for at least so many in all: a rank makes n objects, then reads, looks at, removes and makes as many,
+    then removes them."""
     objects = math.ceil(operations / (6 * ranks))
     return [word for setting in ("datasets=1", f"objects={objects}", f"iterations={objects}") for word in ("--set", setting)]
 

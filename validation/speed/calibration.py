@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long does a calibration take? A campaign of at least 25 runs of systems that the second simulator made (validation/blind), calibrated as `lustre`
-on all cores, beside what was asked for; exit status 4 when it takes longer.
+"""How long does a calibration take? A campaign of at least 25 runs of systems that the second simulator made
+(validation/blind), calibrated as `lustre` on all cores, beside the targets; exit status 4 when it takes longer.
 
     validation/speed/calibration.py [--truth 0 7 30] [--seed 5] [--json]"""
 

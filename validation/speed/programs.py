@@ -9,7 +9,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def find_program(name: str) -> Path:
-    """In the bin directory of $IOCAST_BUILD, else of the build directory in the repository that has the newest. Ends the script when there is none."""
+    """In the bin directory of $IOCAST_BUILD, else of the build directory in the repository that has the newest. Ends
+    the script when there is none."""
     if "IOCAST_BUILD" in os.environ:
         return Path(os.environ["IOCAST_BUILD"]) / "bin" / name
     built = list(REPOSITORY.glob(f"build*/bin/{name}"))

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast is the simulator? Requests a second of one core, and memory a client, for md-workbench on each platform family at several numbers of
-clients; how many times as fast as the same closed network of SimGrid's actors and mailboxes (actors.cpp); and how long bulk data of 10,000 clients
-take (HPCS scenario 7 on xt4). Each figure stands beside what was asked for; exit status 4 when one falls short.
+"""How fast is the simulator? Requests a second of one core, and memory a client, for md-workbench on each platform
+family at several numbers of clients; how many times as fast as the same closed network of SimGrid's actors and
+mailboxes (actors.cpp); and how long bulk data of 10,000 clients take (HPCS scenario 7 on xt4). Each figure stands
+beside the targets; exit status 4 when one falls short.
 
-Every size is simulated several times, the sizes in turns, so that whatever else the machine does hits all alike. A run's
-iterations are chosen such that it handles at least the asked number of operations, but a client makes at least six. Where an
-operation is several requests to servers (of PVFS2 a dozen), these count against the bar: visits to stations that are not on
-nodes. The bytes a client are the peak memory beyond that of one client alone. What buffers of the platform hold is data, not
-clients: it grows with the run, so a run of twice the iterations tells how much of the memory it is, and it stands apart.
+Every size is simulated several times, the sizes in turns, so that whatever else the machine does hits all alike. A
+run's iterations are chosen such that it handles at least the asked number of operations, but a client makes at least
+six. Where an operation is several requests to servers (of PVFS2 a dozen), these count against the bar: visits to
+stations that are not on nodes. The bytes a client are the peak memory beyond that of one client alone. What buffers of
+the platform hold is data, not
+clients: it grows with the run, so a run of twice the iterations tells how much of the memory it is, and it stands
+apart.
 
     validation/speed/simulator.py [--platform NAME...] [--clients 100 10000 1000000] [--runs 5] [--json]
 """
@@ -173,7 +176,7 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
     for one in families:
         for name, bar in one["bars"].items():
             if not bar["met"]:
-                print(f"Missed on {one['platform']}: {name} {bar['value']:.4g}, asked for {bar['asked']:.4g}.")
+                print(f"Missed on {one['platform']}: {name} {bar['value']:.4g}, target {bar['asked']:.4g}.")
     if beside:
         print("\nThe closed network of closed.yaml, beside actors and mailboxes; requests a second")
         print(
@@ -185,7 +188,7 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
                 ],
             )
         )
-    print(f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, asked for at most {bulk['asked']} s.")
+    print(f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, target at most {bulk['asked']} s.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast studies are, beside the targets: 200 designs at 3 scales screened in under 30 s on two cores, the whole study with simulation of the
-surviving tenth in under 5 minutes, an edited price in under 2 s; efficiency of workers; a lost worker; a million clients.
+"""How fast studies are, beside the targets: 200 designs at 3 scales screened in under 30 s on two cores, the whole
+study with simulation of the surviving tenth in under 5 minutes, an edited price in under 2 s; efficiency of workers; a
+lost worker; a million clients.
 
     validation/speed/study.py [--only screening,whole,price,workers,lost,million] [--json]
 
@@ -91,7 +92,8 @@ def whole(scratch: Path) -> dict[str, Any]:
 
 
 def price(scratch: Path) -> list[dict[str, Any]]:
-    """After `whole`: a price that leaves the same designs worth a simulation, several times; and one that does not, until the first answer."""
+    """After `whole`: a price that leaves the same designs worth a simulation, several times; and one that does not,
+    until the first answer."""
     seconds = []
     for dearer in range(1, 8):
         one, told, _ = run(with_core_at(400 + dearer), scratch / "whole")
@@ -124,7 +126,8 @@ def first_answer(study: dict[str, Any], out: Path) -> tuple[float, str]:
 
 
 class ByHand:
-    """Plain processes that do the same work without Dask: what two or four of them gain is what this machine's cores are worth together."""
+    """Plain processes that do the same work without Dask: what two or four of them gain is what this machine's cores
+    are worth together."""
 
     def __init__(self, count: int) -> None:
         self._pool = ProcessPoolExecutor(count)
@@ -142,8 +145,9 @@ class ByHand:
 
 
 def workers(scratch: Path) -> list[dict[str, Any]]:
-    """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers, and by as many plain processes. Efficiency counts no more workers
-    than there are cores; that of the plain processes is the machine's own, and a worker's is counted by it too."""
+    """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers, and by as many plain processes. Efficiency
+    counts no more workers than there are cores; that of the plain processes is the machine's own, and a worker's is
+    counted by it too."""
     from iocast.study.desk import Ask, Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the two commands of the README work on a fresh Debian? Makes a root of each release with debootstrap, clones the committed tree into it, runs
-`./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
+"""Do the two commands of the README work on a fresh Debian? Makes a root of each release with debootstrap, clones the
+committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
 
     validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--copy FILE]... [--pass NAME]... [--keep]
 
-A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is the machine's. --copy takes a file
-of this machine along that the network needs, such as a certificate or /etc/pip.conf, and --pass an environment variable. Needs root, the Debian package
-debootstrap and some 6 GB a release. Exit status 4 when a command fails. Logs stay in --logs."""
+A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is
+the machine's. --copy takes a file of this machine along that the network needs, such as a certificate or /etc/pip.conf,
+and --pass an environment variable. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4
+when a command fails. Logs stay in --logs."""
 
 import argparse
 import dataclasses

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stated rates by simulation of the statistics: how often 90 % intervals hold, their interval score, and false alarms of `iocast compare`.
+"""Stated rates by simulation of the statistics: how often 90 % intervals hold, their interval score, and false alarms
+of `iocast compare`.
 
     python validation/theory/coverage.py [--tries 4000]
 
-A made-up population of systems is forecast once over the held-out step and once over the asked one; the model's errors are normal, of a size that differs
-between systems, and correlated between the operations of a point. Nothing is simulated but these numbers. The interval score (Gneiting & Raftery 2007,
-section 6.2) is of logarithms, over that of the best fixed width for the population: 1 is as good as knowing the population. "Every row a value" is the same rule with
-as many degrees of freedom as rows."""
+A made-up population of systems is forecast once over the held-out step and once over the asked one; the model's errors
+are normal, of a size that differs between systems, and correlated between the operations of a point. Nothing is
+simulated but these numbers. The interval score (Gneiting & Raftery 2007, section 6.2) is of logarithms, over that of
+the best fixed width for the population: 1 is as good as knowing the population. "Every row a value" is the same rule
+with as many degrees of freedom as rows."""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ POPULATIONS = {
     "family's own, 1 %": (False, 0.01, 0.3),
     "family's own, 3 %": (False, 0.03, 0.5),
 }
-"""By name: whether the calibration knows that it is none of the family, median size of the model's error, and the standard deviation of its logarithm."""
+"""By name: whether the calibration knows that it is none of the family, median size of the model's error, and the
+standard deviation of its logarithm."""
 
 
 def score(low: float, high: float, seen: float) -> float:

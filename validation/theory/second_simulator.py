@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second simulator of a metadata server: plain Python, one heap of events, nothing of iocast in it.
 
-`threads` servers, first come first served; clients that stat, read, remove and create in turn, one operation at a time, each followed by
-`waiting_factor` times its response of thinking. Times in seconds."""
+`threads` servers, first come first served; clients that stat, read, remove and create in turn, one operation at a time,
+each followed by `waiting_factor` times its response of thinking. Times in seconds."""
 
 from __future__ import annotations
 

@@ -144,7 +144,8 @@ def pollaczek_khinchine(arrivals: float, law: Law) -> float:
 
 
 def cobham(classes: Sequence[tuple[float, Law]], servers: int = 1) -> list[float]:
-    """Mean waits of classes (arrivals, law) in non-preemptive order: M/G/1 (Cobham 1954; Kleinrock 1976, eq. 3.31), or M/M/c with one law for all."""
+    """Mean waits of classes (arrivals, law) in non-preemptive order: M/G/1 (Cobham 1954; Kleinrock 1976, eq. 3.31), or
+    M/M/c with one law for all."""
     loads = np.concatenate(([0.0], np.cumsum([rate * moments(law)[0] / servers for rate, law in classes])))
     if servers == 1:
         residual = sum(rate * moments(law)[1] for rate, law in classes) / 2

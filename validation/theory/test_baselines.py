@@ -79,13 +79,15 @@ def thinking_point(ranks: int) -> Point:
 
 
 def test_think_time_is_outside_of_the_operations() -> None:
-    """On a queue whose ranks think, where it is saturated: rates and response times of the truth, not those of ranks that never think."""
+    """On a queue whose ranks think, where it is saturated: rates and response times of the truth, not those of ranks
+    that never think."""
     points, truth = [thinking_point(n) for n in (1, 2, 4, 8, 16, 32, 64)], thinking_point(256)
     said = forecast(points, 256, 0.0, THINK)
     for name, rate in (("closed M/M/c", 1e-4), ("last value", 0.02)):
         assert said[name]["rate"] == pytest.approx(truth.rate, rel=rate), name
         assert said[name]["stat.q50"] == pytest.approx(truth.operations["stat"]["q50"], rel=0.05), name
-    # The curve is one over concurrency: as many ranks inside an operation as here, that never think, have the same rate.
+    # The curve is one over concurrency: as many ranks inside an operation as here, that never think, have the same
+    # rate.
     rate = said["universal scalability law"]["rate"]
     assert isinstance(rate, float)
     same = universal_scalability_law(points, 1, 1 / (256 - rate * THINK) - 1)["rate"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bulk transfers that begin and end at any time, over shared links: each flow of a simulation against max-min fair sharing computed anew here
-(Bertsekas & Gallager 1992, section 6.5.2: the link with the least for each of its flows settles theirs, then the next one)."""
+"""Bulk transfers that begin and end at any time, over shared links: each flow of a simulation against max-min fair
+sharing computed anew here (Bertsekas & Gallager 1992, section 6.5.2: the link with the least for each of its flows
+settles theirs, then the next one)."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def ends_of(flows: list[Flow]) -> list[float]:
 
 @pytest.mark.parametrize("kind", [PWRITE, PREAD], ids=["write", "read"])
 def test_flows_share_links_fairly_whenever_they_come(iocast_sim: Path, tmp_path: Path, kind: int) -> None:
-    """SimGrid's default, lazy updates, misses by up to half a millisecond here, when a node's flows of unlike sizes are written."""
+    """SimGrid's default, lazy updates, misses by up to half a millisecond here, when a node's flows of unlike sizes are
+    written."""
     platform, out = tmp_path / "platform.yaml", tmp_path / "run"
     platform.write_text(PLATFORM)
     settings = ["segments=40", "transfer_size=47008B", "think_time=1ms", "think_law=exponential"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open loops in the simulator against closed forms: independent replications, Student's intervals.
 
-One false alarm in 10^4 comparisons. Ranks do one operation at a time, so the queue forms at them and at the station; as nobody rests
-while there is work, the number in the system is that of one queue, and by Little's law so is the mean time since the intended start.
+One false alarm in 10^4 comparisons. Ranks do one operation at a time, so the queue forms at them and at the station; as
+nobody rests while there is work, the number in the system is that of one queue, and by Little's law so is the mean time
+since the intended start.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def test_beyond_capacity_the_backlog_grows(simulate: Simulate) -> None:
 
 
 def test_think_time_is_a_delay(simulate: Simulate) -> None:
-    """Machine repairman: exponential think times of 2 ms at one server, as a parameter of the workload instead of a step."""
+    """Machine repairman: exponential think times of 2 ms at one server, as a parameter of the workload instead of a
+    step."""
     import numpy as np
 
     phases = simulate(one_queue("exponential"), 6, 4000, SEEDS, think_time="2ms", think_law="exponential")
@@ -82,10 +84,11 @@ def test_think_time_is_a_delay(simulate: Simulate) -> None:
 @pytest.mark.parametrize("load", [0.3, 0.7])
 @pytest.mark.parametrize("stripes", ["2", "spanned"])
 def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None:
-    """Requests with a part at each of two M/M/1 servers: (12 - rho)/8 S/(1-rho) (Flatto & Hahn 1984; Nelson & Tantawi 1988, eq. 6).
+    """Requests with a part at each of two M/M/1 servers: (12 - rho)/8 S/(1-rho) (Flatto & Hahn 1984; Nelson & Tantawi
+    1988, eq. 6).
 
-    So many ranks that next to none of their requests finds its own rank busy; the run ends while all of them still ask. An object of
-    two stripes is read, or two parts are asked for whatever the object.
+    So many ranks that next to none of their requests finds its own rank busy; the run ends while all of them still ask.
+    An object of two stripes is read, or two parts are asked for whatever the object.
     """
     ranks = 4000
     size = "8KiB" if stripes == "spanned" else "1B"
@@ -99,7 +102,8 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("order", [["stat", "background", "read"], ["read", "stat", "background"]], ids="-".join)
 def test_classes_wait_behind_those_before_them(simulate: Simulate, count: int, order: list[str]) -> None:
-    """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. So many ranks that next to none of their requests finds its own rank busy."""
+    """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. So many ranks that next to none of their requests finds its
+    own rank busy."""
     ranks, each = 4000, 0.25 * count / SERVICE
     laws = {name: ("exponential", SERVICE) for name in order}
     if count == 1:

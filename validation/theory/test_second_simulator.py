@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second simulator, written apart (second_simulator.py), against iocast-sim where both know the same system, and against closed forms."""
+"""A second simulator, written apart (second_simulator.py), against iocast-sim where both know the same system, and
+against closed forms."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ SEEDS = range(1, 11)
 
 @pytest.mark.parametrize(("name", "factor"), [("plain", 0.0), ("plain", 1.0), ("contention", 0.0), ("journal", 0.0)])
 def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any]]], name: str, factor: float) -> None:
-    """Twelve clients at four threads; Welch's test of ten replications each, and 1 % for what the two leave different (the first moments of a run)."""
+    """Twelve clients at four threads; Welch's test of ten replications each, and 1 % for what the two leave different
+    (the first moments of a run)."""
     system = System(threads=4, contention=0.05 if name == "contention" else 0.0, journal=0.5 if name == "journal" else 0.0)
     platform = PLATFORM.format(
         contention=system.contention,
@@ -63,7 +65,8 @@ def test_full_threads_serve_at_their_rate() -> None:
 
 
 def test_a_stall_takes_its_share() -> None:
-    """Four clients and more threads: what begins in a stall waits for its end (queueing theory: stall law, share of the time lost at most s / P)."""
+    """Four clients and more threads: what begins in a stall waits for its end (queueing theory: stall law, share of the
+    time lost at most s / P)."""
     quiet = run(System(), 4, 3000, 0.0, 1).rate
     stalled = run(System(stall_every=2.0, stall_length=0.2), 4, 3000, 0.0, 1).rate
     assert 0.87 < stalled / quiet < 0.93

@@ -128,8 +128,9 @@ def test_machine_repairman(simulate: Simulate, ranks: int) -> None:
 
 
 def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
-    """The same with N = 16, each run as long as its own precision asks: of 40, so many intervals of 95 % hold rate and 95th percentile as 40 of 88 % do
-    with a probability of a false alarm of 1e-4 (some are lost by stopping as soon as an interval is narrow)."""
+    """The same with N = 16, each run as long as its own precision asks: of 40, so many intervals of 95 % hold rate and
+    95th percentile as 40 of 88 % do with a probability of a false alarm of 1e-4 (some are lost by stopping as soon as
+    an interval is narrow)."""
     platform = yaml({"s": station(4)}, [VISIT]).replace("  read: {}", "  read: {open: [{delay: {law: exponential, mean: 2ms}}]}")
     phases = simulate(platform, 16, 10_000_000, range(40), until="rate:2%,stat.q95:3%", phases="benchmark")
     truth = 2 * systems.repairman_throughput(16, np.minimum(np.arange(1, 17), 4) / 1e-3, 2e-3)  # a stat and a read a cycle
@@ -184,7 +185,8 @@ MEASURED = [0.9, 1.0, 0.7, 0.65, 0.4]
 
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
 def test_measured_speeds_are_rates(simulate: Simulate, discipline: str) -> None:
-    """Eight servers, each as fast as the table says of so many, beyond it as of five: birth and death with those rates."""
+    """Eight servers, each as fast as the table says of so many, beyond it as of five: birth and death with those
+    rates."""
     n = np.arange(1, 9)
     platform = yaml({"s": station(8, discipline=discipline, speeds=MEASURED)}, [THINK, VISIT])
     truth = systems.repairman_throughput(16, 1e3 * n * np.array(MEASURED)[np.minimum(n, 5) - 1], 2e-3)
@@ -292,7 +294,8 @@ def test_flows_share_the_tightest_link(simulate: Simulate, ranks: int, servers: 
 
 @pytest.mark.parametrize(("node", "server", "seconds"), [("16GB/s", "1GB/s", 25e-3), ("2GB/s", "1GB/s", 50e-3)], ids=["servers", "node"])
 def test_a_striped_flow_has_all_its_servers(simulate: Simulate, node: str, server: str, seconds: float) -> None:
-    """100 MB in stripes of 1 MB over four servers: a quarter over each link at the same time, or all over the node's."""
+    """100 MB in stripes of 1 MB over four servers: a quarter over each link at the same time, or all over the
+    node's."""
     striped = yaml({"s": station(1, count=4, stripe_size="1MB") | {"spread": "stripe"}}, [])
     platform = striped.replace("  read: {}", "  read: {read: [{transfer: read, station: s, stripes: spanned}]}")
     platform += f"network: {{latency: 10us, node_bandwidth: {node}, server_bandwidth: {server}}}\n"

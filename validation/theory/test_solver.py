@@ -298,7 +298,8 @@ def test_a_lone_fork_waits_for_its_last_part() -> None:
 
 
 def test_stripes_that_an_access_spans() -> None:
-    """An object of four stripes from its start is four parts; where an access lies is not known, nor what unequal parts take together."""
+    """An object of four stripes from its start is four parts; where an access lies is not known, nor what unequal parts
+    take together."""
     station_of = {"s": station(1, count=8) | {"spread": "stripe", "stripe_size": 1000, "stripe_count": 8}}
     for operation, size, stripes in (("read", 4000, 4), ("read", 10, 1), ("create", 16000, 8), ("stat", 4000, 1)):
         spanned, fixed = (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stations and locks do besides serving in order of arrival: where the solver knows it, and where it says that it doesn't."""
+"""What stations and locks do besides serving in order of arrival: where the solver knows it, and where it says that it
+doesn't."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ void History::follow(PlannedPhase& phase, Round round)
   remember(phase);
 }
 
-/// What is removed, asked about or written under a time limit has to be there.
+/// Files that are removed, queried or written under a time limit have to exist.
 void History::check_existence(const PlannedPhase& phase, size_t number)
 {
   const auto& access = phase.accesses[number];
@@ -158,7 +158,8 @@ bool History::did_it_itself(const PlannedPhase& phase, size_t number) const
   return false;
 }
 
-/// The same processes wrote the same blocks in the same order in an earlier timed phase, and read back as far as they came.
+/// The same processes wrote the same blocks in the same order in an earlier timed phase, and read back as far as they
+/// came.
 bool History::continues_timed_phase(const PlannedPhase& phase, Access& access, Round round)
 {
   if (access.operation != Operation::read || access.shift != 0 || phase.at_once > 0 || access.together != Access::Together::nothing)

@@ -4,12 +4,13 @@
 
 namespace iocast {
 
-/// Follows a plan phase by phase and knows which files exist, how large they are and which of their bytes have surely been written.
-/// From this it decides what is made before the benchmark begins, which accesses make their files, and what a timed phase has to
-/// remember; and refuses what can't work.
+/// Follows a plan phase by phase and knows which files exist, how large they are and which of their bytes have surely
+/// been written. From this it decides what is made before the benchmark begins, which accesses make their files, and
+/// what a timed phase has to remember; and refuses what can't work.
 class History {
 public:
-  /// Decides and writes the decisions into the plan. `done` phases were carried out before, by earlier runs on the same files.
+  /// Decides and writes the decisions into the plan. `done` phases were carried out before, by earlier runs on the same
+  /// files.
   /// @throws InputError
   History(Plan& plan, uint64_t done);
 

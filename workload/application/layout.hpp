@@ -14,8 +14,9 @@ struct Place {
   uint32_t count  = 1;
 };
 
-/// How the processes that share a file go over it: the spatial side of an access. Requests are numbered 0 ... requests-1 in each
-/// process and pass, processes 0 ... G-1 in the group of a file. B is the size of a request, n their number.
+/// How the processes that share a file go over it: the spatial side of an access. Requests are numbered 0 ...
+/// requests-1 in each process and pass, processes 0 ... G-1 in the group of a file. B is the size of a request, n their
+/// number.
 ///
 ///   sequential      all from the start: request k at kB
 ///   segmented       each has a stretch of its own, nB long; neighbours may share `overlap` bytes
@@ -25,11 +26,12 @@ struct Place {
 ///   random-strided  in turn like strided, but the border between two neighbours in a stripe is moved by up to B-1 bytes, drawn
 ///                   anew for each: sizes vary between 1 and 2B-1 bytes with mean B, and still nothing is left out or touched twice
 ///   tiled           a two-dimensional array of elements, row by row in the file; each process has a tile, of which a request is
-///                   `rows` rows; tiles may overlap by so many elements
+///                   `rows` rows; tiles may overlap by a number of elements
 ///   mesh            records (vertices) of B bytes belong to processes without any order: a random permutation of all
 ///   random          any of the file's `blocks` blocks, drawn with replacement
 ///
-/// The first seven touch every byte of the file once, unless an overlap, a larger stride or sequential sharing is asked for.
+/// The first seven touch every byte of the file once, unless an overlap, a larger stride or sequential sharing is
+/// requested.
 class Layout {
 public:
   /// What depends on the number of processes that share the file.

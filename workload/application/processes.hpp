@@ -7,8 +7,8 @@
 
 namespace iocast {
 
-/// The processes of an application, and the named sets that they fall into. A process with several requests outstanding is so many
-/// neighbouring ranks, its lanes, that deal its requests out among themselves.
+/// The processes of an application, and the named sets that they fall into. A process with several requests outstanding
+/// is as many neighbouring ranks, its lanes, that deal its requests out among themselves.
 class Processes {
 public:
   static constexpr uint32_t none     = UINT32_MAX;
@@ -22,7 +22,8 @@ public:
     uint32_t first  = 0; ///< process, when sets are dealt in blocks
   };
 
-  /// Reads `processes: {sets: {NAME: weight, ...}, dealt: blocks | round-robin, outstanding: 1}`; all of it may be missing.
+  /// Reads `processes: {sets: {NAME: weight, ...}, dealt: blocks | round-robin, outstanding: 1}`; all of it may be
+  /// missing.
   Processes(const Scope& scope, const std::optional<YamlNode>& given, const Placement& placement);
 
   uint32_t count() const { return count_; }

@@ -16,8 +16,9 @@ struct Quantity {
   int seconds  = 0;
 };
 
-/// What the $names in a workload's definition stand for. A number may be written as an expression: numbers with units, $names,
-/// + - * / and brackets, such as `$per_process / $block_size` or `4 * ($ranks - 1)`; bytes and seconds are checked. A text may hold
+/// What the $names in a workload's definition stand for. A number may be written as an expression: numbers with units,
+/// $names, + - * / and brackets, such as `$per_process / $block_size` or `4 * ($ranks - 1)`; bytes and seconds are
+/// checked. A text may hold
 /// $names that are replaced.
 class Scope {
 public:
@@ -25,8 +26,8 @@ public:
   void set(const std::string& name, const std::string& text);
   void set(const std::string& name, double value, Unit unit);
 
-  /// The number that a node says, in SI units. @throws InputError with file and line: syntax, unknown names (with the nearest match),
-  /// dimensions that don't fit, a fraction where a whole number is needed, a value outside [low, high]
+  /// The number that a node says, in SI units. @throws InputError with file and line: syntax, unknown names (with the
+  /// nearest match), dimensions that don't fit, a fraction where a whole number is needed, a value outside [low, high]
   double number(const YamlNode& node, Unit wanted, double low, double high) const;
   uint64_t whole(const YamlNode& node, Unit wanted, double low = 0, double high = 9e15) const
   {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// application: the general model of parallel applications. A program runs through phases; in each, every process accesses some files,
-// alone or with others, and each triplet of phase, process and file has an operation, a request size, a degree of sequentiality,
-// an amount of concurrency and, for shared files, an overlap in space and in time. Sebepou, Magoutis, Marazakis & Bilas, "A
-// comparative experimental study of parallel file systems for large-scale data processing", LASCO 2008, section 2.
+// application: the general model of parallel applications. A program runs through phases; in each, every process
+// accesses some files, alone or with others, and each triplet of phase, process and file has an operation, a request
+// size, a degree of sequentiality, an amount of concurrency and, for shared files, an overlap in space and in time.
+// Sebepou, Magoutis, Marazakis & Bilas, "A comparative experimental study of parallel file systems for large-scale data
+// processing", LASCO 2008, section 2.
 //
-// The workload file describes it (docs/application.md); workload/application/ reads and checks the description. What is left here
-// is the generator: where a rank stands is its cursor, and each request is computed from its number.
+// The workload file describes it (docs/application.md); workload/application/ reads and checks the description. What is
+// left here is the generator: where a rank stands is its cursor, and each request is computed from its number.
 #include "input/error.hpp"
 #include "workload/application/history.hpp"
 #include "workload/pattern.hpp"
@@ -159,7 +160,7 @@ private:
     bool any          = false;
     uint32_t group    = 0;
     uint32_t q        = 0; ///< place in the group ...
-    uint32_t processes = 1; ///< ... of so many
+    uint32_t processes = 1; ///< ... of this number
     uint32_t lane     = 0;
     uint32_t lanes    = 1;
     uint64_t requests = 0; ///< to each file
@@ -246,7 +247,7 @@ private:
     number_repeats();
   }
 
-  /// Phases of one name, be they repeats or turns of a phase, are told apart by their number.
+  /// Phases of one name, be they repeats or turns of a phase, are distinguished by their number.
   void number_repeats()
   {
     std::map<std::string, std::pair<uint32_t, uint32_t>> seen;
@@ -449,7 +450,8 @@ private:
     return false;
   }
 
-  /// Of accesses that touch no data: the files of a group are dealt out among its processes for removing, each asks about all.
+  /// Of accesses that touch no data: the files of a group are dealt out among its processes for removing, each asks
+  /// about all.
   bool next_whole(const Access& access, const Part& part, Cursor& cursor, Op& op) const
   {
     const auto& file        = plan_.files[access.file];
@@ -594,7 +596,7 @@ uint64_t Application::place_in_order(const Access& access, const Part& part, uin
       return k;
     case Access::Order::backward:
       return n - 1 - k;
-    case Access::Order::every: { // down the columns of a table with so many columns, filled row by row
+    case Access::Order::every: { // down the columns of a table with `every` columns, filled row by row
       const uint64_t rows = n / access.every;
       const uint64_t more = n % access.every; // columns that are longer by one
       if (k < more * (rows + 1))
@@ -764,7 +766,7 @@ pattern: application
 parameters:
   block_size: {default: 1MiB, meaning: bytes of a request}
   per_process: {default: 64MiB, meaning: bytes that a process reads or writes of each file in a pass}
-  sharing: {default: all, meaning: "who shares a file: process (nobody), node, all, or so many processes"}
+  sharing: {default: all, meaning: "who shares a file: process (nobody), node, all, or a number of processes"}
   files: {default: 1, meaning: files of each group of processes that share them}
   directory: {default: one, meaning: "one for all files, or each group has its own"}
   layout: {default: segmented, meaning: "sequential, segmented, strided, nested-strided, random-strided, mesh or random"}
@@ -776,13 +778,13 @@ parameters:
   repeat: {default: 1, meaning: how often each phase runs}
   run: {default: "write,read", meaning: "which phases: write, re-write, read, update, mixed, stat, remove, or all"}
   read_share: {default: 0.5, meaning: share of reads in the phase mixed}
-  shift: {default: 0, meaning: a process reads what the one so many further on wrote}
+  shift: {default: 0, meaning: distance from a process to the one whose data it reads}
   outstanding: {default: 1, meaning: requests that a process has under way}
   at_once: {default: 0, meaning: "processes that write at the same time, 0: all"}
   in_turn: {default: false, meaning: a process uses its files in turn}
   together: {default: nothing, meaning: "what the processes of a file do together: nothing, opening, all"}
   open: {default: once, meaning: "when files are opened and closed: once, pass or request"}
-  fsync: {default: end, meaning: "never, at the end, or after so many writes"}
+  fsync: {default: end, meaning: "never, at the end, or a number of writes"}
   think: {default: 0s, meaning: pause after each request}
   most_seconds: {default: 0s, meaning: "ends each phase of reading or writing after so long, 0: when all is done"}
 application:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCS I/O scenarios 5 to 8: checkpoint and restart. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, page 7 (record sizes,
-// layouts) and page 8 (arrays, shares of memory). M processes hold `arrays` arrays each and write them, record by record:
+// HPCS I/O scenarios 5 to 8: checkpoint and restart. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, page 7
+// (record sizes, layouts) and page 8 (arrays, shares of memory). M processes hold `arrays` arrays each and write them,
+// record by record:
 //   segmented    one file, by process:  process 0: array 0, array 1, ... | process 1: ... (scenario 5)
 //   strided      one file, by array:    array 0: process 0, process 1, ... | array 1: ... (scenario 6)
 //   interleaved  one file, by record:   array 0: record 0 of every process | record 1 of every process ... (not of the scenarios)
@@ -24,7 +25,7 @@ public:
   HpcsCheckpoint(const Parameters& given, const Placement& placement)
       : ranks_(placement.ranks)
       , shift_(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes") * placement.ranks_per_node % placement.ranks)
-      , asked_shift_(given.count("node_offset") > 0)
+      , requested_shift_(given.count("node_offset") > 0)
       , arrays_(given.count("arrays"))
       , sync_(given.flag("sync"))
   {
@@ -69,7 +70,7 @@ public:
     if (stretched_)
       result.push_back(fmt::format("An array's share of memory is less than one record of {}; each array is one record nevertheless.",
                                    format_quantity(static_cast<double>(record_), Unit::bytes)));
-    if (asked_shift_ && shift_ == 0)
+    if (requested_shift_ && shift_ == 0)
       result.push_back("With this node_offset each process reads back what it wrote itself; choose another one.");
     return result;
   }
@@ -181,7 +182,7 @@ private:
 
   uint64_t ranks_;
   uint64_t shift_; ///< ranks between who writes and who reads
-  bool asked_shift_;
+  bool requested_shift_;
   uint64_t arrays_; ///< of each process
   bool sync_;
   uint64_t record_       = 0; ///< bytes

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCS I/O scenario 4, extreme file creation rates. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, pages 4 and 5: only
-// the name is public, and that it belongs to the environment in which a single node makes files from streaming data. The reading:
-// every process creates files with some content as fast as it can, in directories of its own or all in one.
+// HPCS I/O scenario 4, extreme file creation rates. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, pages 4 and
+// 5: only the name is public, and that it belongs to the environment in which a single node makes files from streaming
+// data. The reading: every process creates files with some content as fast as it can, in directories of its own or all
+// in one.
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
 
@@ -119,7 +120,7 @@ const bool registered = register_pattern(
      "Carrier, HPCS I/O scenarios, LUG 2012, pages 4-5: scenario 4; known by name, the rest is this pattern's reading",
      {{"files", Unit::count, "1000000", "files each process creates", 1, 4e9},
       {"file_size", Unit::bytes, "32KiB", "content of each file", 0, 1e12},
-      {"files_per_directory", Unit::count, "10000", "a process fills one directory after another with so many files", 1, 4e9},
+      {"files_per_directory", Unit::count, "10000", "files in each directory; a process fills one directory after another", 1, 4e9},
       {"one_directory", Unit::flag, "false", "all files of all processes lie in one directory"},
       {"most_seconds", Unit::seconds, "0s", "ends the creation after so long; 0s: when all files are made", 0, 1e9},
       {"scale", Unit::factor, "1", "multiplies the number of files, for trial runs", 1e-9, 1e6},

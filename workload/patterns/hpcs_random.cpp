@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCS I/O scenarios 13 and 14: small random reads of many files or of one. Carrier, "HPCS I/O scenarios", Lustre Users Group
-// 2012, page 5; sizes, numbers and order of the passes as quoted in tests/other/test_xdd_hpcs14.sh of XDD (Oak Ridge
-// National Laboratory, github.com/bws/xdd, sections 14.01 to 14.03 of the scenarios). Half of the machine's memory is filled and
-// written to disk; files of ten times the memory of the nodes are written sequentially; then four passes of reads follow, each
-// read of random size: at random places, first of whole sectors and then of any bytes; backwards with random skips, likewise.
+// HPCS I/O scenarios 13 and 14: small random reads of many files or of one. Carrier, "HPCS I/O scenarios", Lustre Users
+// Group 2012, page 5; sizes, numbers and order of the passes as quoted in tests/other/test_xdd_hpcs14.sh of XDD (Oak
+// Ridge National Laboratory, github.com/bws/xdd, sections 14.01 to 14.03 of the scenarios). Half of the machine's
+// memory is filled and written to disk; files of ten times the memory of the nodes are written sequentially; then four
+// passes of reads follow, each read of random size: at random places, first of whole sectors and then of any bytes;
+// backwards with random skips, likewise.
 //
-// Readings: `reads` is the number of each file, so the processes of one file share it. Backwards, each process passes once over
-// its own contiguous part of the file, from the end; what is left at the start and is smaller than the next read stays unread.
-// "Not aligned" is any byte, which is a sector's first one now and then.
+// Readings: `reads` is the number of each file, so the processes of one file share it. Backwards, each process passes
+// once over its own contiguous part of the file, from the end; what is left at the start and is smaller than the next
+// read stays unread. "Not aligned" is any byte, which is a sector's first one now and then.
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
 #include "workload/random.hpp"
@@ -59,8 +60,8 @@ public:
                    {cleanup_dataset, Does::removes, {"cleanup", 2}}});
   }
 
-  /// Bytes and numbers of reads depend on the random draws; they are exact as long as these can be gone through in a moment,
-  /// beyond that they are upper bounds.
+  /// Bytes and numbers of reads depend on the random draws; they are exact as long as these can be gone through in a
+  /// moment, beyond that they are upper bounds.
   Footprint footprint() const override
   {
     std::call_once(counted_, [this] { count_reads(); });

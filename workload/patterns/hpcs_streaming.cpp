@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCS I/O scenarios 1 to 3: streams of large blocks, in half or full duplex. Carrier, "HPCS I/O scenarios", Lustre Users Group
-// 2012, pages 4 and 5. Only the names of these scenarios are public; the reading:
+// HPCS I/O scenarios 1 to 3: streams of large blocks, in half or full duplex. Carrier, "HPCS I/O scenarios", Lustre
+// Users Group 2012, pages 4 and 5. Only the names of these scenarios are public; the reading:
 //   half duplex  a process writes its file block by block, then, in a second phase, reads it back
 //   full duplex  at the same time one process writes a file and another reads one that was made before; stream s is the pair of
 //                ranks 2s and 2s+1, and a last rank without a partner reads a block and writes a block by turns

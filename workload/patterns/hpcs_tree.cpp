@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPCS I/O scenarios 9 to 12: walks through directory trees and random stat calls, by one process or by many, with a cold and with
-// a warm cache of metadata. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, pages 5 and 17. There are two copies of the
-// tree. The phase `dirty` does to one copy what `cold` and then `warm` do to the other: it fills the caches with metadata that
-// nobody needs again, which Carrier (page 17) found as good as starting the storage system anew. The shape of the tree isn't
-// public; here every directory has `files` files and, above depth `depth`, `branching` subdirectories.
+// HPCS I/O scenarios 9 to 12: walks through directory trees and random stat calls, by one process or by many, with a
+// cold and with a warm cache of metadata. Carrier, "HPCS I/O scenarios", Lustre Users Group 2012, pages 5 and 17. There
+// are two copies of the tree. The phase `dirty` does to one copy what `cold` and then `warm` do to the other: it fills
+// the caches with metadata that nobody needs again, which Carrier (page 17) found as good as starting the storage
+// system anew. The shape of the tree isn't public; here every directory has `files` files and, above depth `depth`,
+// `branching` subdirectories.
 //
-// Directories are numbered in the order of a depth-first walk, so that a walk counts up, and a contiguous share of the numbers is
-// what one of several walking processes visits. Random stat calls follow a random permutation of all files: a file is called
-// again only after all others, otherwise a cold pass would warm itself.
+// Directories are numbered in the order of a depth-first walk, so that a walk counts up, and a contiguous share of the
+// numbers is what one of several walking processes visits. Random stat calls follow a random permutation of all files:
+// a file is called again only after all others, otherwise a cold pass would warm itself.
 #include "input/error.hpp"
 #include "workload/permutation.hpp"
 #include "workload/phased_pattern.hpp"
@@ -146,8 +147,8 @@ private:
     return files_ + (is_leaf ? 0 : branching_);
   }
 
-  /// In the cursor: i and a, b = where the rank stands and where its share ends; j = file of the directory; c = operations of the
-  /// cold phase, beyond which the warm one must not go when that was cut.
+  /// In the cursor: i and a, b = where the rank stands and where its share ends; j = file of the directory; c =
+  /// operations of the cold phase, beyond which the warm one must not go when that was cut.
   bool next_in(size_t which, Cursor& cursor, Op& op) const override
   {
     switch (which) {

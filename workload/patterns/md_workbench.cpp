@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// md-workbench: N ranks keep a working set of N x D datasets with P objects each at constant size. In each step a rank stats,
-// reads and deletes the oldest object of a dataset that lies O ranks before its own and appends a new one O ranks after it.
-// Kunkel & Markomanolis, "Understanding metadata latency with MDWorkbench", 2018, Figures 1 to 3.
+// md-workbench: N ranks keep a working set of N x D datasets with P objects each at constant size. In each step a rank
+// stats, reads and deletes the oldest object of a dataset that lies O ranks before its own and appends a new one O
+// ranks after it. Kunkel & Markomanolis, "Understanding metadata latency with MDWorkbench", 2018, Figures 1 to 3.
 //
-// Two deliberate differences from the tools of that name: with a start index s, precreate makes the objects s to s+P-1 (they
-// make P-s of them and then fail), and I > P is refused (they read objects that nobody has made yet).
+// Two deliberate differences from the tools of that name: with a start index s, precreate makes the objects s to s+P-1
+// (they make P-s of them and then fail), and I > P is refused (they read objects that nobody has made yet).
 //
-// With a time limit a benchmark phase ends for each rank where it is, and the phase benchmark-rest takes all of them as far as the
-// furthest has come: then every dataset has P objects again, with the same numbers.
+// With a time limit a benchmark phase ends for each rank where it is, and the phase benchmark-rest takes all of them as
+// far as the furthest has come: then every dataset has P objects again, with the same numbers.
 #include "input/error.hpp"
 #include "workload/pattern.hpp"
 #include "workload/phase_list.hpp"
@@ -174,7 +174,7 @@ private:
       start_of_.push_back(start);
       phases_.push_back({kind == Kind::rest ? "benchmark-rest" : names[static_cast<size_t>(kind)], repeat, kind == Kind::benchmark ? most_seconds_ : 0});
     };
-    for (const size_t place : phases_asked("md-workbench", names, wanted)) {
+    for (const size_t place : requested_phases("md-workbench", names, wanted)) {
       const auto kind = static_cast<Kind>(place);
       if (kind != Kind::benchmark)
         add(kind, 0);
@@ -190,7 +190,8 @@ private:
 
   uint64_t dataset_id(uint32_t rank, uint32_t d) const { return uint64_t{rank} * datasets_ + d; }
 
-  // In the cursor of a run with a time limit: a is how many iterations the repeats before made, b how far this one goes, c the step at which it was cut.
+  // In the cursor of a run with a time limit: a is how many iterations the repeats before made, b how far this one
+  // goes, c the step at which it was cut.
 
   /// Number of the oldest object of the working set when the cursor's phase began.
   uint64_t start(const Cursor& cursor) const { return limited_ ? start_index_ + cursor.a : start_of_[cursor.phase]; }
@@ -286,8 +287,9 @@ private:
     double same_node = 0;
   };
 
-  /// Shares of reads whose object the reading rank, or another rank of its node, created. Object g of dataset (x, d) was made
-  /// by x itself when it is one of the first P, else by the appender x - O(d+1), which is 2 O(d+1) ranks before the reader.
+  /// Shares of reads whose object the reading rank, or another rank of its node, created. Object g of dataset (x, d)
+  /// was made by x itself when it is one of the first P, else by the appender x - O(d+1), which is 2 O(d+1) ranks
+  /// before the reader.
   CachedReads cached_reads() const
   {
     uint64_t precreated = 0;

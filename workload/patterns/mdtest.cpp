@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mdtest: every rank makes, stats, reads and removes its items, files or directories, in trees of directories; one kind of
-// operation a phase. What it does was read in src/mdtest.c of github.com/hpc/ior (version 4); the letters in the parameters' meanings
-// are its options.
+// mdtest: every rank makes, stats, reads and removes its items, files or directories, in trees of directories; one kind
+// of operation a phase. What it does was read in src/mdtest.c of github.com/hpc/ior (version 4); the letters in the
+// parameters' meanings are its options.
 //
-// A tree has its directories numbered level by level: those in directory n are b n + 1 to b n + b. Items are numbered through a
-// tree, directory n holds n I to n I + I - 1. They are made and removed directory by directory, each before those in it, and
-// found in the order of their numbers. With a stride S, rank r
+// A tree has its directories numbered level by level: those in directory n are b n + 1 to b n + b. Items are numbered
+// through a tree, directory n holds n I to n I + I - 1. They are made and removed directory by directory, each before
+// those in it, and found in the order of their numbers. With a stride S, rank r
 //   - makes its items, with -u in the tree of rank r + S;
 //   - stats the items of rank r + S, reads those of r + 2 S, removes those of r + 3 S.
 //
-// Deliberate differences: no directory rename phase; the trees of a run lie side by side, not each iteration's in a directory of its
-// own; a number of ranks may share a tree (writers_per_directory); directories below a tree's root are called by their numbers alone, for
-// shorter paths; a file's number counts on over the ranks, "file.mdtest.<rank n + item>"; the random order is a different one for each rank, but not rand()'s; -u, -z and -N go together (mdtest
-// then looks for directories by the wrong rank's name). What mdtest does when the time of -W is over (all ranks go on to where the
-// furthest came) is a phase of its own, file-create-rest.
+// Deliberate differences: no directory rename phase; the trees of a run lie side by side, not each iteration's in a
+// directory of its own; a number of ranks may share a tree (writers_per_directory); directories below a tree's root are
+// called by their numbers alone, for shorter paths; a file's number counts on over the ranks, "file.mdtest.<rank n +
+// item>"; the random order is a different one for each rank, but not rand()'s; -u, -z and -N go together (mdtest then
+// looks for directories by the wrong rank's name). What mdtest does when the time of -W is over (all ranks go on to
+// where the furthest came) is a phase of its own, file-create-rest.
 #include "input/error.hpp"
 #include "workload/levels.hpp"
 #include "workload/pattern.hpp"
@@ -66,7 +67,7 @@ public:
     read_phases(given.text("phases"));
     check_sizes();
     check_time_limit();
-    if (!asked(Part::create))
+    if (!requested(Part::create))
       most_seconds_ = 0;
   }
 
@@ -92,7 +93,8 @@ public:
   {
     if (cursor.phase >= stages_.size() || cursor.step == before_phase)
       return;
-    // The executor closes what is open: a file that was written is whole. One that wasn't is made, and file-create-rest begins with it.
+    // The executor closes what is open: a file that was written is whole. One that wasn't is made, and file-create-rest
+    // begins with it.
     cursor.i += cursor.step > move;
     leave(cursor, number_of(cursor) - first_item_ + (cursor.step == move));
   }
@@ -115,7 +117,7 @@ public:
     std::array<uint64_t, op_count> count{};
     auto add = [&count](OpKind kind, uint64_t more) { count[static_cast<size_t>(kind)] += more; };
     Footprint result;
-    if (asked(Part::create)) {
+    if (requested(Part::create)) {
       add(OpKind::mkdir, trees + (with_directories_ ? each : 0));
       if (with_files_ && one_call_) {
         add(OpKind::create, each);
@@ -127,39 +129,39 @@ public:
       }
       result.bytes_written = with_files_ ? each * write_size_ : 0;
     }
-    if (asked(Part::stat))
+    if (requested(Part::stat))
       add(OpKind::stat, (with_directories_ ? each : 0) + (with_files_ ? found : 0));
-    if (asked(Part::read) && with_files_) {
+    if (requested(Part::read) && with_files_) {
       add(OpKind::read, whole_read ? found : 0);
       add(OpKind::open, whole_read ? 0 : found);
       add(OpKind::pread, whole_read || read_size_ == 0 ? 0 : found);
       add(OpKind::close, whole_read ? 0 : found);
       result.bytes_read = found * read_size_;
     }
-    if (asked(Part::remove)) {
+    if (requested(Part::remove)) {
       add(OpKind::unlink, with_files_ ? files : 0);
       add(OpKind::rmdir, trees + (with_directories_ ? each : 0));
     }
     for (size_t kind = 0; kind < op_count; ++kind)
       if (count[kind] > 0)
         result.operations.emplace_back(static_cast<OpKind>(kind), count[kind]);
-    const bool one_round = asked(Part::create) && asked(Part::remove);
+    const bool one_round = requested(Part::create) && requested(Part::remove);
     result.peak_objects  = with_files_ ? files / (one_round ? rounds : 1) : 0;
     result.peak_bytes    = result.peak_objects * write_size_;
-    result.largest_size  = with_files_ ? std::max(asked(Part::create) ? write_size_ : 0, asked(Part::read) ? read_size_ : 0) : 0;
+    result.largest_size  = with_files_ ? std::max(requested(Part::create) ? write_size_ : 0, requested(Part::read) ? read_size_ : 0) : 0;
     return result;
   }
 
   std::vector<std::string> warnings() const override
   {
     std::vector<std::string> result;
-    if (with_files_ && asked(Part::read) && read_size_ == 0)
+    if (with_files_ && requested(Part::read) && read_size_ == 0)
       result.push_back("read_size is 0B: reading a file only opens and closes it.");
     if (sync_ && !syncs_)
       result.push_back("sync does nothing when no bytes are written; set write_size.");
     if (ranks_ > 1 && shift_ > 0)
       for (const auto& [part, name, times] : {std::tuple{Part::stat, "stats", 1}, std::tuple{Part::read, "reads", 2}})
-        if (asked(part) && times * shift_ % ranks_ == 0)
+        if (requested(part) && times * shift_ % ranks_ == 0)
           result.push_back(fmt::format("With this stride every rank {} the items that it made itself; its client may have them in cache.",
                                        name));
     return result;
@@ -231,9 +233,9 @@ private:
     uint32_t iteration;
   };
 
-  // ---- what is asked --------------------------------------------------------------------------------------------------
+  // ---- requested phases --------------------------------------------------------------------------------------------------
 
-  bool asked(Part part) const { return parts_[static_cast<size_t>(part)]; }
+  bool requested(Part part) const { return parts_[static_cast<size_t>(part)]; }
 
   /// @param writers ranks that share a tree; 0: what unique_directory says
   void share_trees(uint32_t writers)
@@ -282,7 +284,7 @@ private:
     first_item_ = first_node_ * per_directory_;
     numbers_    = nodes_ * per_directory_;
     if (static_cast<double>(numbers_) * ranks_ * iterations_ > 4e18)
-      throw InputError("mdtest can't number so many items; make items, depth or branching smaller.");
+      throw InputError("mdtest can't number that many items; make items, depth or branching smaller.");
     first_item_dataset_ = uint64_t{iterations_} * trees_ * nodes_;
     check_names();
   }
@@ -303,7 +305,7 @@ private:
 
   void read_phases(const std::string& wanted)
   {
-    for (const size_t part : phases_asked("mdtest", {"create", "stat", "read", "remove"}, wanted))
+    for (const size_t part : requested_phases("mdtest", {"create", "stat", "read", "remove"}, wanted))
       parts_[part] = true;
     for (uint32_t iteration = 0; iteration < iterations_; ++iteration) {
       auto add = [&](bool wants, Kind kind, const char* name, double most_seconds = 0) {
@@ -312,16 +314,16 @@ private:
         stages_.push_back({kind, iteration});
         phases_.push_back({name, iterations_ > 1 ? iteration + 1 : 0, most_seconds});
       };
-      add(asked(Part::create), Kind::tree_create, "tree-create");
-      add(asked(Part::create) && with_directories_, Kind::directory_create, "directory-create");
-      add(asked(Part::stat) && with_directories_, Kind::directory_stat, "directory-stat");
-      add(asked(Part::remove) && with_directories_, Kind::directory_remove, "directory-remove");
-      add(asked(Part::create) && with_files_, Kind::file_create, "file-create", most_seconds_);
-      add(asked(Part::create) && with_files_ && most_seconds_ > 0, Kind::file_create_rest, "file-create-rest");
-      add(asked(Part::stat) && with_files_, Kind::file_stat, "file-stat");
-      add(asked(Part::read) && with_files_, Kind::file_read, "file-read");
-      add(asked(Part::remove) && with_files_, Kind::file_remove, "file-remove");
-      add(asked(Part::remove), Kind::tree_remove, "tree-remove");
+      add(requested(Part::create), Kind::tree_create, "tree-create");
+      add(requested(Part::create) && with_directories_, Kind::directory_create, "directory-create");
+      add(requested(Part::stat) && with_directories_, Kind::directory_stat, "directory-stat");
+      add(requested(Part::remove) && with_directories_, Kind::directory_remove, "directory-remove");
+      add(requested(Part::create) && with_files_, Kind::file_create, "file-create", most_seconds_);
+      add(requested(Part::create) && with_files_ && most_seconds_ > 0, Kind::file_create_rest, "file-create-rest");
+      add(requested(Part::stat) && with_files_, Kind::file_stat, "file-stat");
+      add(requested(Part::read) && with_files_, Kind::file_read, "file-read");
+      add(requested(Part::remove) && with_files_, Kind::file_remove, "file-remove");
+      add(requested(Part::remove), Kind::tree_remove, "tree-remove");
     }
     if (phases_.empty())
       throw InputError("mdtest has nothing to read in directories; with directories_only ask for other phases than read.");
@@ -329,7 +331,7 @@ private:
 
   void check_sizes()
   {
-    if (asked(Part::create) && asked(Part::read) && read_size_ > write_size_)
+    if (requested(Part::create) && requested(Part::read) && read_size_ > write_size_)
       throw InputError(fmt::format("mdtest can't read {} bytes of files that it writes {} bytes to. Set read_size to at most write_size.",
                                    read_size_, write_size_));
     syncs_    = sync_ && write_size_ > 0;
@@ -345,13 +347,13 @@ private:
                                    levels_.branching));
     if (items_made_ > items_)
       throw InputError(fmt::format("items_made is {}, but a rank has {} items at most.", items_made_, items_));
-    if (items_made_ > 0 && asked(Part::create))
+    if (items_made_ > 0 && requested(Part::create))
       throw InputError("items_made says how many items an earlier run made; a run that makes them itself has no use for it.");
     if (most_seconds_ == 0)
       return;
     if (!with_files_)
       throw InputError("most_seconds limits the time in which mdtest makes files; directories_only leaves none.");
-    if (iterations_ > 1 && asked(Part::create) && !asked(Part::remove))
+    if (iterations_ > 1 && requested(Part::create) && !requested(Part::remove))
       throw InputError("With most_seconds the iterations of mdtest differ in how many files they make; they can't be kept for later runs: "
                        "add remove to the phases or set iterations to 1.");
   }
@@ -455,8 +457,8 @@ private:
     return false;
   }
 
-  /// The next of the first `items` items, directory by directory, of the rank `strides` further on. `act` gets iteration, owner and
-  /// number of the item, and returns whether it is done with it.
+  /// The next of the first `items` items, directory by directory, of the rank `strides` further on. `act` gets
+  /// iteration, owner and number of the item, and returns whether it is done with it.
   template <class Act> bool walk(Cursor& cursor, const Stage& stage, uint64_t items, uint64_t strides, const Act& act) const
   {
     if (cursor.a != Levels::none && cursor.i == per_directory_)
@@ -607,7 +609,7 @@ private:
   uint64_t first_item_ = 0;         ///< and the number of its first item
   uint64_t numbers_ = 0;            ///< item numbers are below this
   uint64_t first_item_dataset_ = 0; ///< datasets from here on are items
-  std::array<bool, 4> parts_{};     ///< asked for, by Part
+  std::array<bool, 4> parts_{};     ///< requested, by Part
   std::vector<Stage> stages_;
   std::vector<Phase> phases_;
   Permutation order_;
@@ -623,7 +625,7 @@ const bool registered = register_pattern(
       {"depth", Unit::count, "0", "-z: levels of directories below a tree's root", 0, 100},
       {"branching", Unit::count, "1", "-b: directories in each directory of a tree", 1, 1e9},
       {"unique_directory", Unit::flag, "false", "-u: a tree for each rank; else one for all"},
-      {"writers_per_directory", Unit::count, "0", "so many ranks after one another share a tree, and so its directories; 0: all, or with -u each has its own", 0, 4e9},
+      {"writers_per_directory", Unit::count, "0", "number of consecutive ranks that share a tree and its directories; 0: all, or with -u each has its own", 0, 4e9},
       {"leaf_only", Unit::flag, "false", "-L: items only on the lowest level"},
       {"files_only", Unit::flag, "false", "-F: no directories as items"},
       {"directories_only", Unit::flag, "false", "-D: no files"},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// operation-mix: each rank draws its operations one by one, by weights, and the file each is about at random from a pool of its
-// own, whose sizes follow a distribution: what traces of production systems are usually summed up in.
+// operation-mix: each rank draws its operations one by one, by weights, and the file each is about at random from a
+// pool of its own, whose sizes follow a distribution: what traces of production systems are usually summed up in.
 //
-// The pool stays between half and twice the number of files it began with: there an unlink becomes a create, or a create an unlink.
+// The pool stays between half and twice the number of files it began with: there an unlink becomes a create, or a
+// create an unlink.
 #include "input/error.hpp"
 #include "workload/pool_pattern.hpp"
 #include "workload/size_law.hpp"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// postmark: what the mail and news servers of an Internet provider did to a file system in 1997. A pool of small files of random
-// sizes; then transactions, each a read or an append of a random file and the creation or deletion of one; then the removal of
-// what is left. J. Katcher, "PostMark: a new file system benchmark", NetApp TR3022, 1997; the details are those of version 1.51:
-// sizes lie in [low, high), an append adds 1 to (high - size) bytes and does nothing to a file of full size, the pool never holds
-// more than twice the files it began with, and a rank whose pool is empty ends its transactions.
+// postmark: what the mail and news servers of an Internet provider did to a file system in 1997. A pool of small files
+// of random sizes; then transactions, each a read or an append of a random file and the creation or deletion of one;
+// then the removal of the rest. J. Katcher, "PostMark: a new file system benchmark", NetApp TR3022, 1997; the
+// details are those of version 1.51: sizes lie in [low, high), an append adds 1 to (high - size) bytes and does nothing
+// to a file of full size, the pool never holds more than twice the files it began with, and a rank whose pool is empty
+// ends its transactions.
 //
-// Every rank is a PostMark process of its own, and all of them meet at barriers before and after the transactions: with more than
-// one rank this is the Cluster PostMark of Sebepou et al., "An experimental evaluation of PVFS2 and Lustre", LASCO 2008.
+// Every rank is a PostMark process of its own, and all of them meet at barriers before and after the transactions: with
+// more than one rank this is the Cluster PostMark of Sebepou et al., "An experimental evaluation of PVFS2 and Lustre",
+// LASCO 2008.
 #include "input/error.hpp"
 #include "workload/pool_pattern.hpp"
 
@@ -118,11 +120,11 @@ const bool registered = register_pattern(
       {"transactions", Unit::count, "500", "of each rank in one benchmark phase", 0, 4e9},
       {"size_low", Unit::bytes, "500B", "new files have at least this size", 1, largest_size},
       {"size_high", Unit::bytes, "10000B", "and less than this one (unless both are equal); appends stop there", 1, largest_size},
-      {"subdirectories", Unit::count, "0", "new files go to a random one of so many; 0 and 1 for none", 0, 1e6},
+      {"subdirectories", Unit::count, "0", "number of subdirectories; new files go to a random one; 0 and 1 for none", 0, 1e6},
       {"read", Unit::bytes, "512B", "bytes read at a time; 0: the file in one operation", 0, largest_size},
       {"write", Unit::bytes, "512B", "bytes written at a time; 0: all in one operation", 0, largest_size},
-      {"bias_read", Unit::count, "5", "of ten transactions so many read and the others append; -1 for neither", -1, 10},
-      {"bias_create", Unit::count, "5", "of ten transactions so many create and the others delete; -1 for neither", -1, 10},
+      {"bias_read", Unit::count, "5", "number of ten transactions that read; the others append; -1 for neither", -1, 10},
+      {"bias_create", Unit::count, "5", "number of ten transactions that create; the others delete; -1 for neither", -1, 10},
       {"repeats", Unit::count, "1", "how often the benchmark phase runs, each time with further transactions", 1, 60000},
       {"start", Unit::count, "0", "transactions that an earlier run made with the files", 0, 4e9},
       {"seed", Unit::count, "0", "of all that is drawn", 0, 9e15},

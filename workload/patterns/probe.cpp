@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// probe: asks for each operation there is, one kind after the other, so that a run of one rank shows what each costs by itself. A rank
-// has a directory with small objects that are made, lengthened, looked at, fetched and removed whole, and one object that is
-// written and read in accesses; each group of ranks has one shared object that is written and read collectively.
+// probe: asks for each operation there is, one kind after the other, so that a run of one rank shows what each costs by
+// itself. A rank has a directory with small objects that are made, lengthened, looked at, fetched and removed whole,
+// and one object that is written and read in accesses; each group of ranks has one shared object that is written and
+// read collectively.
 #include "input/error.hpp"
 #include "workload/pattern.hpp"
 
@@ -42,7 +43,8 @@ public:
   const std::vector<Phase>& phases() const override { return phases_; }
   uint32_t group_of(uint32_t rank) const override { return rank / sharing_; }
 
-  /// A cursor counts the operations of its phase in `i`; `a` and `b` keep how many those of write and write-shared were.
+  /// A cursor counts the operations of its phase in `i`; `a` and `b` keep how many those of write and write-shared
+  /// were.
   bool next(Cursor& cursor, Op& op) const override
   {
     for (; cursor.phase < phases_.size(); next_phase(cursor)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// replay: what a trace (ops.h5, docs/run-directory.md) says that was done, done again: by as many ranks as then, by fewer that do
-// the work of several one after the other within each phase, or by a multiple of them, of which each so many do everything in
-// directories of their own.
+// replay: what a trace (ops.h5, docs/run-directory.md) says that was done, done again: by as many ranks as then, by
+// fewer that do the work of several one after the other within each phase, or by a multiple of them, of which each
+// group does everything in directories of their own.
 #include "input/error.hpp"
 #include "workload/ops_file.hpp"
 #include "workload/workload.hpp"

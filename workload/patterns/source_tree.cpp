@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// source-tree: what people do with a tree of source files, for the response time that they perceive. Sebepou, Magoutis, Marazakis &
-// Bilas, "A comparative experimental study of parallel file systems for large-scale data processing", LASCO 2008, list the tree of
-// Linux 2.6.12 (about 25,000 files) with `ls -lR`; the definition isn't more precise than that, and the other uses here are this
-// pattern's own reading of "interactive tasks". The tree's shape is that of workload/tree.hpp, or a regular one; its files are those
-// of workload/source_files.hpp.
+// source-tree: what people do with a tree of source files, for the response time that they perceive. Sebepou, Magoutis,
+// Marazakis & Bilas, "A comparative experimental study of parallel file systems for large-scale data processing", LASCO
+// 2008, list the tree of Linux 2.6.12 (about 25,000 files) with `ls -lR`; the definition isn't more precise than that,
+// and the other uses here are this pattern's own reading of "interactive tasks". The tree's shape is that of
+// workload/tree.hpp, or a regular one; its files are those of workload/source_files.hpp.
 //
 //   list     ls -lR: directory by directory as ls goes, list it and stat its entries, first directories, then files
 //   stat     stat files, in the order of the tree or at random, none twice
@@ -34,10 +34,10 @@ namespace {
 /// The place of `given` in `allowed`. @throws InputError
 size_t choice(const Parameters& given, const std::string& name, const std::vector<std::string>& allowed)
 {
-  const auto& asked = given.text(name);
-  const auto found  = std::find(allowed.begin(), allowed.end(), asked);
+  const auto& wanted = given.text(name);
+  const auto found  = std::find(allowed.begin(), allowed.end(), wanted);
   if (found == allowed.end())
-    throw InputError(fmt::format("source-tree's {} can't be '{}'. {}", name, asked, allowed_sentence(asked, allowed)));
+    throw InputError(fmt::format("source-tree's {} can't be '{}'. {}", name, wanted, allowed_sentence(wanted, allowed)));
   return static_cast<size_t>(found - allowed.begin());
 }
 
@@ -122,7 +122,7 @@ public:
   std::vector<std::string> warnings() const override
   {
     if (copies_ > 1 && !asks_for(Kind::chill))
-      return {"The copies of the tree are of use only to the phase chill, which isn't asked for."};
+      return {"The copies of the tree are of use only to the phase chill, which is not among the requested phases."};
     return {};
   }
 
@@ -157,7 +157,7 @@ private:
     uint64_t end;
   };
 
-  // ---- what is asked --------------------------------------------------------------------------------------------------
+  // ---- requested phases --------------------------------------------------------------------------------------------------
 
   bool asks_for(Kind kind) const { return std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end(); }
 
@@ -189,7 +189,7 @@ private:
       kinds_.push_back(kind);
       phases_.push_back({name, repeat, seconds});
     };
-    for (const size_t place : phases_asked("source-tree", names, wanted)) {
+    for (const size_t place : requested_phases("source-tree", names, wanted)) {
       const auto& name = names[place];
       if (name == "make") {
         add(Kind::make_directories, "make-directories");
@@ -236,7 +236,8 @@ private:
   }
 
   // ---- who does what --------------------------------------------------------------------------------------------------
-  // i: file, visit or source; j: place in what is being looked at; a: directory; b: subdirectory or copy; c: objects made.
+  // i: file, visit or source; j: place in what is being looked at; a: directory; b: subdirectory or copy; c: objects
+  // made.
 
   static Range share(uint64_t all, uint64_t part, uint64_t parts)
   {
@@ -245,7 +246,7 @@ private:
     const uint64_t begin = each * part + std::min(part, rest);
     return {begin, begin + each + (part < rest ? 1 : 0)};
   }
-  /// The part of so many things that a rank does.
+  /// A rank's share of the things of this kind.
   Range part_of(Kind kind, uint32_t rank) const
   {
     switch (kind) {
@@ -372,7 +373,7 @@ private:
     return true;
   }
 
-  /// ls -lR of the directories in the range (i); ls itself asks for the attributes of what it is told to list.
+  /// ls -lR of the directories in the range (i); ls itself reads the attributes of its arguments.
   bool next_listed(uint32_t copy, const Range& range, Cursor& cursor, Op& op) const
   {
     while (cursor.i < range.end) {
@@ -392,7 +393,8 @@ private:
     return false;
   }
 
-  /// A directory's list, then its entries (b: the next directory; a: the next file in it), until false; steps look to files.
+  /// A directory's list, then its entries (b: the next directory; a: the next file in it), until false; steps look to
+  /// files.
   bool next_entry(uint32_t copy, uint32_t directory, Cursor& cursor, Op& op) const
   {
     switch (cursor.step) {
@@ -669,7 +671,7 @@ const bool registered = register_pattern(
       {"order", Unit::text, "tree", "of the phase stat: tree or random"},
       {"stats", Unit::count, "0", "files that the phase stat asks for; 0: all", 0, 4e9},
       {"visits", Unit::count, "20", "browse: directories that a user goes to", 0, 1e9},
-      {"reads", Unit::count, "3", "browse: files read in each, if there are so many", 0, 60000},
+      {"reads", Unit::count, "3", "browse: files read in each, if it has that many", 0, 60000},
       {"pause", Unit::seconds, "1s", "browse: a user's pause before each action, a mean", 0, 1e4},
       {"sources", Unit::count, "1000", "compile: sources to compile; of a shared tree the ranks share them", 0, 4e9},
       {"headers", Unit::count, "600", "compile: headers that each source reads", 0, 1e6},

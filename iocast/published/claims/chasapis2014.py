@@ -12,7 +12,7 @@ CORES = (6, 12, 24, 36, 48)
 
 
 def _create(cores: int, mounts: int, processes: int | None = None, journal: str = "15us", operation: str = "create") -> Phase:
-    """mdtest with private directories, two processes a core unless said otherwise."""
+    """mdtest with private directories, two processes a core unless stated otherwise."""
     edits = {"stations.cpu.servers": cores, "limits.modifying.slots": mounts, "demands.journal.mean": journal}
     return phase("multisocket", "mdtest-easy", f"file-{operation}", 1, processes or 2 * cores, {"items": 400}, edits)
 

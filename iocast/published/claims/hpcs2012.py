@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """HPCS scenarios on file systems of one, two and four storage units.
 
-The pages say what grew with the units and what didn't; the numbers of their figures aren't known here. So "grows" is at least 1.03 times, "less" at
-most 0.97 times, "does not grow" 0.87 to 1.15 times; the best is beaten by 3 % at most. The pages don't say how the shared file was striped (here over
-all OSTs, since it grows with them), nor how many clients ran each scenario (here four an OST, page 13's best; one process in scenarios 9 and 11)."""
+The pages say what grew with the units and what didn't; the numbers of their figures aren't known here. So "grows" is at
+least 1.03 times, "less" at most 0.97 times, "does not grow" 0.87 to 1.15 times; the best is beaten by 3 % at most. The
+pages don't say how the shared file was striped (here over all OSTs, since it grows with them), nor how many clients ran
+each scenario (here four an OST, page 13's best; one process in scenarios 9 and 11)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ INFINITY = float("inf")
 
 
 def large(scenario: int, units: int, clients: int = 4, seconds: float = 0) -> float:
-    """Bytes a second that scenario 5 or 7 writes with so many clients an OST, perhaps stopped after a time."""
+    """Bytes a second that scenario 5 or 7 writes with this many clients an OST, perhaps stopped after a time."""
     edits: dict[str, Any] = {}
     if scenario == 5:
         route = chain(find_platform("xt4"))[0][1]["operations"]["pwrite"]
@@ -68,7 +69,7 @@ def worst(of_units: Callable[[int], float]) -> float:
 
 TOO_FAST = (
     "A read is one seek at its OST here, and 16 OSTs seek about 2000 times a second. 2 MiB/s are one read a second for each of 64 processes, so what "
-    "is missing reads far more than was asked for, such as read-ahead, or serialises all of them; unless the page means each process, which gets 0.8 "
+    "is missing reads far more than was requested, such as read-ahead, or serialises all of them; unless the page means each process, which gets 0.8 "
     "to 0.95 MiB/s here, or had fewer of them."
 )
 GROWS = "Each OST seeks by itself here, and processes come with the OSTs; what is missing is common to all OSTs, or all had as many processes."

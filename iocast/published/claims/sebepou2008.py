@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lustre 1.6 against PVFS2 on 12 clients and 12 servers with Gigabit Ethernet: platforms lustre-gigabit and pvfs2-gigabit.
+"""Lustre 1.6 against PVFS2 on 12 clients and 12 servers with Gigabit Ethernet: platforms lustre-gigabit and
+pvfs2-gigabit.
 
-Four numbers of the platforms are fitted to statements of this study, and those claims say "fitted": they show no more than that the platforms
-can be made to agree. The others follow from the routes (who asks whom how often, who waits for whom) and from these numbers. Left out is what
-the study says of overlapping tiles, since it doesn't say by how much they overlap, and no cache of a server is modelled."""
+Four numbers of the platforms are fitted to statements of this study, and those claims say "fitted": they show no more
+than that the platforms can be made to agree. The others follow from the routes (who asks whom how often, who waits for
+whom) and from these numbers. Left out is what the study says of overlapping tiles, since it doesn't say by how much
+they overlap, and no cache of a server is modelled."""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def listing(platform: str, edits: dict[str, Any] | None = None) -> float:
 
 
 def listing_to_local(platform: str) -> float:
-    """On the local system, what ls does for a file takes what it takes on the platforms (list_work), its system call within."""
+    """On the local system, what ls does for a file takes what it takes on the platforms (list_work), its system call
+    within."""
     return listing(platform) / listing("local", {"demands.stat": "20us", "demands.readdir": "20us"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The centrepiece: what was forecast beside what was then measured, and what simple rules would have said."""
+"""The centrepiece: forecasts beside later measurements, and the forecasts of simple rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-LARGEST = 3  # so many comparisons are drawn, those of most ranks, or one of each phase
+LARGEST = 3  # number of comparisons drawn: those of most ranks, or one of each phase
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -121,8 +121,8 @@ FIGURE = Figure(
     caption=(
         "The forecast (blue dot) knows nothing of what was measured at this scale (black diamond). Read each line from the diamond: the "
         "nearer the dot, the better the forecast; a diamond inside the pale bar means that the forecast knew its own uncertainty; "
-        "the thin black line is the range over repeated measurements. Open shapes show what simple rules would have said, where "
-        "they said more than zero. q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
+        "the thin black line is the range over repeated measurements. Open shapes show the forecasts of simple rules, where "
+        "these are above zero. q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
     ),
     needs="a validation, a fitted platform with a held-out scale, or a forecast and a run of the same placement",
     data=data,

@@ -43,7 +43,7 @@ def draw(rows: list[Row]) -> Drawing:
 FIGURE = Figure(
     name="course",
     order=9,
-    title="The course of what was forecast",
+    title="The course of the forecast",
     caption=(
         "The simulated phase from beginning to end, at the largest forecast scale of each system. Dips that come back are stalls; a long tail at the end is ranks that are late, for which all "
         "others wait. One simulation of the best structure, without the interval of the forecast."

@@ -11,7 +11,7 @@ from iocast.report.sources import Sources
 MOST = 16
 ALL = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
 EACH = style.Mark("keeps a single level, at its worst scale", style.ORANGE, "stroke", kind="point")
-ASKED = style.Mark("confidence asked for", style.BLACK, kind="line")
+ASKED = style.Mark("required confidence", style.BLACK, kind="line")
 BREAKS = style.Mark("clients at which the first level is missed", style.VERMILLION, "diamond", kind="point")
 HOLDS = style.Mark("not missed as far as was looked", style.BLUE, "triangle-right", kind="point")
 SCALES = style.Mark("scales of the study", style.GREY, dash=(2, 3), kind="line")

@@ -98,7 +98,7 @@ FIGURE = Figure(
     order=-7,
     title="How the designs bear growth",
     caption=(
-        "Forecasts of what the service levels ask about, from today's clients to the most that the study asks for, with bands that hold 90 % of the "
+        "Forecasts of the quantities of the service levels, from today's clients to the study's largest scale, with bands that hold 90 % of the "
         "uncertainty. The black line is the level: response times must stay below it, rates must reach it. Where a band crosses the line, the "
         "design may go either way. Both axes are logarithmic."
     ),

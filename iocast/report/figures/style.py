@@ -163,7 +163,7 @@ def told(base: alt.Chart, text: Text, **fields: str) -> alt.Chart:
 
 
 def lines(count: int, each: int) -> int:
-    """Height of a chart of so many lines, in pixels, with its horizontal axis."""
+    """Height in pixels of a chart with this number of lines, with its horizontal axis."""
     return count * each + 48
 
 

@@ -11,7 +11,7 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-BEYOND = 4  # forecasts up to so many times the largest measured scale are drawn here, the rest in the what-if
+BEYOND = 4  # forecasts up to this multiple of the largest measured scale are drawn here, the rest in the what-if
 
 
 def data(sources: Sources) -> list[Row] | None:
