@@ -124,6 +124,14 @@ class Fitted:
         return document
 
 
+def one_of_several(phase: str, others: list[str]) -> str:
+    """The sentence on what rests on one of several fitted phases."""
+    return (
+        f"It rests on what was fitted to the phase {phase} alone: {', '.join(others)} {'have' if len(others) > 1 else 'has'} parameters of {'their' if len(others) > 1 else 'its'} own "
+        "in the same file, which would answer otherwise."
+    )
+
+
 def _require_fitted(document: Document, file: Path) -> None:
     """@raises InputError for a fitted platform without what every forecast reads of it"""
     fitted = document["fitted"]

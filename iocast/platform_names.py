@@ -77,6 +77,8 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
     """Whether the path leads into a part that no operation's route uses, so that no value there changes an answer: often one that a family has and
     a platform that extends it serves otherwise."""
     section = path.partition(".")[0]
+    if section == "network":
+        return not any("transfer" in step for where in (document, resolved) for user in _USERS for step in _steps(where.get(user) or {}))
     if section not in _USED_BY_ROUTES:
         return False
     parts = document.get(section)
@@ -90,11 +92,21 @@ def unused(path: str, platform: str) -> str:
     return f"no operation of the platform '{platform}' uses '{path}', so that no value there changes an answer. Edit what its routes use, or the routes under 'operations'."
 
 
+def _steps(content: Any) -> Iterator[dict[str, Any]]:
+    """Every map in a document."""
+    if isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from _steps(value)
+        if isinstance(content, dict):
+            yield content
+
+
 def _texts(content: Any) -> Iterator[str]:
     """Every text in a document that isn't a key."""
     if isinstance(content, dict | list):
-        for value in content.values() if isinstance(content, dict) else content:
-            yield from _texts(value)
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+            if key != "part":  # names a part of an operation
+                yield from _texts(value)
     elif isinstance(content, str):
         yield content
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, zip_longest
@@ -15,15 +16,15 @@ from typing import Any
 
 import numpy as np
 import yaml
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtri
 
 from iocast import analytic, arrivals, baselines, binaries, draws, growth
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
-from iocast.fitted import Fitted, discrepancy_at
+from iocast.fitted import Fitted, discrepancy_at, one_of_several
+from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, iteration, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase
 from iocast.platform import Document, dump
@@ -35,8 +36,6 @@ from iocast.workers import Workers
 
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""
-WIDEST = math.log(30)
-"""An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure can do; the forecast is of those "
     "structures whose server can."
@@ -47,7 +46,10 @@ take more than a third of ext4's rate (validation/real/waits.py)."""
 TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
+NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
 RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
+NOTHING_SHARED = "visit nothing that client nodes share"
+"""In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
 LONG = 10_000_000
 """Simulated operations from which on one replication of the best platform is enough."""
 
@@ -159,8 +161,8 @@ def predict(
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
     answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
-    answer["warnings"] += _other_phases(platform, workload, found) + _outside_bounds([answer, *answer["further_phases"]]) + _more_objects(platform, samples.get("peak_objects"))
-    answer["warnings"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
+    answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found) + _outside_bounds([answer, *answer["further_phases"]]) + _more_objects(platform, samples.get("peak_objects"))
+    answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED, *(beside.sentences(answer["workload"]["name"]) if beside is not None else [])]
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
@@ -452,7 +454,7 @@ def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: 
     seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
     question = (asked.pattern, asked.settings, nodes, ranks_per_node)
     centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
-    all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in asked.present(operations_by_phase(first["phases"]))}
+    all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in distributions}
     names = {phase: ["rate", *(f"{op}.{q}" for op, said in of[-1]["latency"].items() if said["count"] for q in QUANTITIES)] for phase, of in all_repeats.items()}
     values = {(p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre])) for p, of in names.items() for n in of}
 
@@ -540,12 +542,44 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
         for name, value in asked.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
-        asked.warnings += first.get("model_limits", {}).get("sentences", [])
+        present = asked.present(_timed(first["phases"], asked, platform))
+        asked.warnings += _limits(first, present, platform)
         distributions = {}
-        for phase in asked.present(operations_by_phase(first["phases"])):
+        for phase in present:
             run = Run(out, phase)
             distributions[phase] = {op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]} for op in run.operations}
     return first, distributions
+
+
+def _timed(phases: list[dict[str, Any]], asked: Asked, platform: Path) -> dict[str, float]:
+    """Operations by phase of a run, of those that take time. @raises InputError when no phase that is asked for does"""
+    operations = operations_by_phase(phases)
+    seconds = {name: sum(p["seconds"] for p in phases if p["name"] == name) for name in operations}
+    _leave_out([name for name in asked.phases if operations.get(name) and not seconds[name]], any(operations.get(name) and seconds[name] for name in asked.phases), asked, platform)
+    return {name: count if seconds[name] else 0 for name, count in operations.items()}
+
+
+def _leave_out(instant: list[str], others: bool, asked: Asked, platform: Path) -> None:
+    """Phases whose operations take no time. @raises InputError when there are no others"""
+    if not instant:
+        return
+    name = Path(binaries.known_as.get(str(platform), platform)).stem
+    said = f"On the platform '{name}' no operation of {' and '.join(instant)} takes any time, so that there is no rate to forecast; give their routes a station or a delay."
+    if not others:
+        raise InputError(said)
+    asked.warnings.append(said)
+
+
+def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
+    """What the platform does not model of these phases (docs/run-directory.md, `model_limits`), under the name that the platform has for its user."""
+    limits = run.get("model_limits") or {"sentences": [], "findings": []}
+    others = {one["phase"] for one in limits["findings"] if "phase" in one} - set(phases)
+    elsewhere = {one["kind"] for one in limits["findings"]} - {one["kind"] for one in limits["findings"] if one.get("phase") not in others}
+    said = [one for one in limits["sentences"] if not any(f"n the phase '{name}'" in one for name in others)]
+    if "no-server" in elsewhere:
+        said = [one for one in said if NOTHING_SHARED not in one]
+    name = Path(binaries.known_as.get(str(platform), platform)).stem
+    return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in said]
 
 
 class _Solver:
@@ -582,7 +616,8 @@ class _Solver:
 
 def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int) -> Found:
     """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no other is there."""
-    solver = _Solver(simulations, simulations.write(platform.best()), asked, nodes, ranks_per_node)
+    file = simulations.write(platform.best())
+    solver = _Solver(simulations, file, asked, nodes, ranks_per_node)
     if solver.unsolved:
         asked.warnings.append(
             f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
@@ -591,10 +626,16 @@ def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int
     def ask(system: Document) -> draws.Values:
         return {(p, n): v for p in solver.phases for n, v in solver.quantities(p, solver.solve(p, system)).items()}
 
+    best = {}
+    for phase in solver.phases:
+        with suppress(analytic.NoTime):
+            best[phase] = solver.solve(phase, platform.best())
+    _leave_out([phase for phase in solver.phases if phase not in best], bool(best), asked, file)
+    solver.phases = list(best)
     beside = Beside.of(platform, ask) if not platform.fitted else None
     found: Found = {}
     for phase in solver.phases:
-        solutions = [solver.solve(phase, document) for document in (platform.best(), *platform.draws())]
+        solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
         value, *told = [solver.quantities(phase, one) for one in solutions]
         stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
         shown = {"workload": solver.workload, "shares": solver.shares(phase), "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
@@ -648,31 +689,15 @@ def _intervals(
             continue  # nothing of the kind was fitted
         error, degrees = discrepancy_at(fitted, kind, ranks)
         error = math.hypot(error, (doubt or {}).get(name, 0.0))
-        widen = float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
-        low, high = _ends(samples["ensemble"][name], model, math.hypot(widen * error, fitted["noise"][kind]), level)
+        low, high = interval(model, samples["ensemble"][name], error, degrees, fitted["noise"][kind], level)
         value = model * math.exp(-missed[name])
-        result[name] = {"value": value, "low": value * math.exp(max(low, -WIDEST)), "high": value * math.exp(min(high, WIDEST)), "model": model}
+        result[name] = {"value": value, "low": value * low, "high": value * high, "model": model}
     for op in {name.rpartition(".")[0] for name in result} - {""}:
         rising = [result[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in result]
         for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
             for end in ("value", "low", "high"):
                 higher[end] = max(higher[end], lower[end])
     return result
-
-
-def _ends(said: list[float], value: float, sd: float, level: float) -> tuple[float, float]:
-    """Ends of the interval that holds `level` of the draws, and `level` of the value's distribution, when the logarithm
-    of each is blurred by `sd`. As logarithms of the ends over the value."""
-    logs = np.log(np.maximum(said or [value], 1e-9)) - math.log(max(value, 1e-9))
-    sd = max(sd, 1e-9)
-
-    def end(probability: float) -> float:
-        reach = 10 * sd + float(np.abs(logs).max()) + 1e-9
-        of_draws = float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
-        of_value = sd * float(ndtri(probability))
-        return min(of_draws, of_value) if probability < 0.5 else max(of_draws, of_value)
-
-    return end((1 - level) / 2), end((1 + level) / 2)
 
 
 def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
@@ -770,6 +795,14 @@ def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str])
     return [f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."]
 
 
+def _one_of_several(platform: Fitted, workload: str | None, phase: str | None) -> list[str]:
+    """Whether the forecast rests on one fitted phase where several were fitted, each with parameters of its own."""
+    others = [name for name in platform.phases if name != platform.phase]
+    if not others or (_is_its_workload(platform, workload) and phase in (None, *platform.phases)):
+        return []
+    return [one_of_several(platform.phase, others)]
+
+
 def _outside_bounds(told: list[dict[str, Any]]) -> list[str]:
     """Forecast rates outside the bounds that are printed beside them."""
     said = []
@@ -812,7 +845,7 @@ def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
 def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list[str]:
     fitted = platform.fitted
     if not fitted:
-        return ["This platform was never calibrated: there are no intervals, and its numbers are its author's."]
+        return []
     warnings = list(fitted.get("notes", []))
     if ranks > 8 * largest:
         warnings.append(

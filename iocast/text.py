@@ -133,7 +133,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
         lines.append(f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, {draws['how']}.")
-    return "\n".join([*lines, *forecast["warnings"]])
+    return "\n".join([*lines, *forecast.get("basis", []), *forecast["warnings"]])
 
 
 def _phase_lines(one: dict[str, Any]) -> list[str]:

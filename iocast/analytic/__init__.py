@@ -42,6 +42,10 @@ class Solution:
     mean_in_operation: float
 
 
+class NoTime(InputError):
+    """No operation takes any time on this platform."""
+
+
 def solve(
     platform: Mapping[str, Any],
     mix: Mapping[str, float],
@@ -81,7 +85,7 @@ def solve(
     kinds = sum(r.count for r in routes)
     overshoot = kinds * (float(platform["clients"]["think_overshoot"]) + think_time) if thinks else 0.0
     if network.delays + sum(s.demand for s in network.served.values() if s.waits) <= 0:
-        raise InputError("The platform's routes take no time at all, so there is no rate to forecast.")
+        raise NoTime("The platform's routes take no time at all, so there is no rate to forecast.")
 
     flow = find_flow(network, waiting_factor, overshoot)
     bounds = bounds_of(network, waiting_factor, overshoot)

@@ -95,6 +95,7 @@ def _tell_measured(sources: Sources) -> Story:
         ("Measured", _runs(sources, simulated=False)),
         ("Simulated", _runs(sources, simulated=True)),
         ("Forecast", _forecast(sources, best, bool(checked), len(told))),
+        ("Without measurements", _without_measurements(sources)),
         ("How wrong it was", _wrong(scored, bool(checked), told)),
         ("Simple rules", _simple(scored, told)),
         ("What if", _what_if(sources)),
@@ -236,6 +237,18 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
             "which says that it can describe them but not that it can forecast."
         )
     return ""
+
+
+def _without_measurements(sources: Sources) -> str:
+    """What forecasts of platforms that were never calibrated rest on, and the range of each rate."""
+    found: list[str] = []
+    for forecast in sources.forecasts:
+        rate = (forecast.get("family") or {}).get("range", {}).get("rate")
+        if rate:
+            at = f"{evidence.phase_of(forecast)} of {units.ranks(evidence.ranks_of(forecast['placement']))}"
+            found.append(f"Throughput in {at}: {units.span(units.rate(rate['low']), units.rate(rate['high']))} ({forecast['family']['label']}).")
+        found += forecast.get("basis") or []
+    return " ".join(dict.fromkeys(found))
 
 
 def _wrong(scored: Score | None, checked: bool, told: list[Comparison]) -> str:

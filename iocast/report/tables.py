@@ -22,6 +22,7 @@ def all_tables(sources: Sources) -> list[Table]:
         _knees(sources),
         _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),
         _forecasts(sources),
+        _family(sources),
         _limits(sources),
         _runs(sources),
         _demands(sources),
@@ -114,6 +115,33 @@ def _forecasts(sources: Sources) -> Table:
         columns = [c for c in columns if c.key != "waiting_factor"]
     note = "q99 is exceeded by one operation in a hundred. Extrapolation is these ranks over the most that were fitted."
     return Table("forecasts", "All forecasts", note, columns, rows)
+
+
+def _family(sources: Sources) -> Table:
+    """Forecasts of platforms that were never calibrated beside the measured systems of their family."""
+    shown = [
+        (label, f)
+        for phase in evidence.forecast_phases(sources)
+        for label, forecasts in evidence.what_if(sources, phase).items()
+        for f in forecasts
+        if f.get("family")
+    ]
+    systems = list(dict.fromkeys(one["name"] for _, f in shown for one in f["family"]["systems"]))
+    rows = [
+        {
+            "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "quantity": name, "forecast": f["quantities"][name]["value"],
+            "low": ends["low"], "high": ends["high"], **{one["name"]: one["quantities"].get(name) for one in f["family"]["systems"]},
+        }
+        for label, f in shown
+        for name, ends in f["family"]["range"].items()
+        if name == "rate" or name.endswith((".q50", ".q99"))
+    ]  # fmt: skip
+    columns = [
+        Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("quantity", "quantity"), Column("forecast", "forecast", "quantity"),
+        Column("low", "range, not an interval", "quantity", "high"), *(Column(name, name, "quantity") for name in systems),
+    ]  # fmt: skip
+    note = "No measurement of these systems is known. The last columns are models that were set to measurements of other systems of the family, asked the same question."
+    return Table("family", "Forecasts without measurements beside measured systems of their family", note, columns, rows)
 
 
 def _limits(sources: Sources) -> Table:

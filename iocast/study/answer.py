@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from iocast import intervals
 from iocast.files import SCHEMA_VERSION
+from iocast.run_directory import QUANTITIES
 from iocast.study import risk, worth
 from iocast.study.breaking import breaking_scales, knee
 from iocast.study.desk import Point
@@ -166,24 +167,29 @@ def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
     if known is None or known[0] <= 0:
         return {"value": None if known is None else known[0], "low": None, "high": None}
     value, sd = known
+    told = _ends(search, c, point, quantity, value, sd)
+    # Quantiles that were shifted apart from each other must not cross.
+    subject, _, which = quantity.rpartition(".")
+    for lower in QUANTITIES[: QUANTITIES.index(which)] if subject and which in QUANTITIES else ():
+        other = search.value(c, point, f"{subject}.{lower}")
+        if other is not None and other[0] > 0:
+            ends = _ends(search, c, point, f"{subject}.{lower}", *other)
+            told = {key: max(told[key], ends[key]) for key in told}
+    return told
+
+
+def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
+    """By the rule of forecasts. `sd`: of the logarithm, as far as it comes from not having been simulated."""
     error = search.error_of(c, [(quantity, point)])
-    if c.replications:
-        logs = [math.log(v) for one in c.replications if (v := search.read(one[point], point, quantity))]
-        if len(logs) > 1:
-            sd = float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / len(logs))
-    # Few held-out measurements know the model's error badly: their quantile is that of Student's t, taken from samples.
-    own = _model_half(float(error.scale[0]), float(error.degrees[0]), float(error.noise[0]))
-    half = min(math.hypot(own, NormalDist().inv_cdf((1 + LEVEL) / 2) * sd), math.log(30))
-    return {"value": value, "low": value * math.exp(-half), "high": value * math.exp(half)}
-
-
-@lru_cache
-def _model_half(scale: float, degrees: float, noise: float) -> float:
-    """Half the width of an interval that only the model's error and the measurement's noise make wide, as a logarithm."""
-    if scale <= 0 and noise <= 0:
-        return 0.0
-    error = risk.ModelError(np.array([scale]), np.array([degrees]), np.array([noise]), ("",))
-    return float(np.quantile(np.abs(error.samples(2000, seed=5)[:, 0]), LEVEL))
+    drawn = search.drawn(c, point, quantity) if c.replications else []
+    if drawn:
+        logs = np.log(drawn)
+        count = math.inf if search.study.uncertainty else len(search.desk.variants.platform_of(c.design).draws) or math.inf
+        # Few of all draws, without replacement, know their spread less well.
+        wider = math.sqrt(max(1.0, 1 + 1 / len(drawn) - 1 / count))
+        drawn = np.exp(logs.mean() + (logs - logs.mean()) * wider).tolist()
+    low, high = intervals.interval(value, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL)
+    return {"value": value, "low": value * low, "high": value * high}
 
 
 def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:

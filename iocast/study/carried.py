@@ -16,11 +16,13 @@ from iocast.study.levels import kind_of
 Json = dict[str, Any]
 
 
-def is_measured(fitted: Json, names: tuple[str, str], phase: str) -> bool:
-    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was fitted to."""
+def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: str = "") -> bool:
+    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was fitted to.
+
+    @param fitted_phase in place of the first of the phases that were fitted"""
     campaign = fitted.get("campaign") or {}
     workload = campaign.get("workload") or {}
-    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == campaign.get("phase", "benchmark")
+    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == (fitted_phase or campaign.get("phase", "benchmark"))
 
 
 def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:

@@ -108,7 +108,8 @@ class Platform:
     def __init__(self, reference: str, fitted: Fitted, defaults: list[Edit]) -> None:
         self.reference = reference
         self.fitted = fitted.fitted
-        self.edited = fitted.edited
+        self.edited, self.undecided = fitted.edited, bool(fitted.fitted) and fitted.undecided
+        self.phases = fitted.phases
         own = fitted.chain()[0][1]
         self.description, self.source = str(own.get("description") or ""), str(own.get("source") or "")
         self._source = fitted
@@ -136,6 +137,10 @@ class Platform:
         for one in (one for group in groups for one in group.values()):
             found.setdefault(one["path"], []).extend(one.get("also", {}))
         return found
+
+    def for_phase(self, phase: str) -> Platform:
+        """The calibration of one of `phases`."""
+        return Platform(self.reference, self._source.for_phase(phase), self._defaults)
 
     def with_defaults(self, defaults: list[Edit]) -> Platform:
         return Platform(self.reference, self._source, defaults)
@@ -195,6 +200,11 @@ class Variants:
         """Each choice is permuted over the draws by itself, so that any of them are a sample; few replications are spread over them all (van der Corput 1935)."""
         order = sorted(range(count), key=lambda i: int(f"{i:08b}"[::-1], 2))
         return order[(replication - 1) % count]
+
+    def seed_of(self, design: Design, replication: int) -> int:
+        """What is added to the study's seed: for a draw of the calibration as much as a forecast adds for it, so that the two say the same."""
+        count = len(self.platform_of(design).draws)
+        return self.draw_of(replication, count) if 0 < replication <= count else replication
 
     def normal_scores(self, replication: int) -> dict[str, float]:
         """Standard normal numbers for what is uncertain, stratified over each block of replications."""

@@ -15,8 +15,8 @@ from iocast.draws import LENGTHS
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
-from iocast.platform import find_platform, get_path
-from iocast.platform_names import known_paths, missing
+from iocast.platform import find_platform, get_path, merge
+from iocast.platform_names import is_unused, known_paths, missing, unused
 from iocast.residuals import Residuals
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
@@ -52,6 +52,8 @@ class Ask:
     replication: int = 0
     factors: tuple[tuple[str, float], ...] | None = None
     nodes: int = 0  # in place of the scale's
+    again: int = 0
+    """Counts simulations of the best estimate, which differ in their random numbers alone."""
 
 
 class Desk:
@@ -63,6 +65,7 @@ class Desk:
         self.platforms = self._open_platforms()
         self.variants = Variants(study, self.platforms)
         self.profiles = {w.name: self._profile(w) for w in study.workloads.values()}
+        self._take_phases()
         self.levels = [self._checked(level) for level in study.levels]
         self._check_measurements()
         self.found = 0
@@ -79,7 +82,13 @@ class Desk:
         result = {}
         for name in names:
             find_platform(name)
-            platform = Platform(name, Fitted.open(name), [])
+            fitted = Fitted.open(name)
+            if fitted.rates_alone:
+                raise InputError(
+                    f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has nothing to simulate; iocast predict forecasts such rates, with --edit for "
+                    "what-ifs. Or calibrate a family with latencies (iocast list platforms)."
+                )
+            platform = Platform(name, fitted, [])
             document, key = platform.best
             resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
             result[name] = platform.with_defaults(self._check_edits(name, document, resolved))
@@ -91,15 +100,21 @@ class Desk:
             return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
 
         known = known_paths(document, resolved)
+        whole_document = document
         for axis in self.study.axes:
             for value in axis.values:
                 known |= {p for e in value.edits if e.how == "lay" for p in known_paths(e.value, {})}
+                for edit in value.edits:
+                    whole_document = merge(whole_document, edit.value) if edit.how == "lay" else whole_document
+        rerouted = any(e.path.startswith("operations.") for axis in self.study.axes for v in axis.values for e in v.edits)
         defaults: dict[str, Edit] = {}
         others = [v.platform for axis in self.study.axes for v in axis.values if v.platform]
 
         def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
             if why := missing(path, known, document, resolve, value):
                 raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}")
+            if not others and not rerouted and is_unused(path, whole_document, resolved):
+                raise InputError(f"{self.study.file}:{line}: in {where}, {unused(path, _short(name))}")
             now = get_path(document, path)
             if now is None and (default := get_path(resolved, path)) is not None:
                 defaults[path] = Edit(path, "set", default)
@@ -158,6 +173,29 @@ class Desk:
         if named not in phases:
             raise InputError(f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}")
         return profile | {"phase": named, "settings": settings, **phases[named]}
+
+    def own_phases(self, platform: Platform) -> dict[str, str]:
+        """By workload its phase, of those that the platform was fitted to."""
+        found = {}
+        for w in self.study.workloads.values():
+            profile = self.profiles[w.name]
+            if any(carried.is_measured(platform.fitted, (w.reference, profile["pattern"]), profile["phase"], phase) for phase in platform.phases):
+                found[w.name] = profile["phase"]
+        return found
+
+    def _take_phases(self) -> None:
+        """Of a platform that was fitted phase by phase takes the one that the study asks about. @raises InputError when it asks about several"""
+        for name, platform in self.platforms.items():
+            if len(platform.phases) < 2:
+                continue
+            own = self.own_phases(platform)
+            if len(set(own.values())) > 1:
+                raise InputError(
+                    f"{self.study.file}: the platform '{_short(name)}' has a fit of its own for each phase, and the workloads {' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; "
+                    "ask for one phase in each study."
+                )
+            if own:
+                self.platforms[name] = platform.for_phase(next(iter(own.values())))
 
     def _checked(self, level: Level) -> Level:
         """The level for those workloads that have its operation, if at least one has."""
@@ -254,7 +292,7 @@ class Desk:
         key = (platform.reference, workload)
         if key not in self._residuals:
             names = (self.study.workloads[workload].reference, profile["pattern"])
-            known = bool(platform.fitted) and platform.fitted.get("method") != "rates" and carried.is_measured(platform.fitted, names, profile["phase"])
+            known = bool(platform.fitted) and carried.is_measured(platform.fitted, names, profile["phase"])
             settings = {name: str(value) for name, value in profile["settings"].items()}
             self._residuals[key] = Residuals.of_fitted(platform.fitted, settings) if known else None
         return self._residuals[key]
@@ -324,7 +362,7 @@ class Desk:
             "bytes": profile["bytes"],
         }
         if ask.what == "simulate":
-            return request | {"workload": workload.reference, "settings": self.settings(ask), "seed": self.seed + ask.replication}
+            return request | {"workload": workload.reference, "settings": self.settings(ask), "seed": self.seed + ask.again + self.variants.seed_of(design, ask.replication)}
         thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
         return request | {"mix": profile["operations"], "datasets": profile["datasets"], "points": SCREENING_POINTS, **thinking}
 

@@ -8,6 +8,7 @@ any worker anywhere compute it, and the store keep it.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from functools import lru_cache
 from importlib import metadata
@@ -18,6 +19,7 @@ from iocast import binaries
 from iocast.content import content_hash, program_hash, workload_hash
 from iocast.errors import InputError
 from iocast.operations import iteration, profile
+from iocast.run_directory import pooled_quantity
 
 Result = dict[str, Any]
 STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
@@ -31,7 +33,7 @@ _SPENT = ("wait", "service", "lock_wait", "stall", "lost")
 def programs() -> dict[str, str]:
     """Hashes of what computes: the simulator, and the analytic solver with this file."""
     here = Path(__file__).resolve()
-    own = [here, here.parents[1] / "operations.py"]
+    own = [here, here.parents[1] / "operations.py", here.parents[1] / "run_directory.py"]
     sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
     return {"simulate": program_hash(["iocast-sim"], own)[:16], "analytic": program_hash([], sources, ["numpy", "scipy"])[:16]}
 
@@ -87,17 +89,18 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
         file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"]
     )
     repeats = [p for p in run["phases"] if p["name"] == request["phase"]]
-    phase = repeats[-1]
-    seconds = phase["seconds"]
-    quantities = {"rate": phase["operations"] / seconds, "seconds": seconds}
+    phase, total = repeats[-1], sum(p["seconds"] for p in repeats)
+    quantities = {"rate": pooled_quantity(run, "rate", request["phase"]), "seconds": total / len(repeats)}
     operations: dict[str, Any] = {}
+    counts: dict[str, float] = {}
     for operation, said in phase["latency"].items():
         if "." in operation or not said["count"]:
             continue
-        quantities[f"{operation}.rate"] = said["count"] / seconds
-        quantities |= {f"{operation}.{name}": said[name] for name in STATISTICS}
+        counts[operation] = sum(p["latency"][operation]["count"] for p in repeats)
+        quantities[f"{operation}.rate"] = counts[operation] / total
+        quantities |= {f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS}
         operations[operation] = _where(operation, said, phase["stations"])
-    _bandwidths(quantities, request["bytes"], {op: phase["latency"][op]["count"] for op in operations}, seconds)
+    _bandwidths(quantities, request["bytes"], counts, total)
     stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
     for name, station in stations.items():
         spent = phase["stations"][name]["operations"]
@@ -106,6 +109,18 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
         quantities[f"{name}.utilisation"] = station["utilisation"]
     limits = run.get("model_limits", {}).get("sentences", [])
     return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | ({"model_limits": limits} if limits else {})
+
+
+def pooled(results: list[Result]) -> Result:
+    """Simulations of one question with other seeds as one: geometric means of what is above 0, as a forecast has them; all else is the first one's."""
+    first = results[0]
+    if len(results) == 1 or any("quantities" not in one for one in results):
+        return first
+    told = {}
+    for name, value in first["quantities"].items():
+        values = [one["quantities"].get(name, value) for one in results]
+        told[name] = math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
+    return first | {"quantities": told}
 
 
 def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _RATES = {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "G/s": 1e9, "/ms": 1e3, "/min": 1 /
 _BYTES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "KiB/s": 2.0**10, "MiB/s": 2.0**20, "GiB/s": 2.0**30, "TiB/s": 2.0**40}
 _SHARES = {"%": 0.01, "": 1.0}
 _FORM = re.compile(r"\s*([\w.]+)\s*\(\s*([^()]+?)\s*\)\s*(<=|>=|<|>|==?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
+_BITS = re.compile(r"([kMGT]?i?)b(?:it)?(?:/s|ps)")
 EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s'"
 
 
@@ -96,6 +97,10 @@ def parse_level(text: str) -> Level:
     scale = units.get(unit)
     if scale is None and unit[:1] in "kMG" and unit[1:] in units:  # "20k /s" and the like
         scale = {"k": 1e3, "M": 1e6, "G": 1e9}[unit[0]] * units[unit[1:]]
+    bits = _BITS.fullmatch(unit)
+    if scale is None and bits and function == "bandwidth":
+        meant = f"{float(value) / 8:.6g} {bits[1]}B/s"
+        raise InputError(f"'{text}' is in bits; data are counted in bytes, bits in links of a platform alone. As bytes it is {meant}")
     if scale is None:
         raise InputError(f"'{text}' has the unit '{unit}'. {allowed_sentence(unit, [u for u in units if u])[:-1]}")
     limit = float(value) * scale

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
+from iocast.predict import SEEDS
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
 from iocast.study.desk import Ask, Desk, Point
-from iocast.study.evaluate import Result
+from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of
 from iocast.study.risk import DOWN, ModelError
 from iocast.study.spec import NORMAL, Study
@@ -100,10 +101,11 @@ class Search:
         """The best estimate and the replications that were simulated at all points."""
         runs: list[dict[Point, Result]] = []
         for replication in range(self.study.search.replications + 1):
-            found = self.desk.known(Ask("simulate", design.number, p, replication) for p in self.points)
-            if len(found) < len(self.points):
+            asks = {p: _best_of(design.number, p) if replication == 0 else [Ask("simulate", design.number, p, replication)] for p in self.points}
+            found = self.desk.known(ask for of in asks.values() for ask in of)
+            if len(found) < sum(map(len, asks.values())):
                 break
-            runs.append({ask.point: result for ask, result in found.items()})
+            runs.append({p: pooled([found[ask] for ask in of]) for p, of in asks.items()})
         return runs
 
     def summary(self) -> str:
@@ -182,9 +184,10 @@ class Search:
         return list(dict.fromkeys([*front, *near]).keys())[:count] if untried else []
 
     def simulate_best(self, chosen: list[Candidate]) -> None:
-        asks = [Ask("simulate", c.design.number, p) for c in chosen for p in self.points]
-        for ask, result in self.desk.gather(asks, f"simulating designs ({len(self.tried) + len(chosen)} of {self.budget})").items():
-            self.candidates[ask.design].best[ask.point] = result
+        asks = [ask for c in chosen for p in self.points for ask in _best_of(c.design.number, p)]
+        found = self.desk.gather(asks, f"simulating designs ({len(self.tried) + len(chosen)} of {self.budget})")
+        for c in chosen:
+            c.best = {p: pooled([found[ask] for ask in _best_of(c.design.number, p)]) for p in self.points}
         self._ratios.clear()
         self._values.clear()
 
@@ -194,11 +197,18 @@ class Search:
         """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been simulated."""
         if candidate.simulated:
             found = self.read(candidate.best[point], point, quantity)
+            drawn = self.drawn(candidate, point, quantity) if self.desk.variants.platform_of(candidate.design).undecided else []
+            if found is not None and drawn:  # where structures tie, none of them is the answer
+                found = math.exp(float(np.median(np.log(np.maximum(drawn, 1e-9)))))
             return None if found is None else (found, 0.0)
         key = (candidate.design.number, point, quantity)
         if key not in self._values:
             self._values[key] = self._screened_value(candidate, point, quantity)
         return self._values[key]
+
+    def drawn(self, candidate: Candidate, point: Point, quantity: str) -> list[float]:
+        """What the replications say of it."""
+        return [v for one in candidate.replications if (v := self.read(one[point], point, quantity)) is not None and v > 0]
 
     def _screened_value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
         if point not in candidate.screened or "down" in candidate.screened[point]:
@@ -437,6 +447,11 @@ class Search:
             if not better.any():
                 front.append(candidate)
         return front
+
+
+def _best_of(design: int, point: Point) -> list[Ask]:
+    """Simulations of the best estimate, as many as a forecast takes."""
+    return [Ask("simulate", design, point, again=i) for i in range(SEEDS)]
 
 
 def _order(candidate: Candidate) -> tuple[float, float, int]:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from iocast import text
+from iocast.fitted import one_of_several
 from iocast.study.evaluate import OUTSIDE
 
 if TYPE_CHECKING:
@@ -335,6 +336,11 @@ def warnings(search: Search, told: Json) -> list[str]:
             error = "" if study.model_error else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
             found.append(f"The platform {name} was never calibrated: its numbers are its author's{error}.")
         else:
+            phase = platform.fitted["campaign"].get("phase", "benchmark")
+            others = [one for one in platform.phases if one != phase]
+            foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]
+            if others and foreign:
+                found.append(f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: {one_of_several(phase, others)}")
             largest = max(platform.fitted["campaign"]["ranks"])
             if study.largest.ranks > FAR * largest:
                 found.append(f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between.")
@@ -352,7 +358,8 @@ def warnings(search: Search, told: Json) -> list[str]:
     found += _stall_warnings(search)
     shown = search.decision() or next(iter(search.tried), None)
     if shown is not None:
-        found += [sentence for result in shown.best.values() for sentence in result.get("model_limits", [])]
+        name = search.desk.variants.platform_of(shown.design).reference.rpartition("/")[2].removesuffix(".yaml")
+        found += [sentence.replace("'platform'", f"'{name}'") for result in shown.best.values() for sentence in result.get("model_limits", [])]
     unscreened = [w["name"] for w in told["workloads"] if not w["screened"]]
     if unscreened:
         found.append(f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each.")

@@ -323,18 +323,18 @@ def test_without_measurements_measured_systems_stand_beside(solver: str, tmp_pat
     assert "mistral" not in {one["name"] for one in mistral["family"]["systems"]}
     text = forecast_text(site)
     assert "range, not an interval" in text and "ddn-duesseldorf" in text and "90 %" not in text
-    assert any("measured systems of the family lustre" in one for one in site["warnings"])
+    assert any("measured systems of the family lustre" in one for one in site["basis"])
 
 
 def test_a_family_without_measured_systems_says_so(simulator: Path) -> None:
     answer = predict(Fitted.open("beegfs"), "md-workbench", {"datasets": "1", "objects": "10", "iterations": "10"}, 2, 1)
     assert answer["family"]["systems"] == [] and answer["family"]["range"] == {}
-    assert any("no measured system of this family (beegfs)" in one for one in answer["warnings"])
+    assert any("no measured system of this family (beegfs)" in one for one in answer["basis"])
 
 
 def test_systems_set_to_another_workload_are_named_so(tmp_path: Path, simulator: Path) -> None:
     answer = predict(Fitted.open("lustre"), "postmark", {}, 2, 1)
-    assert any("measurements of md-workbench, not of postmark" in one for one in answer["warnings"]), answer["warnings"]
+    assert any("measurements of md-workbench, not of postmark" in one for one in answer["basis"]), answer["basis"]
 
 
 def test_a_measured_system_is_calibrated_as_its_family() -> None:

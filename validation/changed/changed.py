@@ -33,7 +33,8 @@ from iocast import binaries  # noqa: E402
 from iocast.content import content_hash, whole  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.files import sha256  # noqa: E402
-from iocast.platform import PLATFORMS, dump  # noqa: E402
+from iocast.platform import PLATFORMS, dump, set_path  # noqa: E402
+from iocast.platform_names import is_unused, unused  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 
 Path_ = tuple[Any, ...]
@@ -45,17 +46,20 @@ ASKED = [
     ("md-workbench", {"datasets": "2", "objects": "8", "iterations": "8"}, 150, 2),
     ("md-workbench", {"datasets": "2", "objects": "20", "iterations": "20", "waiting_factor": "1", "object_size": "5MB"}, 2, 3),
     ("md-workbench", {"datasets": "2", "objects": "60", "iterations": "60", "think_time": "200ms"}, 2, 4),
+    ("md-workbench", {"datasets": "1", "objects": "800", "iterations": "800", "think_time": "5ms"}, 1, 4),
     ("mdtest-shared", {"items": "40", "think_time": "100ms"}, 2, 4),
+    ("mdtest-shared", {"items": "20"}, 8, 8),
     ("ior-easy", {"per_process": "64MiB"}, 3, 4),
+    ("ior-easy", {"per_process": "8MiB"}, 12, 2),
     ("ior-hard", {"segments": "40"}, 2, 4),
     ("postmark", {"number": "40", "transactions": "80"}, 2, 2),
     ("browse", {}, 2, 2),
     ("operation-mix", {"files": "30", "operations": "150", "readdir": "1", "append": "1"}, 2, 4),
 ]
 """Workload, settings, nodes, ranks a node: between them all operations, small and large transfers, thinking, more ranks
-a node than clients have slots, many nodes, runs longer than the periods of stalls, shared files, and a directory of all
-ranks."""
-FACTORS = (4.0, 0.25, 1 / 256, 1e-6)
+a node than clients have slots, many nodes, runs longer than the periods of stalls, shared files, and a directory that
+many ranks create in at once."""
+FACTORS = (4.0, 0.25, 16.0, 1 / 256, 1e-6)
 """By which numbers are changed, one after the other until the answer moves: some are limits that only a small value
 reaches."""
 ASKED_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
@@ -72,6 +76,10 @@ DESCRIPTIVE = {
     "parameter": {"meaning": "prose"},
     "study": {"title": "a heading", "question": "prose", "schema_version": "the format's version", "source": "prose", "why": "prose", "note": "prose"},
 }  # fmt: skip
+
+
+BESIDE = {("multisocket", "stations.cpu.sockets.remote"): {"stations.cpu.servers": 48}}
+"""What is changed together with a value, before and after: all of multisocket's cores are in one socket, so that no access is remote."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ def others(value: Any) -> list[Any]:
     made = [number_ * factor for factor in FACTORS]
     if number_ == int(number_):  # things, bytes: 1.5 of them would only be refused
         made = [max(1.0, float(round(one))) if unit in ("", "B") else one for one in made]
-    return [f"{one:.9g}{unit}" if unit else int(one) if one == int(one) else one for one in dict.fromkeys(made) if one != number_]
+    return [f"{one:.12f}".rstrip("0").rstrip(".") + unit if unit else int(one) if one == int(one) else one for one in dict.fromkeys(made) if one != number_]
 
 
 def farthest_of(what: str, path: str, value: Any, tried: Iterator[tuple[Any, float | str]]) -> Change:
@@ -222,16 +230,26 @@ def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: 
     noise = asker.noise(seeds)
     chosen = [(path, value) for path, value in values(document) if path[0] not in DESCRIPTIVE["platform"] and value not in (None, [], {})][sample]
 
+    resolved = binaries.resolve_platform(asker.write(document, name))
+
     def one(place: tuple[Path_, Any]) -> Change:
         path, value = place
+        dotted = ".".join(map(str, path))
+        if is_unused(dotted, document, resolved):  # inherited, and refused wherever it is edited
+            return Change(name, dotted, value, None, 0.0, unused(dotted, name))
+        beside = copy.deepcopy(document)
+        for other_path, other_value in BESIDE.get((name, dotted), {}).items():
+            set_path(beside, other_path, other_value)
+        start = seeds[0] if beside == document else asker.simulated(asker.write(beside, name), asked)
+
         def tried() -> Iterator[tuple[Any, float | str]]:
             for other in others(value):
                 try:
-                    yield other, farthest(seeds[0], asker.simulated(asker.write(replaced(document, path, other), name), asked), noise)
+                    yield other, farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), asked), noise)
                 except (InputError, RunError) as error:
                     yield other, str(error)
 
-        return farthest_of(name, ".".join(map(str, path)), value, tried())
+        return farthest_of(name, dotted, value, tried())
 
     return asker.each(chosen, one)
 

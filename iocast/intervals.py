@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals of forecasts and of studies, by one rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri, stdtrit
+
+WIDEST = math.log(30)
+"""An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
+
+
+def interval(value: float, draws: Sequence[float], error: float, degrees: float, noise: float, level: float) -> tuple[float, float]:
+    """Ends of the interval about a value above 0, over that value.
+
+    @param draws what platforms that the data would also allow forecast, by the model as `value` is
+    @param error, degrees standard deviation of the logarithm of the model's own error, and how many values it rests on (Student's t)
+    @param noise standard deviation of the logarithm of a measurement"""
+    widen = 1.0 if math.isinf(degrees) else float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
+    low, high = _ends(draws, value, math.hypot(widen * error, noise), level)
+    return math.exp(max(low, -WIDEST)), math.exp(min(high, WIDEST))
+
+
+def _ends(draws: Sequence[float], value: float, sd: float, level: float) -> tuple[float, float]:
+    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of each is blurred by `sd`. As logarithms of
+    the ends over the value."""
+    sd = max(sd, 1e-9)
+    logs = np.log(np.maximum(draws if len(draws) else [value], 1e-9)) - math.log(max(value, 1e-9))
+    reach = 10 * sd + float(np.abs(logs).max()) + 1e-9
+
+    def end(probability: float) -> float:
+        of_value = sd * float(ndtri(probability))
+        if not logs.any():
+            return of_value
+        of_draws = float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
+        return min(of_draws, of_value) if probability < 0.5 else max(of_draws, of_value)
+
+    return end((1 - level) / 2), end((1 + level) / 2)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One question has one number, whichever verb answers it: studies and forecasts, calibrations and forecasts, reports and the files that they show."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_forecast_parts as parts
+import test_report_phases as inputs
+import yaml
+
+from iocast import binaries
+from iocast.calibrate.search import Simulations
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.predict import predict, workload_of
+from iocast.report.sources import read_sources
+from iocast.report.tables import all_tables
+from iocast.run_directory import pooled_quantity
+from iocast.study import run_study
+from iocast.workers import Workers
+
+TIED = {"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]}
+ROWS = [*parts.MISSED, {"point": "N=8", "quantity": "stat.q50", "runs": 2, "error": 0.3}]
+
+
+def studied(directory: Path, platform: str, workload: str, settings: dict[str, str], nodes: int, ranks: int, levels: list[str], **more: Any) -> dict[str, Any]:
+    """Answer of a study of one design, the platform as it is, with as many replications as a calibration has draws."""
+    study = {
+        "schema_version": 1, "title": "t", "platform": platform, "workloads": {"own": {"workload": workload, "settings": settings}},
+        "scales": {"s": {"nodes": nodes, "ranks_per_node": ranks}}, "axes": {"system": {"as it is": {}}}, "levels": levels, "search": {"replications": 16},
+    } | more  # fmt: skip
+    directory.mkdir(exist_ok=True)
+    (directory / "study.yaml").write_text(yaml.safe_dump(study))
+    with Workers(1) as workers:
+        return run_study(directory / "study.yaml", directory / "out", workers, lambda *_: None, [])
+
+
+def cells(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Of the only design, by quantity."""
+    return {row["quantity"]: row for row in [*told["designs"][0]["levels"], *told["curves"]]}
+
+
+@pytest.mark.parametrize("more", [{}, TIED], ids=["settled", "tied"])
+def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Value and interval, of the measured workload on a fitted platform; also where structures tie, and in a phase with repeats."""
+    monkeypatch.setattr("iocast.study.search.STABLE", 1.1)  # as many replications as there are draws
+    platform = parts.server(tmp_path, fit=ROWS, **more)
+    settings = {"iterations": "20", "objects": "20", "datasets": "1", "repeats": "2"}
+    forecast = predict(platform, "md-workbench", settings, 1, 16, seed=0)
+    levels = ["rate(all) >= 1/s", "rate(stat) >= 1/s", "median(stat) < 1 s", "p75(stat) < 1 s", "p95(stat) < 1 s", "p99(stat) < 1 s", "max(stat) < 9 s", "p99(create) < 1 s", "time(own) < 9 h"]
+    told = cells(studied(tmp_path / "study", str(platform.file), "md-workbench", settings, 1, 16, levels))
+    asked = forecast["quantities"] | {"stat.rate": forecast["operations"]["stat"]["rate"], "seconds": forecast["seconds"]}
+    compared = [name for name in told if name in asked]
+    assert len(compared) == len(levels)
+    for name in compared:
+        for end in ("value", "low", "high"):
+            assert told[name][end] == pytest.approx(asked[name][end], rel=1e-5), (name, end)
+
+
+def test_a_studys_cell_is_the_forecast_of_a_platform_without_measurements(tmp_path: Path, simulator: Path) -> None:
+    settings = {"number": "20", "transactions": "20"}
+    forecast = predict(Fitted.open("mistral"), "postmark", settings, 2, 2)
+    told = cells(studied(tmp_path / "study", "mistral", "postmark", settings, 2, 2, ["rate(all) >= 1/s", "p99(open) < 9 s", "bandwidth(write) >= 1 B/s"]))
+    for name in ("rate", "open.q99"):
+        assert told[name]["value"] == pytest.approx(forecast["quantities"][name]["value"], rel=1e-5)
+    assert told["write.bandwidth"]["value"] == pytest.approx(forecast["operations"]["pwrite"]["bytes_per_second"]["value"], rel=1e-5)
+
+
+def test_a_forecast_of_a_fitted_placement_asks_what_the_fit_asked(fitted: Path) -> None:
+    """With the calibration's random numbers it has the calibration's values, and its own are theirs but for chance."""
+    platform = Fitted.open(str(fitted))
+    point = next(p for p in platform.fitted["campaign"]["points"] if p["ranks"] == 8)
+    rows = {row["quantity"]: row for row in platform.fitted["fit"] if row["point"] == point["name"]}
+    asked = workload_of(platform, None, {}, None, 1, 8)
+    with Simulations(about=platform.file) as simulations:
+        run = binaries.simulate(simulations.write(platform.best()), asked.pattern, asked.settings, 1, 8, 2)
+    assert len(rows) > 8
+    for name, row in rows.items():
+        assert pooled_quantity(run, name, asked.phases[0]) == pytest.approx(row["forecast"], rel=1e-9), name
+    said = predict(platform, None, {}, 1, 8)["quantities"]
+    for name, row in rows.items():
+        kind = name.rpartition(".")[2]
+        if kind != "max":
+            assert math.log(said[name]["model"] / row["forecast"]) == pytest.approx(0, abs=4 * platform.fitted["noise"][kind]), name
+
+
+# Reports ------------------------------------------------------------------------------------------------------------------------------------
+
+DERIVED = {"error", "measured_low", "measured_high"}
+"""Columns that are worked out of the files' numbers: an error, and the range of several runs."""
+
+
+def numbers(content: Any) -> set[float]:
+    if isinstance(content, dict | list):
+        return set().union(*(numbers(value) for value in (content.values() if isinstance(content, dict) else content)))
+    return {float(content)} if isinstance(content, int | float) and not isinstance(content, bool) else set()
+
+
+def test_every_number_of_a_reports_tables_is_in_its_files(tmp_path: Path, simulator: Path) -> None:
+    runs = [inputs.run(tmp_path / f"n{ranks}", ranks, list(inputs.RATES)) for ranks in (32, 64, 128)]
+    forecast, platform = inputs.forecast(tmp_path / "f.json", "file-create", 1024), inputs.platform(tmp_path / "p.yaml", "file-create")
+    uncalibrated = predict(Fitted.open("datawarp"), "postmark", {"number": "20", "transactions": "20"}, 2, 2)
+    (tmp_path / "u.json").write_text(json.dumps(uncalibrated))
+    files = [*(run / "run.json" for run in runs), forecast, tmp_path / "u.json"]
+    known = set().union(*(numbers(json.loads(file.read_text())) for file in files)) | numbers(yaml.safe_load(platform.read_text()))
+    sources = read_sources([*runs, forecast, platform, tmp_path / "u.json"])
+    tables = {table.name: table for table in all_tables(sources)}
+    assert {"runs", "forecasts", "checked", "family"} <= set(tables)
+    unknown = [
+        (table.name, column.key, row[column.key])
+        for table in tables.values()
+        for column in table.columns
+        for row in table.rows
+        for value in [row.get(column.key)]
+        if column.key not in DERIVED and not column.key.startswith("error of") and isinstance(value, int | float) and not isinstance(value, bool) and float(value) not in known
+    ]
+    assert not unknown, unknown
+    family = uncalibrated["family"]["range"]["rate"]
+    assert any(row["quantity"] == "rate" and (row["low"], row["high"]) == (family["low"], family["high"]) for row in tables["family"].rows)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings on most questions tell nobody anything: a sample of validation/warnings over the catalogue."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.predict import predict
+
+PLATFORMS = ("beegfs", "local", "lustre", "xt4")
+WORKLOADS = ("md-workbench", "postmark", "ior-easy", "browse")
+
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "validation" / "warnings"))
+    import count
+
+    yield count
+    sys.modules.pop("count", None)
+
+
+def test_no_warning_is_on_more_than_a_tenth_of_the_questions(count: Any, simulator: Path) -> None:
+    told = [count.ask(count.placed(p, w, solver, 2, 4)) for p in PLATFORMS for w in WORKLOADS for solver in ("analytic",)]
+    told += [count.ask(count.placed(p, w, "simulate", 2, 4)) for p in PLATFORMS[1:] for w in WORKLOADS[:2]]
+    answered = [one for one in told if not one.refused]
+    assert len(answered) > 15
+    assert not [row for row in count.warned(told) if row.share > count.OFTEN]
+    # A refusal says what to do.
+    assert all("; use " in one.refused and "simulat" in one.refused for one in told if one.refused)
+    assert not [sentence for one in told for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], "names that nobody gave"
+
+
+def test_sentences_that_differ_in_names_and_numbers_are_one(count: Any) -> None:
+    first, second = (count.Question(p, w, "simulate", 2, 4) for p, w in (("local", "compile"), ("service", "browse")))
+    sentence = "On the platform '{}' these operations visit nothing that client nodes share: {}. Their rates grow with the nodes without bound; {} of the phase '{}' has {} here."
+    forms = {count.form(sentence.format("local", "open, stat", "stat", "compile", "12.3 k/s"), first), count.form(sentence.format("service", "read", "read", "browse", "4 /s"), second)}
+    assert len(forms) == 1
+    (row,) = count.rows([(first, "a 1"), (first, "a 2"), (second, "a 3")], 4)
+    assert (row.count, row.share) == (2, 0.5)
+
+
+@pytest.mark.parametrize("solver", ["simulate", "analytic"])
+def test_phases_that_take_no_time_are_left_out_with_a_sentence(solver: str, simulator: Path) -> None:
+    """`queuefs` serves mkdir and rmdir in no time, which once was a division by zero."""
+    settings = {"items": "20"}
+    answer = predict(Fitted.open("queuefs"), "mdtest-shared", settings, 2, 4, solver=solver)
+    assert {"directory-create", "directory-remove"}.isdisjoint(one["phase"] for one in (answer, *answer["further_phases"]))
+    assert any("no operation of directory-create and directory-remove takes any time" in one for one in answer["warnings"])
+    with pytest.raises(InputError, match="'queuefs' no operation of directory-create takes any time"):
+        predict(Fitted.open("queuefs"), "mdtest-shared", settings, 2, 4, phase="directory-create", solver=solver)

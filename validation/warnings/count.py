@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How often forecasts warn or refuse: each workload of the catalogue, with the settings that it has for tests, on each platform of the catalogue, by both
+solvers. One line for each sentence, its numbers and names left out, with the share of questions that have it.
+
+    validation/warnings/count.py [PLATFORM...] [--workload NAME] [--solver simulate] [--nodes 2] [--ppn 4] [--keep FILE] [--out FILE]
+
+A sentence on more than a tenth of the questions tells nobody anything: exit status 4. A refusal is counted apart; it is the answer to its question.
+About ten minutes on two cores; `tests/python/test_warnings.py` runs a sample. `validation/warnings/results.txt` is its output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+from iocast import binaries  # noqa: E402
+from iocast.errors import InputError, RunError  # noqa: E402
+from iocast.fitted import Fitted  # noqa: E402
+from iocast.platform import PLATFORMS  # noqa: E402
+from iocast.predict import predict  # noqa: E402
+from iocast.workers import Workers  # noqa: E402
+
+CATALOGUE = ROOT / "workload" / "catalogue"
+SOLVERS = ("simulate", "analytic")
+OFTEN = 0.1
+"""Share of the questions from which on a warning is a defect."""
+SMALL = {"cluster-postmark": "number=20 transactions=20", "md-workbench": "datasets=2 objects=20 iterations=20", "md-workbench-large": "datasets=2 objects=20 iterations=20",
+         "postmark": "number=20 transactions=20", "mdtest-easy": "items=20", "mdtest-hard": "items=20", "mdtest-shared": "items=20"}  # fmt: skip
+"""Settings of workloads that have none for tests, or too small ones to say anything of rates."""
+_LISTS = ((r"The same holds in \d+ more phases?\.", ""), ("'[^']*'", "'...'"), (r"share: [^.]*\.", "share: OPERATIONS."), (r"; \w+ of the phase '...' has [^.]*\.?[^.]* here", "; OPERATION of the phase '...' has RATE here"),
+          (r"^In [\w, -]+ ranks act", "In PHASES ranks act"), (r"In the phase '...' \w+ ", "In the phase '...' OPERATION "))  # fmt: skip
+"""What differs between sentences of one kind, beside names and numbers."""
+_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,]*(e[-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Question:
+    platform: str
+    workload: str
+    solver: str
+    nodes: int
+    ranks_per_node: int
+
+    @property
+    def settings(self) -> dict[str, str]:
+        small = yaml.safe_load((CATALOGUE / f"{self.workload}.yaml").read_text()).get("small") or [""]
+        return dict(one.partition("=")[::2] for one in SMALL.get(self.workload, str(small[0])).split())
+
+
+@dataclass(frozen=True)
+class Told:
+    """The warnings of a forecast, or the sentence that refused it."""
+
+    question: Question
+    warnings: tuple[str, ...]
+    refused: str = ""
+
+
+def workloads() -> list[str]:
+    return sorted(file.stem for file in CATALOGUE.glob("*.yaml"))
+
+
+def platforms() -> list[str]:
+    return sorted(file.stem for file in PLATFORMS.glob("*.yaml"))
+
+
+def placed(platform: str, workload: str, solver: str, nodes: int, ranks_per_node: int) -> Question:
+    """A platform of one machine, whose every station is a client node's own, is asked of one node with all ranks."""
+    if _is_machine(platform):
+        return Question(platform, workload, solver, 1, nodes * ranks_per_node)
+    return Question(platform, workload, solver, nodes, ranks_per_node)
+
+
+@lru_cache
+def _is_machine(platform: str) -> bool:
+    return all(station["per"] == "node" for station in binaries.resolve_platform(platform)["stations"].values())
+
+
+def kept(file: Path) -> dict[Question, Told]:
+    found = {}
+    for line in file.read_text().splitlines() if file.is_file() else []:
+        *question, warnings, refusal = json.loads(line)
+        found[Question(*question)] = Told(Question(*question), tuple(warnings), refusal)
+    return found
+
+
+def ask(question: Question) -> Told:
+    try:
+        with Workers(1) as workers:
+            answer = predict(
+                Fitted.open(question.platform), question.workload, question.settings, question.nodes, question.ranks_per_node, solver=question.solver, workers=workers
+            )
+    except (InputError, RunError) as error:
+        return Told(question, (), str(error))
+    return Told(question, tuple(answer["warnings"]))
+
+
+def form(sentence: str, question: Question) -> str:
+    """The sentence without its numbers, and without the names of the question."""
+    for name, shown in ((question.workload, "WORKLOAD"), (question.platform, "PLATFORM")):
+        sentence = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown, sentence)
+    for pattern, shown in _LISTS:
+        sentence = re.sub(pattern, shown, sentence)
+    return _NUMBER.sub("N", sentence)
+
+
+@dataclass(frozen=True)
+class Row:
+    sentence: str
+    count: int
+    share: float
+    example: str
+
+
+def rows(told: Iterable[tuple[Question, str]], asked: int) -> list[Row]:
+    """One for each form of a sentence, the most frequent first."""
+    counted: Counter[str] = Counter()
+    first: dict[str, Question] = {}
+    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in told):
+        counted[shown] += 1
+        first.setdefault(shown, question)
+    return [Row(shown, n, n / max(asked, 1), f"{first[shown].workload} on {first[shown].platform}") for shown, n in counted.most_common()]
+
+
+def warned(told: list[Told]) -> list[Row]:
+    answered = [one for one in told if not one.refused]
+    return rows(((one.question, sentence) for one in answered for sentence in one.warnings), len(answered))
+
+
+def refused(told: list[Told]) -> list[Row]:
+    return rows(((one.question, one.refused) for one in told if one.refused), len(told))
+
+
+def text(told: list[Told]) -> str:
+    lines = []
+    for solver in dict.fromkeys(one.question.solver for one in told):
+        own = [one for one in told if one.question.solver == solver]
+        answered = [one for one in own if not one.refused]
+        none = sum(not one.warnings for one in answered)
+        lines.append(f"{solver}: {len(own)} questions, {len(answered)} answered, {none} of them without a warning")
+        for title, found in (("warnings, share of the answered questions", warned(own)), ("refusals, share of all questions", refused(own))):
+            lines += [f"  {title}:"] + [f"    {row.count:4} {100 * row.share:5.1f} %  {row.sentence} [{row.example}]" for row in found] if found else []
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("platforms", nargs="*")
+    parser.add_argument("--workload", action="append", help="default: all")
+    parser.add_argument("--solver", action="append", choices=SOLVERS, help="default: both")
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--ppn", type=int, default=4)
+    parser.add_argument("--out", type=Path, help="file for the text")
+    parser.add_argument("--keep", type=Path, help="file that keeps each answer; what it has is not asked again, so that the count can be made in parts")
+    given = parser.parse_args()
+    solvers = given.solver or SOLVERS
+    asked = [placed(p, w, s, given.nodes, given.ppn) for s in solvers for p in given.platforms or platforms() for w in given.workload or workloads()]
+    known = kept(given.keep) if given.keep else {}
+    left = [question for question in asked if question not in known]
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for one in pool.map(ask, left, chunksize=2):
+            known[one.question] = one
+            if given.keep:
+                with given.keep.open("a") as file:
+                    file.write(json.dumps([*astuple(one.question), list(one.warnings), one.refused]) + "\n")
+    told = [known[question] for question in asked]
+    shown = f"{given.nodes} nodes with {given.ppn} ranks each\n{text(told)}"
+    print(shown)
+    if given.out:
+        given.out.write_text(shown + "\n")
+    often = [row for solver in solvers for row in warned([one for one in told if one.question.solver == solver]) if row.share > OFTEN]
+    return 4 if often else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
