@@ -9,13 +9,15 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from iocast import binaries
 from iocast.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import Document, get_path, set_path
+from iocast.platform import PLATFORMS, Document, get_path, set_path
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -109,6 +111,19 @@ def _texts(content: Any) -> Iterator[str]:
                 yield from _texts(value)
     elif isinstance(content, str):
         yield content
+
+
+def check_file(platform: Fitted) -> None:
+    """The user's own file by iocast-sim's rules, such as those on keys without effect: programs are given documents that extend it, of which such a key is inherited.
+
+    @raises InputError with file and line"""
+    if platform.file.parent.resolve() != PLATFORMS.resolve() and not (platform.fitted and len(platform.documents) == 1):
+        _check_file(platform.file, platform.file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _check_file(file: Path, written: int) -> None:
+    binaries.resolve_platform(file)
 
 
 def check_edits(platform: Fitted) -> None:

@@ -28,7 +28,7 @@ from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, iteration, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase
 from iocast.platform import Document, dump
-from iocast.platform_names import check_edits
+from iocast.platform_names import check_edits, check_file
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
@@ -87,6 +87,7 @@ def predict(
     ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
+    check_file(platform)
     check_edits(platform)
     as_measured = platform.rates_alone and _is_its_workload(platform, workload)
     if platform.rates_alone and not as_measured:

@@ -9,9 +9,11 @@ from pathlib import Path
 from iocast import busy
 from iocast.calibrate.fit import calibrate
 from iocast.files import read_campaign
+from iocast.fitted import Fitted
 from iocast.names import as_file_name
 from iocast.phases import first_phase
 from iocast.platform import Document
+from iocast.platform_names import check_file
 from iocast.run_directory import find_runs, group, measured_phases
 from iocast.workers import Workers
 
@@ -35,6 +37,7 @@ def calibrate_phases(
     @return the document of the first phase's platform; the others are in its `fitted.further_phases` (docs/answers.md)
     @raises InputError when the measurements of a phase are too few"""
     points = {phase: group(find_runs(sources, phase)[0]) for phase in phases}  # all are read before the first is fitted
+    check_file(Fitted.open(platform))
     documents = {}
     for number, (phase, own) in enumerate(points.items()):
 

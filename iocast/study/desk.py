@@ -16,7 +16,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path, merge
-from iocast.platform_names import is_unused, known_paths, missing, unused
+from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
 from iocast.residuals import Residuals
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
@@ -88,6 +88,7 @@ class Desk:
                     f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has nothing to simulate; iocast predict forecasts such rates, with --edit for "
                     "what-ifs. Or calibrate a family with latencies (iocast list platforms)."
                 )
+            check_file(fitted)
             platform = Platform(name, fitted, [])
             document, key = platform.best
             resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})

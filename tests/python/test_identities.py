@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +87,50 @@ def test_a_forecast_of_a_fitted_placement_asks_what_the_fit_asked(fitted: Path) 
         kind = name.rpartition(".")[2]
         if kind != "max":
             assert math.log(said[name]["model"] / row["forecast"]) == pytest.approx(0, abs=4 * platform.fitted["noise"][kind]), name
+
+
+def by_phase(directory: Path) -> Fitted:
+    """A platform that was fitted to two phases, the second of which found other servers."""
+    first = parts.server(directory, fit=ROWS)
+    own = {key: value for key, value in first.fitted.items() if key != "campaign"} | {"campaign": first.fitted["campaign"] | {"phase": "precreate"}, "fit": [], "draws": [{}] * 16}
+    document = yaml.safe_load(first.file.read_text())
+    document["fitted"]["further_phases"] = {"precreate": {"platform": {"stations": {"server": {"servers": 3}}}, "fitted": own}}
+    first.file.write_text(yaml.safe_dump(document))
+    return Fitted.open(str(first.file))
+
+
+def test_a_study_takes_the_fit_of_the_phase_that_it_asks_about(tmp_path: Path, simulator: Path) -> None:
+    platform = by_phase(tmp_path)
+    settings = {"iterations": "20", "objects": "20", "datasets": "1"}
+    values = {}
+    for phase in platform.phases:
+        forecast = predict(platform, "md-workbench", settings, 1, 16, phase=phase)
+        workloads = {"own": {"workload": "md-workbench", "settings": settings, "phase": phase}}
+        told = studied(tmp_path / phase, str(platform.file), "md-workbench", {}, 1, 16, ["rate(all) >= 1/s"], workloads=workloads, search={"replications": 4})
+        values[phase] = cells(told)["rate"]["value"]
+        assert values[phase] == pytest.approx(forecast["quantities"]["rate"]["value"], rel=1e-5)
+    assert values["precreate"] < 0.6 * values["benchmark"]
+    both = {phase: {"workload": "md-workbench", "settings": settings, "phase": phase} for phase in platform.phases}
+    with pytest.raises(InputError, match="a fit of its own for each phase.*ask for one phase in each study"):
+        studied(tmp_path / "both", str(platform.file), "", {}, 1, 16, ["rate(all) >= 1/s"], workloads=both)
+
+
+def test_what_rests_on_one_of_several_fitted_phases_says_so(tmp_path: Path, simulator: Path) -> None:
+    platform, settings = by_phase(tmp_path), {"number": "20", "transactions": "20"}
+    rests = "rests on what was fitted to the phase benchmark alone: precreate has parameters of its own"
+    assert any(rests in one for one in predict(platform, "postmark", settings, 1, 4, solver="analytic")["warnings"])
+    assert not any(rests in one for one in predict(platform, None, {"objects": "20", "iterations": "20"}, 1, 4, solver="analytic")["warnings"])
+    told = studied(tmp_path / "study", str(platform.file), "postmark", settings, 1, 4, ["rate(all) >= 1/s"], search={"replications": 4})
+    assert any(rests in one for one in told["warnings"])
+
+
+def test_rates_alone_are_no_matter_for_a_study(tmp_path: Path, simulator: Path) -> None:
+    """As for a forecast that is to be simulated."""
+    platform = parts.server(tmp_path, method="rates")
+    with pytest.raises(InputError, match="fitted to rates alone, so that there is nothing to simulate"):
+        predict(platform, None, {}, 1, 4, solver="simulate")
+    with pytest.raises(InputError, match="fitted to rates alone, so that a study has nothing to simulate; iocast predict"):
+        studied(tmp_path / "study", str(platform.file), "md-workbench", {}, 1, 4, ["rate(all) >= 1/s"])
 
 
 # Reports ------------------------------------------------------------------------------------------------------------------------------------

@@ -7,14 +7,19 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+import yaml
 from study_inputs import changed, write
 
 from iocast import binaries
+from iocast.calibrate.phases import calibrate_phases
 from iocast.content import whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform_names import UNKNOWN_KEY, check_edits, known_paths, missing
 from iocast.platform import PLATFORMS, Document, get_path
+from iocast.predict import predict
+from iocast.study import run_study
+from iocast.workers import Workers
 
 PLATFORM_NAMES = ("lustre", "local", "ime")
 
@@ -104,3 +109,28 @@ def test_a_study_refuses_the_same_names_with_its_line(iocast: Callable[..., Comp
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "one:" in text)
     assert done.returncode == 2
     assert f"{file}:{line}:" in done.stderr and "Did you mean 'stations.mds.servers'?" in done.stderr
+
+
+NO_EFFECT = "schema_version: 1\nextends: lustre\nstations: {oss: {stripe_size: 1MiB}}\n"
+
+
+@pytest.mark.parametrize("verb", ["predict", "overlay of a fitted platform", "study", "calibrate"])
+def test_keys_without_effect_are_refused_by_every_verb(verb: str, simulator: Path, tmp_path: Path) -> None:
+    """Programs are given documents that extend the user's file, so that its keys would pass as inherited ones."""
+    (tmp_path / "site.yaml").write_text(NO_EFFECT)
+    fitted = {"campaign": {"points": [], "ranks": [1, 2]}, "fit": [], "draws": []}
+    (tmp_path / "fitted.yaml").write_text(yaml.safe_dump({"schema_version": 1, "extends": "lustre", "fitted": fitted}))
+    study = {"schema_version": 1, "platform": "site.yaml", "workloads": {"w": {"workload": "md-workbench"}}, "scales": {"s": {"nodes": 1, "ranks_per_node": 1}},
+             "axes": {"a": {"one": {}}}, "levels": ["rate(all) >= 1/s"]}  # fmt: skip
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    with pytest.raises(InputError, match=r"site\.yaml:3: in stations\.oss\.stripe_size, 'stripe_size' has no effect"):
+        if verb == "predict":
+            predict(Fitted.open(str(tmp_path / "site.yaml")), "md-workbench", {}, 1, 1)
+        elif verb == "study":
+            with Workers(1) as workers:
+                run_study(tmp_path / "study.yaml", tmp_path / "out", workers, lambda *_: None, [])
+        elif verb == "calibrate":
+            calibrate_phases([], [], str(tmp_path / "site.yaml"), 0, lambda *_: None)
+        else:
+            (tmp_path / "site.yaml").write_text(NO_EFFECT.replace("lustre", "fitted.yaml"))
+            predict(Fitted.open(str(tmp_path / "site.yaml")), "md-workbench", {}, 1, 1)

@@ -31,6 +31,8 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("a level that is none", changed(levels=["create should be fast"]), ("study.yaml:", "no level", "p99(create) < 50 ms")),
     ("an unknown statistic", changed(levels=["p98(create) < 50 ms"]), ("study.yaml:", "p98", "p99")),
     ("an unknown unit", changed(levels=["p99(create) < 50 m/s"]), ("study.yaml:", "m/s", "ms")),
+    ("a bandwidth in bits", changed(levels=["bandwidth(read) >= 10Gbit/s"]), ("study.yaml:", "is in bits", "As bytes it is 1.25 GB/s")),
+    ("an edit of what no route uses", changed(platform="ime", axes=axis(demands__cached_write="5ms"), uncertainty=None), ("study.yaml:", "no operation", "'ime'", "demands.cached_write")),
     ("a rate from above", changed(levels=["rate(create) < 50k/s"]), ("study.yaml:", ">=")),
     ("a response time from below", changed(levels=["p99(create) > 50 ms"]), ("study.yaml:", "<")),
     ("an equality", changed(levels=["p99(create) = 50 ms"]), ("study.yaml:", "'='")),
