@@ -49,6 +49,11 @@ CAMPAIGNS = data_directory("campaigns")
 MARK = "IOCAST_CAMPAIGN"
 """Environment variable of everything that a campaign starts: the campaign's identity."""
 
+MIN_ITERATIONS, MAX_ITERATIONS = 5, 100_000
+"""Bounds of what a pilot run decides."""
+PILOT_ITERATIONS = (50, 3200)
+"""Iterations of the first pilot run and, by fours, of the last."""
+
 SEEDS_OF_REPEATS = 1000
 """Seeds of one campaign's repeats: its own seed times this, and those after it."""
 
@@ -254,6 +259,10 @@ class Backend:
             raise InputError(f"The backend '{self.name}' needs the directory to be measured; name it.")
         if not self.has_root and directory is not None:
             raise InputError(f"The backend '{self.name}' works in no directory; leave '{directory}' out.")
+
+    def document(self) -> dict[str, Any]:
+        """Its entry in campaign.json; POSIX has none."""
+        return {} if self == POSIX else {"backend": {"name": self.name, "options": list(self.options)}}
 
     def arguments(self, root: Path | None) -> list[str]:
         place = [f"--{self.name}.root", str(root)] if root is not None else []
@@ -534,6 +543,101 @@ def _unique(names: list[str]) -> list[str]:
     return found
 
 
+def check_root(backend: Backend, root: Path | None) -> None:
+    """@raises InputError when this is no directory that the backend can measure"""
+    backend.check_place(root)
+    if root is None:
+        return
+    if not root.exists():
+        raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
+    if not root.is_dir():
+        raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
+    if not os.access(root, os.W_OK | os.X_OK):
+        raise InputError(f"The directory '{root}' can't be written to.")
+
+
+def check_out(out: Path) -> None:
+    """@raises InputError when something else than a campaign is there"""
+    if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
+        raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+
+
+def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | None, backend: Backend, seed: int) -> None:
+    """@raises InputError when the campaign in `out` was begun with something else"""
+    place = str(root or "")
+    for key, now, what in (
+        ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
+        ("overrides", plan.overrides, f"was begun with other --nodes or --set ({campaign.get('overrides', {})}); repeat them, or choose another --out"),
+        ("root", place, f"measures '{campaign.get('root')}', not '{place}'; choose another --out"),
+        ("backend", backend.document().get("backend"), "was begun with another --backend or --backend-option; repeat them, or choose another --out"),
+        ("seed", seed, f"was begun with --seed {campaign.get('seed')}, not {seed}; repeat it, or choose another --out"),
+    ):
+        if campaign.get(key, {} if key == "overrides" else None) != now:
+            raise InputError(f"The campaign in '{out}' {what}.")
+
+
+def sized_by_a_pilot(plan: Plan) -> bool:
+    """Whether some point leaves its iterations to a pilot run."""
+    return any("iterations" not in {**plan.settings, **dict(point.settings)} for point in plan.points)
+
+
+def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
+    """All runs of a campaign in their order: every repeat visits all points, shuffled, so that scale is not confounded with the time of day.
+
+    @param alone iterations that a pilot run found for a rank alone; 0 where the plan has all sizes"""
+    shuffled = random.Random(seed)
+    names = _unique([point.name for point in plan.points])
+    runs: list[PlannedRun] = []
+    for repeat in range(1, plan.repeats + 1):
+        points = list(zip(plan.points, names, strict=True))
+        shuffled.shuffle(points)
+        for point, name in points:
+            factor, repeats = point.waiting_factor, plan.benchmark_repeats
+            given = {**plan.settings, **dict(point.settings)}
+            sizes = {"objects": alone} if alone else {}
+            if "iterations" not in given:
+                share = float(point.nodes * point.ranks_per_node if plan.scaling == "strong" else 1)
+                if factor > 0:
+                    # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
+                    repeats = 1
+                    share *= 2 * (1 + factor)
+                sizes = dict.fromkeys(("iterations", "objects"), max(MIN_ITERATIONS, round(alone / share)))
+            own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
+            runs += _steps(plan, point, own, f"{name}-r{repeat}", seed * SEEDS_OF_REPEATS + repeat - 1)
+    return runs
+
+
+def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:
+    """The runs of one repeat of a point. Steps work on one data set and so have one seed."""
+    if not plan.steps:
+        return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank, seed=seed)]
+    return [
+        PlannedRun(
+            f"{name}-{step.name}",
+            point.nodes,
+            point.ranks_per_node,
+            {**settings, **step.settings},
+            step.role or point.role,
+            threads_per_rank=point.threads_per_rank,
+            group=name,
+            step=step.name,
+            seed=seed,
+        )
+        for step in plan.steps
+    ]
+
+
+def missing_of(runs: list[PlannedRun], role: str | None, only_nodes: int | None = None) -> list[PlannedRun]:
+    """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data set."""
+    unfinished = {run.group for run in runs if run.group and run.status != "complete"}
+    of_role = {run.group for run in runs if run.group and (role is None or run.role == role)}
+    return [
+        run
+        for run in runs
+        if (run.group in unfinished & of_role if run.group else run.status != "complete" and (role is None or run.role == role)) and only_nodes in (None, run.nodes)
+    ]
+
+
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a context manager: until it is
     closed this process owns the directory, and DIR/iocast-campaign."""
@@ -542,21 +646,12 @@ class Campaign:
         self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None,
         take_over: bool = False,
     ) -> None:  # fmt: skip
-        backend.check_place(root)
-        if root is None:
-            pass
-        elif not root.exists():
-            raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
-        elif not root.is_dir():
-            raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
-        elif not os.access(root, os.W_OK | os.X_OK):
-            raise InputError(f"The directory '{root}' can't be written to.")
+        check_root(backend, root)
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         check_backend(backend, plan.workload, plan.settings)
-        if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
-            raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        check_out(out)
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
         self.backend = backend
@@ -583,22 +678,13 @@ class Campaign:
     def _open(self) -> None:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
         plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
-        asked = {} if backend == POSIX else {"backend": {"name": backend.name, "options": list(backend.options)}}
         if not (out / "campaign.json").is_file():
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": plan.workload, "root": place} | asked
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": plan.workload, "root": place} | backend.document()
             self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": self.seed}
             self.runs: list[PlannedRun] = []
             return
         self.json = read_campaign(out, planned=True)
-        for key, now, what in (
-            ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
-            ("overrides", plan.overrides, f"was begun with other --nodes or --set ({self.json.get('overrides', {})}); repeat them, or choose another --out"),
-            ("root", place, f"measures '{self.json.get('root')}', not '{place}'; choose another --out"),
-            ("backend", asked.get("backend"), "was begun with another --backend or --backend-option; repeat them, or choose another --out"),
-            ("seed", self.seed, f"was begun with --seed {self.json.get('seed')}, not {self.seed}; repeat it, or choose another --out"),
-        ):
-            if self.json.get(key, {} if key == "overrides" else None) != now:
-                raise InputError(f"The campaign in '{out}' {what}.")
+        check_same(self.json, plan, out, self.root, backend, self.seed)
         self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_orphans(self.json["id"])
@@ -609,50 +695,18 @@ class Campaign:
         write_json(self.out / "campaign.json", self.json, secret=bool(self.backend.options))
 
     def prepare(self) -> None:
-        """Sizes the runs by a pilot of one rank, and orders them: every repeat visits all points, in a shuffled order, so that
-        scale is not confounded with the time of day."""
+        """Sizes the runs by a pilot of one rank where the plan leaves that to it, and orders them."""
         if self.runs:
             return
         points = self.plan.points
         self._look_at_the_machine(max(point.ranks_per_node for point in points), max(point.nodes for point in points))
-        alone = self._sized() if any("iterations" not in {**self.plan.settings, **dict(point.settings)} for point in self.plan.points) else 0
-        shuffled = random.Random(self.seed)
-        names = _unique([point.name for point in self.plan.points])
-        for repeat in range(1, self.plan.repeats + 1):
-            points = list(zip(self.plan.points, names, strict=True))
-            shuffled.shuffle(points)
-            seed = self.seed * SEEDS_OF_REPEATS + repeat - 1
-            for point, name in points:
-                factor, repeats = point.waiting_factor, self.plan.benchmark_repeats
-                given = {**self.plan.settings, **dict(point.settings)}
-                sizes = {"objects": alone} if alone else {}
-                if "iterations" not in given:
-                    share = float(point.nodes * point.ranks_per_node if self.plan.scaling == "strong" else 1)
-                    if factor > 0:
-                        # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
-                        repeats = 1
-                        share *= 2 * (1 + factor)
-                    sizes = dict.fromkeys(("iterations", "objects"), max(5, round(alone / share)))
-                own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
-                self.runs += self._steps(point, own, f"{name}-r{repeat}", seed)
+        self.runs = planned_runs(self.plan, self.seed, self._sized() if sized_by_a_pilot(self.plan) else 0)
         self._save()
-
-    def _steps(self, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:
-        """The runs of one repeat of a point. Steps work on one data set and so have one seed."""
-        if not self.plan.steps:
-            return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank, seed=seed)]
-        return [
-            PlannedRun(
-                f"{name}-{step.name}", point.nodes, point.ranks_per_node, {**settings, **step.settings}, step.role or point.role, threads_per_rank=point.threads_per_rank,
-                group=name, step=step.name, seed=seed,
-            )
-            for step in self.plan.steps
-        ]
 
     def _sized(self) -> int:
         """Iterations with which a rank alone takes the seconds that are aimed at, by a pilot run."""
         datasets = int(self.plan.settings.get("datasets", 10))
-        iterations, seconds = 50, 0.0
+        iterations, seconds = PILOT_ITERATIONS[0], 0.0
         number = 0
         while True:
             number += 1
@@ -669,11 +723,11 @@ class Campaign:
                 raise InputError(f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set its size with 'iterations' under settings in {self.plan.file}.")
             shutil.rmtree(out)
             seconds = phase["seconds"]
-            if seconds > 0.05 or iterations >= 3200:
+            if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1]:
                 break
             iterations *= 4
         wanted = self.plan.seconds / self.plan.benchmark_repeats
-        iterations = max(5, min(100_000, round(iterations * wanted / max(seconds, 1e-6))))
+        iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(iterations * wanted / max(seconds, 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations
 
@@ -715,15 +769,8 @@ class Campaign:
                 old.rename(aside)
 
     def missing(self, role: str | None) -> list[PlannedRun]:
-        """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data set."""
-        wanted = {run.group for run in self.runs if run.group and run.status != "complete"}
-        asked = {run.group for run in self.runs if run.group and (role is None or run.role == role)}
-        return [
-            run
-            for run in self.runs
-            if (run.group in wanted & asked if run.group else run.status != "complete" and (role is None or run.role == role))
-            and self.only_nodes in (None, run.nodes)
-        ]
+        """Runs to make, in order."""
+        return missing_of(self.runs, role, self.only_nodes)
 
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
         """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # text of other answers should not wait for what computes the
 SCALES = {
     "rate": [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)],
     "bandwidth": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)],
+    "bytes": [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)],
     "": [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
 }
 """Units by kind of quantity, the largest first; "" for times."""

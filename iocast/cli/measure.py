@@ -38,7 +38,8 @@ MOVED = {
 
 
 @verb(
-    epilog="Examples: iocast measure /scratch/me --campaign quick --out campaigns/scratch\n\n"
+    epilog="Examples: iocast measure /scratch/me --campaign quick --dry-run\n\n"
+    "iocast measure /scratch/me --campaign quick --out campaigns/scratch\n\n"
     "iocast measure /scratch/me --campaign plan.yaml --out campaigns/planned",
     moved=MOVED,
 )
@@ -61,6 +62,14 @@ def measure(
             "--set", metavar="NAME=VALUE", help="A workload parameter; may be repeated.", rich_help_panel=RUNS
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Measure nothing: print runs, place, files, bytes, inodes, ranks and minutes.",
+            rich_help_panel=RUNS,
+        ),
+    ] = False,
     observe: Annotated[
         bool,
         typer.Option(
@@ -115,6 +124,13 @@ def measure(
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
     check_backend(storage, runs.workload, runs.settings)
+    if dry_run:
+        from iocast.dry_run import dry_run as extent_of
+        from iocast.dry_run import dry_run_text
+
+        extent = extent_of(directory, runs, out, seed, backend=storage, role=role)
+        print(json.dumps(extent) if json_ else dry_run_text(extent))
+        return
     if slurm or slurm_only_write:
         arguments = [] if directory is None else [str(directory.resolve())]
         arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]

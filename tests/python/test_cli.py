@@ -13,7 +13,7 @@ import pytest
 import typer
 from programs import REPOSITORY
 
-from iocast.cli import app
+from iocast.cli import app, main
 from iocast.cli.app import GROUPS, MOVED
 from iocast.errors import InputError
 
@@ -33,8 +33,18 @@ FIRST = {
 
 
 @pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iocast:
+    """The command line in this process, on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["iocast", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        shown = capsys.readouterr()
+        return subprocess.CompletedProcess(sys.argv, int(end.value.code or 0), shown.out, shown.err)
+
+    return call
 
 
 def sections(text: str) -> dict[str, list[str]]:
@@ -49,8 +59,8 @@ def sections(text: str) -> dict[str, list[str]]:
     return found
 
 
-def test_verbs_stand_in_groups_with_whole_summaries(iocast: Iocast, narrow: None) -> None:
-    done = iocast("--help")
+def test_verbs_stand_in_groups_with_whole_summaries(ask: Iocast) -> None:
+    done = ask("--help")
     assert done.returncode == 0 and all(len(line) <= 80 for line in done.stdout.splitlines())
     found = sections(done.stdout)
     assert [heading for heading in found if heading in GROUPS] == list(GROUPS)
@@ -65,8 +75,8 @@ def test_verbs_stand_in_groups_with_whole_summaries(iocast: Iocast, narrow: None
 
 
 @pytest.mark.parametrize("verb", list(VERBS))
-def test_options_stand_by_task(verb: str, iocast: Iocast, narrow: None) -> None:
-    done = iocast(verb, "--help")
+def test_options_stand_by_task(verb: str, ask: Iocast) -> None:
+    done = ask(verb, "--help")
     assert done.returncode == 0
     found = sections(done.stdout)
     for heading, lines in found.items():
@@ -82,10 +92,10 @@ def test_options_stand_by_task(verb: str, iocast: Iocast, narrow: None) -> None:
 
 
 @pytest.mark.parametrize(("verb", "option"), [(verb, option) for verb, moved in MOVED.items() for option in moved])
-def test_an_old_spelling_names_the_new_one(verb: str, option: str, iocast: Iocast, tmp_path: Path) -> None:
+def test_an_old_spelling_names_the_new_one(verb: str, option: str, ask: Iocast, tmp_path: Path) -> None:
     out = tmp_path / "out.yaml"
     for argument in (option, f"{option}=1"):
-        done = iocast(verb, argument, "--out", out)
+        done = ask(verb, argument, "--out", out)
         assert done.returncode == 2 and done.stdout == "" and not out.exists()
         message = " ".join(done.stderr.split())
         assert message.startswith(f"iocast: iocast {verb} has no option {option}. ") and message.endswith(".")
@@ -97,20 +107,20 @@ def test_an_old_spelling_names_the_new_one(verb: str, option: str, iocast: Iocas
             assert new[2] in [name for parameter in owner.params for name in parameter.opts], message
 
 
-def test_old_commands_are_refused_as_they_were_written(iocast: Iocast, tmp_path: Path) -> None:
+def test_old_commands_are_refused_as_they_were_written(ask: Iocast, tmp_path: Path) -> None:
     for arguments, says in (
         (("--plan", "--platform", "local", "--ppn", 8, "--asked", "1x64"), "iocast plan"),
         ((tmp_path, "--find-knee", "--over", "waiting_factor"), "iocast knee DIRECTORY"),
         ((tmp_path, "--slo", "p99(create) < 50 ms"), "iocast knee DIRECTORY --slo"),
         ((tmp_path, "--ppn", 8), "iocast plan and iocast knee"),
     ):
-        done = iocast("measure", *arguments, "--out", tmp_path / "out")
+        done = ask("measure", *arguments, "--out", tmp_path / "out")
         assert done.returncode == 2 and says in " ".join(done.stderr.split()), done.stderr
         assert not (tmp_path / "out").exists()
 
 
-def test_another_unknown_option_is_refused_as_ever(iocast: Iocast, tmp_path: Path) -> None:
-    done = iocast("measure", tmp_path, "--campain", "quick")
+def test_another_unknown_option_is_refused_as_ever(ask: Iocast, tmp_path: Path) -> None:
+    done = ask("measure", tmp_path, "--campain", "quick")
     assert done.returncode == 2 and "--campaign" in done.stderr
 
 

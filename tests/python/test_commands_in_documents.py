@@ -106,6 +106,10 @@ def test_campaigns(page: Page) -> None:
     assert (page.place / "by-job" / "campaign.json").read_text().count('"complete"') == 4
 
 
+def test_production(page: Page) -> None:
+    page.run("production.md")
+
+
 def test_background(page: Page) -> None:
     page.run("background.md")
 

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign would do, computed from its plan before it touches the storage (`iocast measure --dry-run`).
+
+Every figure is the benchmark's own: `iocast-bench --dry-run` of each point. Two things depend on the storage: the
+time, and sizes that a pilot run decides. They are computed for a rate: that of a pilot run, or else REFERENCE_RATE."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from iocast import binaries
+from iocast.campaign import (
+    MIN_ITERATIONS,
+    MAX_ITERATIONS,
+    PILOT_ITERATIONS,
+    Backend,
+    Plan,
+    PlannedRun,
+    check_out,
+    check_root,
+    check_same,
+    failure,
+    missing_of,
+    planned_runs,
+    settings_arguments,
+    sized_by_a_pilot,
+)
+from iocast.errors import InputError, RunError
+from iocast.files import SCHEMA_VERSION, read_campaign
+from iocast.text import quantity, table
+
+REFERENCE_RATE = 1000.0
+"""Operations a second of a rank alone, where no pilot run has measured them."""
+OWN_INODES = 8
+"""DIR/iocast-campaign, the run's directory, and for each a claim and a manifest, twice while they are rewritten."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """One run of a point (with steps: of a step), all ranks together."""
+
+    name: str
+    nodes: int
+    ranks_per_node: int
+    threads_per_rank: int
+    runs: int
+    operations: int
+    files: int
+    """Objects at a time, at most."""
+    inodes: int
+    bytes_written: int
+    bytes_read: int
+    peak_bytes: int
+    waiting_factor: float
+    most_seconds: float
+    """Longest time limit of a phase; 0 for none."""
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+    def seconds(self, rate: float, *, shared: bool) -> float:
+        """Time of one run, think times included, when each rank does `rate` operations a second, or all together do."""
+        return self.operations * (1 + self.waiting_factor) / (rate if shared else rate * self.ranks)
+
+
+def dry_run(
+    root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend, role: str | None = None
+) -> dict[str, Any]:
+    """Runs that `iocast measure` would make now, with place, files, bytes, inodes, ranks and minutes.
+
+    Nothing is touched.
+
+    @raises InputError for whatever would stop the campaign before its first run"""
+    check_root(backend, root)
+    check_out(out)
+    place = root and root.resolve()
+    rate, source, pilot = REFERENCE_RATE, "reference", {}
+    if (out / "campaign.json").is_file():
+        campaign = read_campaign(out, planned=True)
+        check_same(campaign, plan, out, place, backend, seed)
+        runs = [PlannedRun(**point) for point in campaign["points"]]
+        if "pilot" in campaign:
+            rate, source = float(campaign["pilot"]["rate"]), "pilot run"
+    elif sized_by_a_pilot(plan):
+        runs = planned_runs(plan, seed, _alone(plan, backend, rate))
+        pilot = _pilot(plan, backend, planned_runs(plan, seed, MAX_ITERATIONS))
+    else:
+        runs = planned_runs(plan, seed, 0)
+    missing = missing_of(runs, role)
+    extents = _extents(missing, plan.workload, backend)
+    answer: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "campaign-dry-run",
+        "workload": plan.workload,
+        "plan": str(plan.file),
+        "place": str(place / "iocast-campaign") if place else f"{backend.name} {' '.join(backend.options)}".strip(),
+        "runs": len(missing),
+        "steps": [step.name for step in plan.steps],
+        "complete": sum(run.status == "complete" for run in runs),
+        "points": [asdict(one) for one in extents],
+        "peak": _peak(extents),
+        "total": {
+            key: sum(one.runs * getattr(one, key) for one in extents)
+            for key in ("operations", "bytes_written", "bytes_read")
+        },
+        "rate": {"value": rate, "source": source},
+        "minutes": {
+            "ranks_as_fast_as_alone": sum(one.runs * one.seconds(rate, shared=False) for one in extents) / 60,
+            "ranks_share_the_rate": sum(one.runs * one.seconds(rate, shared=True) for one in extents) / 60,
+        },
+    }
+    if place is not None:
+        room = os.statvfs(place)
+        answer["free"] = {"bytes": room.f_bavail * room.f_frsize, "inodes": room.f_favail if room.f_files else None}
+    return answer | ({"pilot": pilot} if pilot else {})
+
+
+def _peak(extents: Sequence[Extent]) -> dict[str, int]:
+    """Largest of each over the runs, which follow one another."""
+    largest = {
+        key: max((getattr(one, key) for one in extents), default=0) for key in ("nodes", "ranks", "files", "inodes")
+    }
+    processes = max((one.ranks // one.threads_per_rank for one in extents), default=0)
+    return largest | {"processes": processes, "bytes": max((one.peak_bytes for one in extents), default=0)}
+
+
+def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[str, Any]:
+    """Peaks where a pilot run decides the sizes: its own, and the campaign's with the largest ones that it may choose."""
+    iterations = PILOT_ITERATIONS[1]
+    own = PlannedRun("pilot", 1, 1, {**plan.settings, "iterations": iterations, "objects": iterations}, "fit")
+    biggest: dict[tuple[int, int], PlannedRun] = {}
+    for run in largest:  # of each placement, the one that has most to do
+        key = (run.nodes, run.ranks_per_node)
+        if key not in biggest or run.settings["waiting_factor"] < biggest[key].settings["waiting_factor"]:
+            biggest[key] = run
+    limits = _peak(_extents(list(biggest.values()), plan.workload, backend))
+    pilot = _peak(_extents([own], plan.workload, backend))
+    return {
+        "own": {key: pilot[key] for key in ("files", "bytes")},
+        "at_most": {key: limits[key] for key in ("files", "inodes", "bytes")},
+    }
+
+
+def _alone(plan: Plan, backend: Backend, rate: float) -> int:
+    """Iterations that a pilot run would decide if a rank alone did `rate` operations a second."""
+
+    def operations(iterations: int) -> int:
+        settings = {**plan.settings, "objects": 2 * MIN_ITERATIONS, "iterations": iterations}
+        found = _benchmark_dry_run(PlannedRun("", 1, 1, settings, "fit"), plan.workload, backend)
+        return int(sum(found["footprint"]["operations"].values()))
+
+    an_iteration = (operations(2 * MIN_ITERATIONS) - operations(MIN_ITERATIONS)) / MIN_ITERATIONS
+    wanted = plan.seconds / plan.benchmark_repeats
+    return max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(wanted * rate / an_iteration)))
+
+
+def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend) -> list[Extent]:
+    """An extent for each point or step, in the order of nodes and ranks; repeats are counted."""
+    alike: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        key = json.dumps([run.nodes, run.ranks_per_node, run.threads_per_rank, run.settings, run.step], default=str)
+        alike.setdefault(key, []).append(run)
+    found = []
+    for same in alike.values():
+        run = same[0]
+        found_by_bench = _benchmark_dry_run(run, workload, backend)
+        footprint = found_by_bench["footprint"]
+        operations = footprint["operations"]
+        found.append(
+            Extent(
+                name=_without_repeat(run),
+                nodes=run.nodes,
+                ranks_per_node=run.ranks_per_node,
+                threads_per_rank=run.threads_per_rank,
+                runs=len(same),
+                operations=sum(operations.values()),
+                files=footprint["peak_objects"],
+                inodes=footprint["peak_objects"] + operations.get("mkdir", 0) + OWN_INODES,
+                bytes_written=footprint["bytes_written"],
+                bytes_read=footprint["bytes_read"],
+                peak_bytes=footprint["peak_bytes"],
+                waiting_factor=float(run.settings.get("waiting_factor", 0)),
+                most_seconds=max((phase["most_seconds"] for phase in found_by_bench["phases"]), default=0.0),
+            )
+        )
+    return sorted(found, key=lambda one: (one.nodes, one.ranks, one.waiting_factor))
+
+
+def _without_repeat(run: PlannedRun) -> str:
+    """ "n8-t0-r2-benchmark" is "n8-t0-benchmark"."""
+    point = (run.group or run.name).rpartition("-r")[0] or run.name
+    return f"{point}-{run.step}" if run.step else point
+
+
+def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend) -> dict[str, Any]:
+    """The answer of `iocast-bench --dry-run`: phases and the footprint of a run.
+
+    @raises InputError or RunError with the benchmark's own sentence"""
+    threads = run.threads_per_rank
+    command = [
+        binaries.find("iocast-bench"),
+        "--workload",
+        workload,
+        "--backend",
+        backend.name,
+        *backend.options,
+        "--dry-run",
+        "--json",
+    ]
+    command += [f"--{backend.name}.root", "/"] if backend.has_root else []
+    command += ["--ranks", str(run.ranks // threads), "--ranks-per-node", str(run.ranks_per_node // threads)]
+    command += ["--threads-per-rank", str(threads)] if threads > 1 else []
+    done = subprocess.run([*command, *settings_arguments(run.settings)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def dry_run_text(answer: dict[str, Any]) -> str:
+    """A row for each point, then peaks, what is free, and minutes."""
+    if not answer["points"]:
+        return f"No run is missing of this campaign's {answer['complete']}."
+    rows = [
+        [
+            one["name"],
+            f"{one['nodes']} x {one['ranks_per_node']}",
+            str(one["runs"]),
+            f"{one['operations']:,}",
+            f"{one['files']:,}",
+            quantity("bytes", one["bytes_written"]),
+            quantity("bytes", one["peak_bytes"]),
+        ]
+        for one in answer["points"]
+    ]
+    peak, rate, minutes = answer["peak"], answer["rate"], answer["minutes"]
+    processes = f" in {peak['processes']} processes" if peak["processes"] < peak["ranks"] else ""
+    written, read = (quantity("bytes", answer["total"][key]) for key in ("bytes_written", "bytes_read"))
+    steps = (
+        "the steps of a point share one data set" if answer["steps"] else "a run's files are removed before the next"
+    )
+    lines = [
+        f"{answer['runs']} runs of {answer['workload']}, one after the other; {steps}.",
+        "",
+        table(
+            ["point", "nodes x ranks", "runs", "operations a run", "files at once", "written a run", "bytes at once"],
+            rows,
+        ),
+        "",
+        f"place:   {answer['place']}",
+        f"ranks:   at most {peak['ranks']}{processes} on {peak['nodes']} node{'s' * (peak['nodes'] != 1)}",
+        f"files:   at most {peak['files']:,} at a time, {peak['inodes']:,} inodes",
+        f"bytes:   at most {quantity('bytes', peak['bytes'])} at a time; {written} written and {read} read in all",
+    ]
+    if free := answer.get("free"):
+        inodes = f", {free['inodes']:,} inodes" if free["inodes"] is not None else ""
+        lines.append(f"free:    {quantity('bytes', free['bytes'])}{inodes}")
+        for what, needed in (("bytes", peak["bytes"]), ("inodes", peak["inodes"])):
+            if free[what] is not None and needed > free[what]:
+                lines.append(
+                    f"WARNING: more {what} are needed than are free; the run will be refused. Choose fewer objects."
+                )
+    rate_text = f"{rate['value']:,.0f} operations a second"
+    source = " (measured by the pilot run)" if rate["source"] == "pilot run" else ""
+    limits = {one["most_seconds"] for one in answer["points"]} - {0}
+    limit = f"; less where a phase ends at its time limit of {max(limits):g} s" if limits else ""
+    lines.append(
+        f"minutes: {_minutes(minutes['ranks_as_fast_as_alone'])} when each rank does {rate_text}{source}, "
+        f"{_minutes(minutes['ranks_share_the_rate'])} when all ranks together do{limit}"
+    )
+    if pilot := answer.get("pilot"):
+        most, own = pilot["at_most"], pilot["own"]
+        lines += [
+            f"sizes:   a pilot run decides them; the table is for a rank that does {rate_text} alone",
+            f"         pilot run: at most {own['files']:,} files, {quantity('bytes', own['bytes'])}",
+            f"         largest sizes: {most['files']:,} files, {quantity('bytes', most['bytes'])} at a time",
+            "         --set iterations=N --set objects=N fixes them",
+        ]
+    return "\n".join([*lines, "Nothing was touched. Leave out --dry-run to measure."])
+
+
+def _minutes(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"

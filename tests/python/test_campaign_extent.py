@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast measure --dry-run`: its numbers are those of the runs that follow, and it touches nothing."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from iocast.campaign import MAX_ITERATIONS, POSIX, read_plan
+from iocast.dry_run import OWN_INODES, dry_run, dry_run_text
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+FIXED = """schema_version: 1
+workload: md-workbench
+settings: {datasets: 2, iterations: 5, objects: 10}
+repeats: 2
+benchmark_repeats: 1
+points:
+  - {ranks: [1, 2], waiting_factor: 0}
+  - {ranks: 4, threads_per_rank: 2, role: check}
+"""
+PILOT = FIXED.replace("iterations: 5, objects: 10", "most_seconds: 5s")
+STEPS = (
+    FIXED
+    + """steps:
+  - {name: precreate, settings: {phases: precreate}, role: beside}
+  - {name: benchmark, settings: {phases: benchmark}}
+  - {name: cleanup, settings: {phases: cleanup}, role: beside}
+"""
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def extent(
+    root: Path, text: str, *, out: Path | None = None, role: str | None = None, **settings: str
+) -> dict[str, Any]:
+    (root.parent / "plan.yaml").write_text(text)
+    plan = read_plan(str(root.parent / "plan.yaml"), settings=settings)
+    return dry_run(root, plan, out or root.parent / "campaign", 0, backend=POSIX, role=role)
+
+
+def test_it_has_the_numbers_of_the_runs_that_follow(iocast: Iocast, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FIXED.replace("repeats: 2", "repeats: 1"))
+    ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", "--json")
+    before = root.stat()
+    done = iocast(*ask, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    forecast = json.loads(done.stdout)
+    assert (
+        not (tmp_path / "out").exists() and not list(root.iterdir()) and root.stat().st_mtime_ns == before.st_mtime_ns
+    )
+    done = iocast(*ask)
+    assert done.returncode == 0, done.stderr
+    rows = {(one["nodes"] * one["ranks_per_node"]): one for one in forecast["points"]}
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "out" / "runs").glob("*/run.json")]
+    assert len(runs) == forecast["runs"] == sum(one["runs"] for one in forecast["points"]) == 3
+    for run in runs:
+        row = rows[run["placement"]["ranks"]]
+        operations = sum(phase["operations"] for phase in run["phases"])
+        assert row["operations"] == operations and row["threads_per_rank"] == run["placement"]["threads_per_rank"]
+    after = json.loads(iocast(*ask, "--dry-run").stdout)
+    assert after["runs"] == 0 and after["complete"] == 3 and after["points"] == []
+
+
+def test_sizes_of_a_pilot_run_are_for_a_rate_and_then_those_that_it_found(
+    iocast: Iocast, root: Path, tmp_path: Path
+) -> None:
+    before = extent(root, PILOT)
+    assert before["rate"] == {"value": 1000.0, "source": "reference"}
+    assert before["pilot"]["at_most"]["files"] >= 2 * 4 * MAX_ITERATIONS and before["pilot"]["own"]["files"] > 0
+    text = dry_run_text(before)
+    assert (
+        "a pilot run decides them" in text and "1,000 operations a second alone" in text and "time limit of 5 s" in text
+    )
+
+    out = tmp_path / "campaign"
+    (tmp_path / "plan.yaml").write_text(
+        PILOT.replace("most_seconds: 5s", "datasets: 1, most_seconds: 5s")
+        .replace("datasets: 2, ", "")
+        .replace("repeats: 2", "repeats: 1")
+        + "seconds: 0.05\n"
+    )
+    done = iocast("measure", root, "--campaign", tmp_path / "plan.yaml", "--role", "check", "--out", out)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((out / "campaign.json").read_text())
+    plan = read_plan(str(tmp_path / "plan.yaml"))
+    after = dry_run(root, plan, out, 0, backend=POSIX)
+    assert after["rate"] == {"value": found["pilot"]["rate"], "source": "pilot run"} and "pilot" not in after
+    assert after["complete"] == 1 and after["runs"] == 2
+    assert "measured by the pilot run" in dry_run_text(after)
+
+
+def test_a_changed_plan_changes_the_numbers(root: Path) -> None:
+    plain, doubled = extent(root, FIXED), extent(root, FIXED, objects="20")
+    own = [one["inodes"] - one["files"] for one in plain["points"]]
+    assert all(value > OWN_INODES for value in own)
+    assert [2 * one["files"] for one in plain["points"]] == [one["files"] for one in doubled["points"]]
+    assert (
+        doubled["peak"]["bytes"] == 2 * plain["peak"]["bytes"]
+        and doubled["minutes"]["ranks_share_the_rate"] > plain["minutes"]["ranks_share_the_rate"]
+    )
+    thinking = extent(root, FIXED.replace("waiting_factor: 0}", "waiting_factor: 3}"))
+    assert (
+        thinking["total"] == plain["total"]
+        and thinking["minutes"]["ranks_share_the_rate"] > plain["minutes"]["ranks_share_the_rate"]
+    )
+    assert extent(root, FIXED, role="check")["runs"] == 2
+    assert plain["peak"] | {"files": 0, "inodes": 0, "bytes": 0} == {
+        "nodes": 1,
+        "ranks": 4,
+        "processes": 2,
+        "files": 0,
+        "inodes": 0,
+        "bytes": 0,
+    }
+
+
+def test_minutes_follow_from_operations_and_rate(root: Path) -> None:
+    answer = extent(root, FIXED)
+    assert answer["minutes"]["ranks_share_the_rate"] == pytest.approx(answer["total"]["operations"] / 1000 / 60)
+    alone = sum(one["runs"] * one["operations"] / (one["nodes"] * one["ranks_per_node"]) for one in answer["points"])
+    assert answer["minutes"]["ranks_as_fast_as_alone"] == pytest.approx(alone / 1000 / 60)
+
+
+def test_steps_share_a_data_set(root: Path) -> None:
+    answer = extent(root, STEPS)
+    assert answer["runs"] == 18 and answer["steps"] == ["precreate", "benchmark", "cleanup"]
+    assert {one["name"] for one in answer["points"]} >= {"n1-t0-precreate", "n1-t0-benchmark", "n1-t0-cleanup"}
+    assert "the steps of a point share one data set" in dry_run_text(answer)
+
+
+def test_every_number_of_the_text_is_in_the_answer(root: Path) -> None:
+    answer = extent(root, FIXED)
+    text = dry_run_text(answer)
+    for key in ("files", "inodes"):
+        assert f"{answer['peak'][key]:,}" in text
+    assert str(root / "iocast-campaign") in text and "ranks:   at most 4 in 2 processes on 1 node" in text
+    assert len(re.findall(r"^n\d", text, flags=re.MULTILINE)) == len(answer["points"]) == 3
+
+
+def test_more_than_is_free_is_a_warning(root: Path) -> None:
+    answer = extent(root, FIXED)
+    assert "WARNING" not in dry_run_text(answer)
+    answer["free"]["bytes"] = answer["peak"]["bytes"] - 1
+    assert "WARNING: more bytes are needed than are free" in dry_run_text(answer)
+
+
+def test_what_would_stop_the_campaign_stops_this(iocast: Iocast, root: Path, tmp_path: Path) -> None:
+    for arguments, says in (
+        ((root / "none",), "does not exist"),
+        ((root, "--set", "datasts=1"), "datasets"),
+        ((root, "--campaign", "quik"), "quick"),
+        ((root, "--backend", "dummy"), "works in no directory"),
+    ):
+        done = iocast("measure", *arguments, "--dry-run", "--out", tmp_path / "c")
+        assert done.returncode == 2 and says in done.stderr, done.stderr
+        assert not (tmp_path / "c").exists()
+    done = iocast(
+        "measure", "--backend", "dummy", "--dry-run", "--out", tmp_path / "c", "--json", "--set", "iterations=5"
+    )
+    assert (
+        done.returncode == 0 and json.loads(done.stdout)["place"] == "dummy" and "free" not in json.loads(done.stdout)
+    )
