@@ -65,11 +65,14 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"))
     if len(phases) < len(groups):
         record.warnings.append("Groups of jobs that did no operation are left out.")
-    record.ranks = max(_processes(group, shared) for group in groups.values())
+    numbers = [_processes(group, shared) for group in groups.values()]
+    record.ranks = None if None in numbers else max(number for number in numbers if number is not None)
     record.origin = {"ranks": source.at(line), "nodes": source.at(line), "parameters": source.at(line)}
     hosts = {job.get("hostname") for job in jobs if job.get("hostname")}
     record.nodes = len(hosts) or 1
-    if record.ranks % record.nodes:
+    if record.ranks is None:
+        record.missing["ranks"] = "group_reporting has put more jobs into one entry than its numjobs says (job_runtime exceeds the runtimes)"
+    elif record.ranks % record.nodes:
         record.nodes = None
     options = {**shared, **(jobs[0].get("job options") or {})}
     record.parameters = {str(k): v for k, v in options.items()}
@@ -118,12 +121,16 @@ def _key_line(source: Source, line: int, *keys: str) -> int:
     return line
 
 
-def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int:
-    """Jobs of a group; with group_reporting fio prints one entry for all of them."""
+def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int | None:
+    """Jobs of a group; with group_reporting fio prints one entry for all of them, and None where that entry holds other sections too.
+
+    Its options are then those of the first section, and its job_runtime is the sum over all jobs."""
     first = {**shared, **(group[0].get("job options") or {})}
-    if len(group) == 1 and str(first.get("group_reporting", "0")) != "0":
-        return int(first.get("numjobs", 1))
-    return len(group)
+    if len(group) > 1 or str(first.get("group_reporting", "0")) == "0":
+        return len(group)
+    number = int(first.get("numjobs", 1))
+    longest = sum(float(group[0][way].get("runtime") or 0) for way in OPERATIONS if isinstance(group[0].get(way), dict))
+    return number if float(group[0].get("job_runtime") or 0) <= number * (1.05 * longest + 100) else None
 
 
 def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase | None:

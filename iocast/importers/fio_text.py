@@ -18,7 +18,7 @@ ASKED = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?)
 VERSION = re.compile(r"^fio[- ](\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
-RUNTIME = re.compile(r"(?:/|runtime=)\s*(\d+)\s*msec")
+RUNTIME = re.compile(r"(?:/|runt=)\s*(\d+)\s*msec")
 TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, avg=\s*([\d.]+)([kKMG]?)")
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
@@ -129,7 +129,8 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
         job["way"] = job["ways"].setdefault(found[1].lower(), {"line": number, "times": {}, "percentiles": {}, "of": ""})
         job["way"]["seconds"] = int(runtime[1]) / 1000
         if bandwidth:
-            job["way"]["bytes/s"] = float(bandwidth[1]) * SIZES[bandwidth[2].upper().rstrip("I")]
+            binary = bandwidth[2].endswith("i") or "IOPS=" not in line  # fio 2 writes KB for 1024 bytes, fio 3 KiB, and kB for 1000
+            job["way"]["bytes/s"] = float(bandwidth[1]) * (1024 if binary else 1000) ** " KMGT".index((bandwidth[2].upper().rstrip("I") or " "))
     elif not job.get("way"):
         return
     elif found := TIMES.match(line):

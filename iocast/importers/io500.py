@@ -290,11 +290,13 @@ def _add_outputs(record: Record, directory: Path) -> None:
 
 
 def _add_launch(record: Record, sources: list[Source]) -> None:
-    """Processes from the command by which mpirun, mpiexec or srun started them, in io500.sh or its output, when all commands agree."""
+    """Processes from the command by which mpirun, mpiexec or srun started them, in io500.sh or its output, when all commands agree.
+
+    A line "exe = mpirun ..." of result.txt starts another program for find, on processes of its own."""
     found = {}
     for source in sources:
         for number, line in enumerate(source.lines if source.head else [], start=1):
-            if not line.lstrip().startswith("#") and (launch := LAUNCH.search(line)):
+            if not re.match(r"\s*(#|exe\s*=)", line) and (launch := LAUNCH.search(line)):
                 found.setdefault(int(launch[1]), source.at(number))
     if len(found) == 1:
         record.ranks, record.origin["ranks"] = next(iter(found.items()))

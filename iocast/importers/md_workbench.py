@@ -28,7 +28,7 @@ HEADER = re.compile(r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+)
 BLOCK = re.compile(r"^MD-REAL-IO total files: (?P<files>\S+) \(version: (?P<version>[^)]*)\)", re.MULTILINE)
 BLOCK_TIMES = re.compile(r"^Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", re.MULTILINE)
 BLOCK_COUNTS = re.compile(r"^Operations:\s+/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", re.MULTILINE)
-BLOCK_RATES = re.compile(r"^(Precreate|Benchmark|Delete):\s+[\d.]+ \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE)
+BLOCK_RATES = re.compile(r"^(Precreate|Benchmark|Delete):\s+([\d.]+) \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE)
 BLOCK_RANK = re.compile(r"^(\d+)\s+([\d.]+)s\s+([\d.]+)s\s+([\d.]+)s\s+(.*)$", re.MULTILINE)
 OPTION = re.compile(r"^[ \t]+([a-z][a-z-]*?)(?:=(.*))?$")
 LATENCY_FILE = re.compile(
@@ -183,7 +183,7 @@ def _read_blocks(source: Source) -> list[Record]:
         record.missing["workload.parameters"] = "MD-REAL-IO prints no options."
         record.missing["phases[].latency.*"] = "MD-REAL-IO prints no latencies."
         record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = "MD-REAL-IO records no single operations."
-        rates = {found[1]: found[2] for found in BLOCK_RATES.finditer(source.text, begin.end(), end)}
+        rates = {found[1]: found for found in BLOCK_RATES.finditer(source.text, begin.end(), end)}
         dirs, files, created, accessed, cleaned, removed = map(int, counts.groups())
         timed, counted = source.at(source.line_at(times.start())), source.at(source.line_at(counts.start()))
         parts = (
@@ -196,8 +196,10 @@ def _read_blocks(source: Source) -> list[Record]:
             phase = Phase(name, int(name == "benchmark"), seconds=seconds, operations=sum(of_ops.values()), errors=0, counts=of_ops)
             phase.origin = {"": timed, "operations": counted, "latency": counted, "rate": f"{counted} / {timed} (operations / time)"}
             phase.rate = phase.operations / seconds if seconds and phase.operations else None
-            if rates.get(title):
-                phase.bytes_per_second = float(rates[title]) * 2**20
+            if found := rates.get(title):
+                phase.rate = float(found[2]) * (4 if name == "benchmark" else 1)  # iterations of four operations
+                phase.origin["rate"] = source.at(source.line_at(found.start())) + (" (x 4 operations)" if name == "benchmark" else "")
+                phase.bytes_per_second = float(found[3]) * 2**20 if found[3] else None
             if ranks:
                 own = [float(rank[2 + column]) for rank in ranks]
                 phase.rank_seconds, phase.balance = own, min(own) / max(own) if max(own) else None
@@ -296,7 +298,7 @@ def _values(source: Source, line: int, rest: str) -> dict[str, float]:
     """Every value of a phase line by its name or unit, whatever the version's way of writing."""
     found: dict[str, float] = {}
     ways = [
-        ("seconds", r"^(?:process max:)?([\d.]+)s\b"), ("first", r"\bmin: ?([\d.]+)s"), ("dsets", r"(?:dsets: ?(\d+)|(\d+) dsets?\b(?!/s))"),
+        ("seconds", r"^(?:process max:)?([\d.]+)s\b"), ("first", r"\bmin: ?([\d.]+)s"), ("dsets", r"dsets: ?(\d+)|(\d+) dset\b(?!/s)"),
         ("objects", r"(?:objects: ?(\d+)|(\d+) obj\b(?!/s))"), ("iops", r"([\d.]+) iops/s"), ("objects per second", r"([\d.]+) obj/s"),
         ("MiB/s", r"([\d.]+) M[iI]?[Bb]/s"), ("factor", r"waiting_factor:([\d.]+)"), ("op-max", r"op-max:([\d.e+-]+)s"),
     ]  # fmt: skip
@@ -306,13 +308,14 @@ def _values(source: Source, line: int, rest: str) -> dict[str, float]:
     for name in ("seconds", "objects", "objects per second"):
         if name not in found:
             raise source.refuse(line, f"this result has no {name}; the line was cut off")
+    found["seconds step"] = 10.0 ** -len((re.match(r"(?:process max:)?\d+\.?(\d*)", rest) or [""] * 2)[1])
     return found
 
 
 def _seconds(values: dict[str, float]) -> float:
-    """Early versions print seconds with one digit; the rate says them better."""
-    printed = values["seconds"]
-    return values["objects"] / values["objects per second"] if printed < 100 and values["objects per second"] > 0 else printed
+    """Seconds as printed, or objects over their rate (one decimal) where that has more digits."""
+    printed, rate = values["seconds"], values["objects per second"]
+    return values["objects"] / rate if rate * values["seconds step"] > 0.1 * printed else printed
 
 
 def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, float], read_only: bool, options: dict[str, str]) -> Phase:
@@ -332,7 +335,7 @@ def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, fl
         phase.counts = {"unlink": objects, "rmdir": int(values.get("dsets", 0))}
     phase.counts = {op: count for op, count in phase.counts.items() if count}
     phase.operations = sum(phase.counts.values())
-    phase.rate = phase.operations / seconds if seconds else None
+    phase.rate = values["iops"] if values.get("iops") else phase.operations / seconds if seconds else None
     if "first" in values and values["first"] > 0 and values["seconds"] > 0:
         balance = re.search(r"balance: ?([\d.]+)", rest)
         phase.balance = float(balance[1]) / 100 if balance else values["first"] / values["seconds"]

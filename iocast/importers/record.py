@@ -197,7 +197,9 @@ class Record:
                 raise InputError(f"{where}:1: the file says {own} {key}, --{key} says {given}; leave the option out.")
             setattr(self, key, given)
         if self.ranks is None:
-            raise InputError(f"{where}:1: the file does not say on how many ranks {self.tool} ran; say so with --ranks.")
+            why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
+            raise InputError(f"{where}:1: the file does not say on how many ranks {self.tool} ran{why}; say so with --ranks.")
+        self.missing.pop("ranks", None)
         if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
             raise InputError(f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes.")
         if self.nodes is None:

@@ -431,3 +431,53 @@ def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> 
     fitted = yaml.safe_load((tmp_path / "q.yaml").read_text())["fitted"]
     campaign = fitted["campaign"] if "campaign" in fitted else next(iter(fitted["phases"].values()))["campaign"]
     assert campaign["ranks"] == [8, 16, 41, 410]
+
+
+def test_the_number_of_fio_jobs_is_unknown_where_one_entry_holds_several_sections(tmp_path: Path) -> None:
+    """group_reporting adds up job_runtime over all sections of a group, and prints the options of the first."""
+    document = json.loads((SAMPLES / "fio" / "two-groups.json").read_text())
+    job = document["jobs"][0]
+    job["job options"] = {**job.get("job options", {}), "group_reporting": "1", "numjobs": "2"}
+    document["jobs"] = [job]
+    longest = sum(job[way]["runtime"] for way in ("read", "write"))
+    for times, known in ((2, True), (7, False)):
+        job["job_runtime"] = times * longest
+        (tmp_path / "log.json").write_text(json.dumps(document))
+        if known:
+            (run,) = imported_as_it_is(tmp_path / "log.json", tmp_path / "run")
+            assert run["placement"]["ranks"] == 2 and run["phases"][0]["rank_seconds"] is None
+        else:
+            with pytest.raises(InputError, match="group_reporting has put more jobs into one entry.*--ranks"):
+                imported_as_it_is(tmp_path / "log.json", tmp_path / "none")
+            (run,) = imported([tmp_path / "log.json"], tmp_path / "told")
+            assert run["placement"]["ranks"] == 4 and run["phases"][0]["rank_seconds"] is None
+
+
+def imported_as_it_is(file: Path, out: Path) -> list[dict[str, Any]]:
+    return [json.loads((path / "run.json").read_text()) for path in import_files([file], out)]
+
+
+@pytest.mark.parametrize(("printed", "bytes_per_second"), [("BW=40.0MiB/s (41.9MB/s)", 40 * 2**20), ("BW=41.9MB/s (40.0MiB/s)", 41.9e6)])
+def test_units_of_fio_text_are_binary_with_an_i_only(printed: str, bytes_per_second: float, tmp_path: Path) -> None:
+    """kb_base=1000 puts the decimal unit first."""
+    text = (SAMPLES / "fio" / "text.txt").read_text()
+    (tmp_path / "log.txt").write_text(re.sub(r"BW=\S+ \([^)]*\)", printed, text))
+    (run,) = imported_as_it_is(tmp_path / "log.txt", tmp_path / "run")
+    ways = len(re.findall(r"BW=", text))
+    assert run["phases"][0]["bytes_per_second"] == pytest.approx(ways * bytes_per_second)
+
+
+def test_data_sets_of_a_cleanup_are_not_its_objects(tmp_path: Path) -> None:
+    """The last version prints "objects:250000 dsets: 50"; rates are those printed, not counts over a rounded time."""
+    text = (SAMPLES / "md-workbench" / "mistral-current.txt").read_text()
+    (tmp_path / "out.txt").write_text(text)
+    (run,) = imported_as_it_is(tmp_path / "out.txt", tmp_path / "run")
+    phases = {phase["name"]: phase for phase in run["phases"]}
+    for phase in ("precreate", "cleanup"):
+        counts = {op: known["count"] for op, known in phases[phase]["latency"].items()}
+        assert sorted(counts.values()) == [50, 250_000] and phases[phase]["operations"] == 250_050
+    printed = [float(rate) for rate in re.findall(r"rate:([\d.]+) iops/s", text)]
+    assert [phase["rate"] for phase in run["phases"]] == printed
+    (run,) = imported_as_it_is(SAMPLES / "md-workbench" / "md-real-io-2016.txt", tmp_path / "real-io")
+    printed = [float(rate) for rate in re.findall(r"([\d.]+) (?:elements|iters)/s", (SAMPLES / "md-workbench" / "md-real-io-2016.txt").read_text())]
+    assert [phase["rate"] for phase in run["phases"]] == [printed[0], 4 * printed[1], printed[2]]

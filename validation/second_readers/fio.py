@@ -1,151 +1,244 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fio: JSON of 2.x and 3.x (several documents in one file), and the normal text output."""
+"""fio's JSON and normal text, of 2 and 3, read after the tool's own `stat.c`.
+
+What the source says:
+
+- Jobs of one group run together. An entry has a runtime for each direction, the longest of its jobs; `job_runtime` is the *sum* over
+  the jobs that group_reporting has put into it, and the options are those of the first.
+- io_bytes are bytes since 2.99, KiB before; times are nanoseconds since then, microseconds before.
+- Percentiles are of completion latencies, unless lat_percentiles was given; both kinds have mean and extremes.
+- In text, "1013.3k" is decimal; the counts under "issued" are exact, all other numbers rounded.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from . import Printed, Quantity, Reading
+from . import Printed, Quantity, Reading, figure
 
-OPS = {"read": "pread", "write": "pwrite", "trim": "trim"}
-SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
-SIZES = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3}
-SUFFIX = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+WAYS = {"read": "pread", "write": "pwrite", "trim": "trim"}
+SHARES = {"25": "q25", "50": "q50", "75": "q75", "90": "q90", "95": "q95", "99": "q99", "99.9": "q999"}
+JOB = re.compile(r"^(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+)")
+WAY3 = re.compile(r"^\s+(read|write|trim): IOPS=\S+, BW=([\d.]+)(\w*?i?)B/s \([^)]*\)\([^/]*/(\d+)msec\)")
+WAY2 = re.compile(r"^\s+(read|write|trim)\s*: io=\S+, bw=([\d.]+)([KMG]?)B/s, iops=\s*\d+\s*, runt=\s*(\d+)msec")
+TIMES = re.compile(r"^\s+(clat|lat) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?), max=\s*([\d.]+)([kKMG]?), avg=\s*([\d.]+)([kKMG]?)")
+SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
+DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
 def read(path: Path, text: str) -> Reading | None:
-    del path
     if '"fio version"' in text:
-        return _documents(text)
-    if re.search(r"\(groupid=\d+, jobs=\d+\): err=", text):
-        return _text(text)
-    if re.search(r"^fio-\d", text, re.M) and re.search(r"\(g=\d+\): rw=", text):
-        return Reading("fio", "text", refusal="truncated")
+        return of_json(text)
+    if "(groupid=" in text:
+        return of_text(text)
     return None
 
 
-def _documents(text: str) -> Reading:
-    reading, at = Reading("fio"), 0
-    while (found := re.search(r"^\s*\{", text[at:], re.M)) is not None:
+# ---- JSON
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """Documents between notes of other programs; the last one may be cut off."""
+    found, at, decoder = [], 0, json.JSONDecoder()
+    while hit := re.compile(r"^\s*\{", re.M).search(text, at):
         try:
-            document, length = json.JSONDecoder().raw_decode(text[at + found.end() - 1 :])
+            value, at = decoder.raw_decode(text, hit.end() - 1)
         except json.JSONDecodeError:
-            return Reading("fio", "JSON", refusal="truncated")
-        at += found.end() - 1 + length
-        if "fio version" not in document:
-            continue
-        reading.version = reading.version or document["fio version"].removeprefix("fio-") + " JSON"
-        reading.runs.append(_document(document))
-    if not any(run.phases for run in reading.runs):
-        reading.refusal = "no rate in it"
-    return reading
+            break
+        if "fio version" in value:
+            found.append(value)
+    return found
 
 
-def _document(document: dict) -> Printed:
-    run = Printed()
-    groups: dict[int, list[dict]] = {}
-    for job in document.get("jobs") or document.get("client_stats"):
-        if job.get("jobname") != "All clients":
-            groups.setdefault(job.get("groupid", 0), []).append(job)
-    shared = document.get("global options", {})
-    for jobs in groups.values():
-        name = "+".join(dict.fromkeys(re.sub(r"[^\w+-]", "-", job["jobname"]) for job in jobs))
-        options = shared | jobs[0].get("job options", {})
-        engine = options.get("ioengine", "")
-        count, longest, size = 0, 0.0, 0
-        for way, op in OPS.items():
-            parts = [job[way] for job in jobs if way in job and job[way].get("total_ios", job[way].get("iops"))]
-            if not parts:
-                continue
-            number = sum(part.get("total_ios", round(part["iops"] * part["runtime"] / 1000)) for part in parts)
-            rounded = any("total_ios" not in part and part["iops"] < 500 for part in parts)
-            count += number
-            longest = max(longest, *(part["runtime"] / 1000 for part in parts))
-            # Before version 3 io_bytes is in KiB: bandwidth (KiB/s) times time tells.
-            for part in parts:
-                told = part["bw"] * 1024 * part["runtime"] / 1000
-                size += part["io_bytes"] * (1024 if told and abs(1024 * part["io_bytes"] / told - 1) < 0.1 else 1)
-            key = "lat_ns" if "lat_ns" in parts[0] else "lat"
-            scale = 1e-9 if key == "lat_ns" else 1e-6
-            if engine in ("filecreate", "filestat", "filedelete") or key not in parts[0]:
-                continue
-            run.put(name, 0, **{f"latency__{op}__count": None if rounded else float(number)})
-            clat = parts[0].get("clat_ns") or parts[0].get("clat") or {}
-            if len(parts) == 1 and "percentile" in clat:
-                for ours, theirs in (("q50", "50.000000"), ("q75", None), ("q90", "90.000000"), ("q95", "95.000000"), ("q99", "99.000000"),
-                                     ("q999", "99.900000")):  # fmt: skip
-                    if theirs in clat["percentile"] and "percentile" not in parts[0][key]:
-                        run.put(name, 0, **{f"latency__{op}__{ours}": Quantity(clat["percentile"][theirs] * scale, 0.02)})
-                chosen = clat if "percentile" not in parts[0][key] else parts[0][key]
-                run.put(name, 0, **{f"latency__{op}__mean": Quantity(chosen["mean"] * scale, 1e-6)})
-                run.put(name, 0, **{f"latency__{op}__max": Quantity(chosen["max"] * scale, 1e-6)})
-        syncs = sum(job["sync"].get("total_ios", 0) for job in jobs if isinstance(job.get("sync"), dict))
-        if not count:
-            continue
-        run.put(name, 0, operations=None if rounded else float(count + syncs), seconds=longest, rate=Quantity((count + syncs) / longest, 1e-5))
-        if size:
-            run.put(name, 0, bytes=float(size), bytes_per_second=Quantity(size / longest, 1e-6))
-    return run
-
-
-def _text(text: str) -> Reading:
-    version = re.findall(r"^fio-(\d\S*)$", text, re.M)
-    reading = Reading("fio", f"{version[0] if version else ''} text".strip())
-    for part in re.split(r"^(?=fio-\d\S*$)", text, flags=re.M):
-        run = _text_run(part)
+def of_json(text: str) -> Reading:
+    runs, version = [], ""
+    for document in documents(text):
+        version = version or document["fio version"].removeprefix("fio-")
+        run = of_document(document, document["fio version"].removeprefix("fio-"))
         if run.phases:
-            reading.runs.append(run)
-    if not reading.runs:
-        reading.refusal = "truncated"
-    return reading
+            runs.append(run)
+    return Reading("fio", f"{version} JSON" if version else "JSON", runs, "" if runs else "no rate in it" if version else "truncated")
 
 
-def _text_run(text: str) -> Printed:
-    """Jobs of a group are one phase: counts add up, the longest runtime counts; latencies only of a group of one
-    job."""
-    run, groups = Printed(), {}
-    blocks = list(re.finditer(r"^(?:<\S+> )?(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+).*$", text, re.M))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=False):
-        body = text[block.end() : after.start() if after else len(text)]
-        groups.setdefault(int(block[2]), []).append((block[1], int(block[3]), re.split(r"^Run status", body, maxsplit=1, flags=re.M)[0]))
-    for jobs in groups.values():
-        name = "+".join(dict.fromkeys(re.sub(r"[^\w+-]", "-", job[0]) for job in jobs))
-        run.ranks = max(run.ranks or 0, sum(job[1] for job in jobs))
-        total, longest, ways = 0, 0.0, dict.fromkeys(OPS, 0)
-        for _, _, body in jobs:
-            issued = re.search(r"^\s+issued.*?total=(\S+?),? short", body, re.M)
-            if not issued:
-                continue
-            numbers = [int(n) for n in re.findall(r"\d+", issued[1])]
-            total += sum(numbers)
-            for way, number in zip(OPS, numbers, strict=False):
-                ways[way] += number
-            longest = max([longest, *(int(n) / 1000 for n in re.findall(r"(?:/|runtime=)\s*(\d+)\s*msec", body))])
-        if not total or not longest:
-            continue
-        run.put(name, 0, operations=float(total), seconds=longest, rate=Quantity(total / longest, 1e-6))
-        for way, number in ways.items():
-            if number:
-                run.put(name, 0, **{f"latency__{OPS[way]}__count": float(number)})
-        if len(jobs) == 1:
-            _text_latencies(run, name, jobs[0][2])
+def of_document(document: dict[str, Any], version: str) -> Printed:
+    jobs = document.get("jobs") or [job for job in document.get("client_stats", []) if job["jobname"] != "All clients"]
+    old = int(version.split(".")[0]) < 3 and not version.startswith("2.99")
+    run = Printed(nodes=len({job["hostname"] for job in jobs if job.get("hostname")}) or 1)
+    sizes = []
+    for group in sorted({job.get("groupid", 0) for job in jobs}):
+        members = [job for job in jobs if job.get("groupid", 0) == group]
+        sizes.append(size_of(members, document.get("global options", {})))
+        put_group(run, members, old)
+        put_ends(run, members, sizes[-1])
+    run.ranks = None if None in sizes else max(sizes, default=None)  # type: ignore[type-var]
+    if run.ranks is None or run.ranks % (run.nodes or 1):
+        run.nodes = 1 if run.nodes == 1 else None
     return run
 
 
-def _text_latencies(run: Printed, name: str, body: str) -> None:
-    parts = re.split(r"^\s+(read|write|trim)\s*: ", body, flags=re.M | re.I)
-    for way, part in zip(parts[1::2], parts[2::2], strict=True):
-        op = OPS[way.lower()]
-        quantiles = re.search(r"clat percentiles \((\w+)\):\s*\n((?:\s+\|.*\n)+)", part)
-        clat = re.search(r"^\s+clat \((\w+)\): min=\s*[\d.]+[kMG]?, max=\s*([\d.]+)([kMG]?), avg=\s*([\d.]+)([kMG]?)", part, re.M)
-        if not (clat and quantiles):
+def size_of(members: list[dict[str, Any]], shared: dict[str, Any]) -> int | None:
+    """Jobs of a group; None when an entry holds more than its options say."""
+    options = {**shared, **members[0].get("job options", {})}
+    if len(members) > 1 or options.get("group_reporting", "0") == "0":
+        return len(members)
+    number = int(options.get("numjobs", 1))
+    longest = sum(members[0][way]["runtime"] for way in WAYS if way in members[0])
+    return None if members[0].get("job_runtime", 0) > 1.05 * number * longest + 100 else number
+
+
+def put_group(run: Printed, members: list[dict[str, Any]], old: bool) -> None:
+    done = {way: [job[way] for job in members if job.get(way, {}).get("iops")] for way in WAYS}
+    parts = [part for several in done.values() for part in several]
+    if not parts:
+        return
+    name = re.sub(r"[^\w+-]", "-", "+".join(dict.fromkeys(job["jobname"] for job in members)))
+    seconds = max(part["runtime"] for part in parts) / 1000
+    volume = sum(part["io_bytes"] for part in parts) * (1024 if old and "io_kbytes" not in parts[0] else 1)
+    slack = 0.0 if "io_kbytes" in parts[0] else 512 * len(parts) / max(volume, 1)
+    run.put(name, 0, seconds=seconds, bytes=Quantity(volume, 1e-9 + slack), errors=sum(bool(job["error"]) for job in members))
+    run.put(name, 0, bytes_per_second=Quantity(volume / seconds, 1e-6 + slack, derived=True))
+    if all("total_ios" in part for part in parts):
+        syncs = sum(job.get("sync", {}).get("total_ios", 0) for job in members)
+        operations = sum(part["total_ios"] for part in parts) + syncs
+        run.put(name, 0, operations=operations, rate=Quantity(operations / seconds, 1e-6, derived=True))
+        if syncs:
+            run.put(name, 0, latency__fsync__count=syncs)
+    else:
+        run.put(name, 0, rate=Quantity(sum(part["iops"] for part in parts), 0.5 * len(parts) / min(part["iops"] for part in parts)))
+    for way, several in done.items():
+        if several:
+            put_latency(run, name, WAYS[way], several, old)
+
+
+def put_ends(run: Printed, members: list[dict[str, Any]], number: int | None) -> None:
+    """Runtimes of single jobs; the sum over several is none of them."""
+    ends = [job["job_runtime"] / 1000 for job in members if job.get("job_runtime")]
+    if run.phases and ends:
+        alone = number == len(members) == len(ends)
+        name = next(reversed(run.phases))[0]
+        run.put(name, 0, rank_seconds__min=min(ends) if alone else None, rank_seconds__max=max(ends) if alone else None)
+
+
+def put_latency(run: Printed, name: str, operation: str, parts: list[dict[str, Any]], old: bool) -> None:
+    unit, end = (1e-6, "") if old and "clat_ns" not in parts[0] else (1e-9, "_ns")
+    kinds = [kind for kind in ("lat", "clat") if all(part.get(kind + end, {}).get("max") for part in parts)]
+    if not kinds:
+        return
+    with_shares = [kind for kind in kinds if all(part[kind + end].get("percentile") for part in parts)]
+    kind = (with_shares or kinds)[0]
+    known = [part[kind + end] for part in parts]
+    counts = [part.get("total_ios") for part in parts]
+    run.put(name, 0, **{f"latency__{operation}__min": min(one["min"] for one in known) * unit, f"latency__{operation}__max": max(one["max"] for one in known) * unit})
+    if all(counts):
+        mean = sum(n * one["mean"] for n, one in zip(counts, known, strict=True)) / sum(counts)
+        run.put(name, 0, **{f"latency__{operation}__count": sum(counts), f"latency__{operation}__mean": Quantity(mean * unit, 1e-6)})
+    if len(parts) == 1:
+        for share, value in known[0].get("percentile", {}).items():
+            key = SHARES.get(f"{float(share.rstrip('%')):g}")
+            if key and value:
+                run.put(name, 0, **{f"latency__{operation}__{key}": Quantity(value * unit, 1e-3)})
+
+
+# ---- text
+
+
+def of_text(text: str) -> Reading | None:
+    runs: list[Printed] = []
+    version = ""
+    for part in re.split(r"^(?=fio[- ]\d\S*\s*$)", text, flags=re.M):
+        if hit := re.match(r"fio[- ](\S+)", part):
+            version = version or hit[1]
+        lines = part.splitlines()
+        starts = [i for i, line in enumerate(lines) if JOB.match(line)]
+        jobs = [job_of(lines[i:j]) for i, j in zip(starts, [*starts[1:], len(lines)], strict=False)]
+        if jobs and "Run status group" in part:
+            sizes = block_sizes(text)
+            runs.append(of_jobs(jobs, sizes))
+    if not runs and not any(JOB.match(line) for line in text.splitlines()):
+        return None
+    runs = [run for run in runs if run.phases]
+    return Reading("fio", f"{version} text", runs, "" if runs else "truncated")
+
+
+def block_sizes(text: str) -> dict[str, int]:
+    """Of jobs whose reads and writes have one size."""
+    found = {}
+    for name, words in re.findall(r"^(\S.*?): \(g=\d+\): rw=\S+ bs=(.*?),? ioengine=", text, re.M):
+        sizes = set(re.findall(r"([\d.]+)([KMG]?)i?B?\b", re.sub(r"\([RWT]\)", "", words)))
+        if len(sizes) == 1:
+            number, unit = sizes.pop()
+            found[name] = round(float(number) * {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[unit])
+    return found
+
+
+def job_of(lines: list[str]) -> dict[str, Any]:
+    name, group, number, error = JOB.match(lines[0]).groups()  # type: ignore[union-attr]
+    job: dict[str, Any] = {"name": name, "group": int(group), "jobs": int(number), "error": int(error), "ways": {}, "issued": None}
+    way: dict[str, Any] | None = None
+    unit = 1e-6
+    for line in lines[1:]:
+        if line.startswith("Run status"):
+            break
+        if hit := WAY3.match(line) or WAY2.match(line):
+            binary = 1024 if "i" in hit[3] or WAY2.match(line) else 1000
+            way = {"bw": figure(hit[2], binary ** " KMGT".index((hit[3].strip("i") or " ").upper())), "msec": int(hit[4]), "times": {}, "shares": {}}
+            job["ways"][hit[1]] = way
+        elif hit := re.match(r"^\s+issued.*?: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?", line):
+            job["issued"] = [int(n or 0) for n in hit.groups()]
+        elif "fsync/fdatasync" in line:
+            way = None
+        elif way is None:
             continue
-        unit = SECONDS[clat[1]]
-        run.put(name, 0, **{f"latency__{op}__mean": Quantity(float(clat[4]) * SUFFIX[clat[5]] * unit, 1e-6),
-                            f"latency__{op}__max": Quantity(float(clat[2]) * SUFFIX[clat[3]] * unit, 1e-6)})  # fmt: skip
-        values = {float(k): int(v) for k, v in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", quantiles[2])}
-        for ours, theirs in (("q50", 50.0), ("q90", 90.0), ("q95", 95.0), ("q99", 99.0), ("q999", 99.9)):
-            if theirs in values:
-                run.put(name, 0, **{f"latency__{op}__{ours}": Quantity(values[theirs] * SECONDS[quantiles[1]], 1e-6)})
+        elif hit := TIMES.match(line):
+            way["times"][hit[1]] = [figure(hit[i], DECIMAL[hit[i + 1]] * SECONDS[hit[2]]) for i in (3, 5, 7)]
+        elif hit := re.match(r"^\s+(clat|lat) percentiles \((nsec|usec|msec)\)", line):
+            way["of"], unit = hit[1], SECONDS[hit[2]]
+        elif line.lstrip().startswith("|"):
+            for share, value in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", line):
+                way["shares"][f"{float(share):g}"] = Quantity(int(value) * unit, 1e-9)
+    return job
+
+
+def of_jobs(jobs: list[dict[str, Any]], sizes: dict[str, int]) -> Printed:
+    run = Printed(nodes=1)
+    ranks = []
+    for group in sorted({job["group"] for job in jobs}):
+        members = [job for job in jobs if job["group"] == group and job["issued"] and job["ways"]]
+        if not members:
+            continue
+        ranks.append(sum(job["jobs"] for job in members))
+        name = re.sub(r"[^\w+-]", "-", "+".join(dict.fromkeys(job["name"] for job in members)))
+        ways = [way for job in members for way in job["ways"].values()]
+        operations = sum(sum(job["issued"]) for job in members)
+        seconds = max(way["msec"] for way in ways) / 1000
+        widths = [way["bw"].value * way["bw"].relative for way in ways]
+        bandwidth = sum(way["bw"].value for way in ways)
+        run.put(name, 0, operations=operations, seconds=seconds, errors=sum(bool(job["error"]) for job in members),
+                rate=Quantity(operations / seconds, 1e-6, derived=True), bytes_per_second=Quantity(bandwidth, sum(widths) / bandwidth))  # fmt: skip
+        if size := sizes.get(members[0]["name"]):
+            run.put(name, 0, bytes=Quantity(size * sum(sum(job["issued"][:2]) for job in members), derived=True))
+        for index, (way, operation) in enumerate(WAYS.items()):
+            put_text_latency(run, name, operation, [(job["issued"][index], job["ways"][way]) for job in members if way in job["ways"]])
+    run.ranks = max(ranks, default=None)
+    return run
+
+
+def put_text_latency(run: Printed, name: str, operation: str, parts: list[tuple[int, dict[str, Any]]]) -> None:
+    if not parts or not all(count for count, _ in parts):
+        return
+    total = sum(count for count, _ in parts)
+    kind = parts[0][1].get("of", "clat") if len(parts) == 1 else "lat" if all("lat" in way["times"] for _, way in parts) else "clat"
+    known = [way["times"].get(kind) for _, way in parts]
+    run.put(name, 0, **{f"latency__{operation}__count": total})
+    if all(known):
+        least, most = min((t[0] for t in known), key=lambda q: q.value), max((t[1] for t in known), key=lambda q: q.value)
+        mean = sum(count * t[2].value for (count, _), t in zip(parts, known, strict=True)) / total
+        run.put(name, 0, **{f"latency__{operation}__min": least, f"latency__{operation}__max": most})
+        run.put(name, 0, **{f"latency__{operation}__mean": Quantity(mean, max(t[2].relative for t in known))})
+    if len(parts) == 1:
+        for share, value in parts[0][1]["shares"].items():
+            if key := SHARES.get(share):
+                run.put(name, 0, **{f"latency__{operation}__{key}": value})

@@ -139,6 +139,8 @@ def add_phase_files(run: Printed, name: str, texts: dict[str, str]) -> None:
         reading = (ior if tool == "ior" else mdtest).read(Path(name), text)
         if reading and reading.runs:
             add_output(run, name, reading.runs[0], verb if tool == "ior" else OPERATION[verb])
+        elif run.ranks is None and tool == "mdtest" and (blocks := mdtest.blocks_of(text)):
+            run.ranks, run.nodes = blocks[0].ranks, blocks[0].nodes  # its summary was cut off
     table = texts.get(f"{name}.csv", "")
     if tool == "find" and (hit := re.match(r"runtime: (\S+) rate: ", table)):
         run.put(name, 0, counted__seconds=figure(hit[1]))
