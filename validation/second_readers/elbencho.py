@@ -1,169 +1,200 @@
 # SPDX-License-Identifier: Apache-2.0
-"""elbencho: CSV of results, the same rows as JSON, result-file text, and the live CSV."""
+"""elbencho's CSV, the CSV's rows as JSON, live CSV and result text, read after the tool's manual and its own `Statistics.cpp`.
+
+What they say:
+
+- "First done" is what all threads together had done when the fastest was finished, "last done" the whole phase. Threads are those of a host.
+- Rates are whole numbers; times are whole milliseconds; MiB have 2^20 bytes.
+- A directory's or file's whole life is an entry; IOPS count blocks. SYNC and DROPCACHE phases move nothing.
+- A row of the live CSV has what was done so far; with "Total" as rank it is of all threads.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from . import Printed, Quantity, Reading
+from . import Printed, Quantity, Reading, figure
 
-UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "ns": 1e-9}
-NOT_MEASURED = ("SYNC", "DROPCACHE", "DROPCACHES")
+MIB = 2.0**20
+OPERATIONS = {"WRITE": "pwrite", "READ": "pread", "MKDIRS": "mkdir", "RMDIRS": "rmdir", "RMFILES": "unlink", "STAT": "stat"}
+HEADER = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.M)
+LINE = re.compile(r"^(\S+)?\s+(Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total MiB|Files/s|Dirs/s|Files total|Dirs total|Entries/s|(?:IO|Ent|Dirs|Files) (?:lat\S*|latency)[^:]*?)\s*:\s+(.*)$")
 
 
 def read(path: Path, text: str) -> Reading | None:
-    del path
-    first = text.lstrip("\ufeff").split("\n", 1)[0]
-    if "time ms [last]" in first and "operation" in first:
-        return _rows("CSV", list(csv.DictReader(io.StringIO(text))), text)
-    if text.lstrip().startswith("[") and '"time ms [last]"' in text:
-        return _rows("CSV as JSON", json.loads(text), text + "\n")
-    if first.startswith("Label,Phase,RuntimeMS"):
-        return _live(text)
-    if re.search(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", text, re.M):
-        return _text(text)
-    if text.lstrip().startswith("{") and '"phase_type"' in text and '"last_done"' in text:
-        return _document(text)
+    if text.startswith("Label,Phase,RuntimeMS,Rank"):
+        return of_live(text)
+    if text.startswith("ISO date,label,path type"):
+        rows = list(csv.DictReader(text.splitlines()))
+        return of_rows(rows, f"{rows[0]['version']} CSV" if rows else "CSV")
+    if '"ISO date"' in text and '"operation"' in text and text.lstrip().startswith("["):
+        try:
+            rows = json.loads(text)
+        except ValueError:
+            return Reading("elbencho", "CSV as JSON", refusal="truncated")
+        if all(isinstance(row, dict) and "operation" in row for row in rows):
+            return of_rows(rows, f"{rows[0].get('version')} CSV as JSON")
+    if HEADER.search(text) and "Elapsed" in text:
+        return of_text(text)
     return None
 
 
-def _document(text: str) -> Reading:
-    reading, run, before = Reading("elbencho", "JSON"), None, None
-    decoder, at = json.JSONDecoder(), 0
-    while (at := text.find("{", at)) >= 0:
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError:
-            return Reading("elbencho", "JSON", refusal="truncated")
-        config, last = value["config"], value["last_done"]
-        name, who = value["phase_type"].lower(), json.dumps(config)
-        if name.upper() in NOT_MEASURED:
-            continue
-        if who != before or (run and (name, 0) in run.phases):
-            run, before = Printed(int(config["threads"]) * int(config["hosts"]), int(config["hosts"])), who
-            reading.runs.append(run)
-        run.put(name, 0, seconds=float(last["elapsed_time_ms"]) / 1000, rate=float(last.get("entries/s") or last.get("iops")))
-    return reading
+def size(text: str) -> int | None:
+    hit = re.fullmatch(r"(\d+)([kKmMgGtT]?)i?b?", text.strip(), re.I)
+    return int(hit[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}[hit[2].lower()] if hit else None
 
 
-def _rows(version: str, rows: list[dict[str, str]], text: str) -> Reading:
-    if not text.endswith("\n"):
-        return Reading("elbencho", version, refusal="truncated")
-    numbers = sorted({str(row.get("version")) for row in rows if row.get("version")})
-    reading = Reading("elbencho", f"{numbers[0] if numbers else ''} {version}".strip())
-    before, run = None, None
+def put(run: Printed, operation: str, seen: dict[str, int], value: Any, block: int | None) -> None:
+    """A phase; `value(name, first=False)` gives a column's text, or None."""
+    op = OPERATIONS.get(operation)
+    if op is None:
+        return
+    name, repeat = operation.lower(), seen.get(operation, 0)
+    seen[operation] = repeat + 1
+    seconds = figure(value("time ms"), 1e-3)
+    moved, entries = value("MiB"), value("entries")
+    if op in ("pwrite", "pread"):
+        run.put(name, repeat, bytes_per_second=figure(value("MiB/s"), MIB), bytes=figure(moved, MIB))
+        if value("IOPS"):
+            run.put(name, repeat, rate=figure(value("IOPS")))
+        if block and moved:
+            run.put(name, repeat, operations=Quantity(int(moved) * MIB / block, figure(moved).relative, derived=True))
+    else:
+        rate = figure(value("entries/s"))
+        if rate.value and rate.relative < seconds.relative:
+            seconds = Quantity(int(entries) / rate.value, rate.relative)
+        run.put(name, repeat, rate=rate, operations=int(entries))
+    run.put(name, repeat, seconds=seconds)
+    first, last = value("time ms", True), value("time ms")
+    if first and int(first) and int(last):
+        run.put(name, repeat, balance=Quantity(int(first) / int(last), figure(first).relative + figure(last).relative))
+
+
+def put_latency(run: Printed, operation: str, repeat: int, values: list[Quantity]) -> None:
+    op = OPERATIONS[operation]
+    least, mean, most = values
+    run.put(operation.lower(), repeat, **{f"latency__{op}__min": least, f"latency__{op}__mean": mean, f"latency__{op}__max": most})
+
+
+def of_rows(rows: list[dict[str, Any]], version: str) -> Reading:
+    runs: dict[tuple[Any, ...], Printed] = {}
+    seen: dict[tuple[Any, ...], dict[str, int]] = {}
     for row in rows:
-        if row["operation"] in NOT_MEASURED or row["operation"] == "operation":
+        key = tuple(str(row.get(k)) for k in ("label", "hosts", "threads", "command"))
+        if key not in runs:
+            hosts, threads = int(row["hosts"]), int(row["threads"])
+            runs[key] = Printed(hosts * threads, hosts, row.get("command") or None, str(row["ISO date"]))
+            seen[key] = {}
+
+        def value(name: str, first: bool = False, row: dict[str, Any] = row) -> str | None:
+            found = row.get(f"{name} [{'first' if first else 'last'}]")
+            return None if found in (None, "") else str(found)
+
+        operation = row["operation"]
+        before = dict(seen[key])
+        if value("MiB/s") or value("entries/s"):
+            put(runs[key], operation, seen[key], value, int(row["block size"]) if row.get("block size") else None)
+            kind = "IO" if OPERATIONS.get(operation) in ("pwrite", "pread") else "Ent"
+            values = [row.get(f"{kind} lat us [{which}]") for which in ("min", "avg", "max")]
+            if operation in OPERATIONS and all(v not in (None, "") for v in values):
+                put_latency(runs[key], operation, before.get(operation, 0), [figure(str(v), 1e-6) for v in values])
+    made = [run for run in runs.values() if run.phases]
+    return Reading("elbencho", version, made, "" if made else "no rate in it")
+
+
+def of_live(text: str) -> Reading:
+    rows = [row for row in csv.DictReader(text.splitlines()) if row.get("Rank") == "Total"]
+    run = Printed()
+    for phase in dict.fromkeys(row["Phase"] for row in rows):
+        of_phase = [row for row in rows if row["Phase"] == phase and row["DoneBytes"]]
+        if phase not in OPERATIONS or not of_phase:
             continue
-        row = {k: None if v in ("", None) else v for k, v in row.items()}
-        who = tuple(str(row.get(k)) for k in ("path type", "paths", "hosts", "threads", "files", "file size", "block size", "random",
-                                              "IO depth", "command", "label"))  # fmt: skip
-        name = row["operation"].lower()
-        if who != before or (name, 0) in run.phases:
-            hosts = int(row["hosts"])
-            run, before = Printed(int(row["threads"]) * hosts, hosts, row.get("command")), who
-            reading.runs.append(run)
-        rate = row["entries/s [last]"] if row["entries/s [last]"] is not None else row["IOPS [last]"]
-        milliseconds = float(row["time ms [last]"])
-        run.put(name, 0, rate=float(rate))
-        if milliseconds >= 10:
-            run.put(name, 0, seconds=milliseconds / 1000)
-        if row["MiB/s [last]"] is not None:
-            run.put(name, 0, bytes_per_second=float(row["MiB/s [last]"]) * 2**20)
-        if row["entries/s [last]"] is not None:
-            run.put(name, 0, operations=float(row["entries [last]"]))
-        for kind, prefix in (("Ent", ""), ("IO", "p")):
-            for ours, theirs in (("min", "min"), ("mean", "avg"), ("max", "max")):
-                if row.get(f"{kind} lat us [{theirs}]") is not None and name in ("read", "write"):
-                    op = {"": {"write": "create", "read": "read"}, "p": {"write": "pwrite", "read": "pread"}}[prefix][name]
-                    if prefix and row["entries/s [last]"] is not None:
-                        op = {"pwrite": "create.write", "pread": "read.read"}[op]
-                    run.put(name, 0, **{f"latency__{op}__{ours}": float(row[f"{kind} lat us [{theirs}]"]) * 1e-6})
-    if not reading.runs:
-        reading.refusal = "no rate in it"
-    return reading
+        last = of_phase[-1]
+        milliseconds, done = int(last["RuntimeMS"]), int(last["DoneBytes"])
+        run.put(phase.lower(), 0, seconds=milliseconds / 1000)
+        if done:
+            run.put(phase.lower(), 0, bytes=done, bytes_per_second=Quantity(1000 * done / milliseconds, 1e-6, derived=True))
+        run.ranks = max(run.ranks or 0, *(int(row["Active"]) for row in of_phase)) or None
+    return Reading("elbencho", "live CSV", [run] if run.phases else [], "" if run.phases else "no rate in it")
 
 
-def _duration(text: str) -> float:
-    return sum(float(number) * UNIT[unit] for number, unit in re.findall(r"([\d.]+)(us|ms|ns|s|m|h)", text))
+def human(text: str) -> Quantity | None:
+    """ "26us", "523ms", "1.2s"."""
+    hit = re.fullmatch(r"([\d.]+)(us|ms|s)", text)
+    return figure(hit[1], {"us": 1e-6, "ms": 1e-3, "s": 1.0}[hit[2]]) if hit else None
 
 
-def _text(text: str) -> Reading:
-    reading = Reading("elbencho", "text")
-    calls = re.split(r"^(?=ISO DATE: )", text, flags=re.M)
-    for call in calls:
-        command = re.search(r"^COMMAND LINE: (.*)$", call, re.M)
-        run = Printed(command=command[1] if command else None)
-        if command:
-            words = re.findall(r'"([^"]*)"', command[1])
-            options = {}
-            for word, following in zip(words, [*words[1:], ""], strict=True):
-                name, equals, value = word.partition("=")
-                options[name] = value if equals else following
-            hosts = [h for h in re.split(r"[,\s]+", options.get("--hosts", "")) if h]
-            run.nodes = max(1, len(hosts))
-            run.ranks = run.nodes * int(options.get("--threads", options.get("-t", "1")))
-        blocks = re.split(r"^---\s*$", call, flags=re.M)
-        for block in blocks:
-            heads = re.findall(r"^([A-Z]+)\s+Elapsed (?:ms|time)\s*:\s+(\S+)\s+(\S+)\s*$", block, re.M)
-            if len(heads) > 1:
-                return Reading("elbencho", "text of several processes", refusal="several processes print into it at once")
-            if not heads or heads[0][0] in NOT_MEASURED:
-                continue
-            name, last = heads[0][0].lower(), heads[0][2]
-            if (name, 0) in run.phases and command is None:
-                return Reading("elbencho", "text of several processes", refusal="several processes print into it at once")
-            seconds = _duration(last) if last[-1].isalpha() else float(last) / 1000
-            entries = re.search(r"^\s+(?:Files|Dirs|Objects|Buckets|Entries)/s\s*:\s+\d+\s+(\d+)", block, re.M)
-            totals = re.search(r"^\s+(?:Files|Dirs|Objects|Buckets|Entries) total\s*:\s+\d+\s+(\d+)", block, re.M)
-            iops = re.search(r"^\s+IOPS\s*:\s+\d+\s+(\d+)", block, re.M)
-            rate = entries or iops
-            if not rate:
-                continue
-            run.put(name, 0, rate=float(rate[1]))
-            if seconds >= 0.01:
-                run.put(name, 0, seconds=Quantity(seconds, 1e-6))
-            if totals:
-                run.put(name, 0, operations=float(totals[1]))
-            if found := re.search(r"Throughput MiB/s\s*:\s+\d+\s+(\d+)", block):
-                run.put(name, 0, bytes_per_second=float(found[1]) * 2**20)
-            if found := re.search(r"IO latency\s*:\s*\[ min=(\S+) avg=(\S+) max=(\S+) \]", block):
-                op = {"write": "pwrite", "read": "pread"}[name]
-                for key, value in zip(("min", "mean", "max"), found.groups(), strict=True):
-                    run.put(name, 0, **{f"latency__{op}__{key}": _duration(value)})
-        if run.phases:
-            reading.runs.append(run)
-    if not reading.runs:
-        reading.refusal = "no rate in it"
-    return reading
+def milliseconds(text: str) -> str | None:
+    """Whole milliseconds of "1248", "506ms", "1.248s", "2m3.004s" or "1h2m3.004s"."""
+    if text.removesuffix("ms").isdigit():
+        return text.removesuffix("ms")
+    hit = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:([\d.]+)s)?", text)
+    return str(round(1000 * (3600 * int(hit[1] or 0) + 60 * int(hit[2] or 0) + float(hit[3] or 0)))) if hit else None
 
 
-def _live(text: str) -> Reading:
-    reading = Reading("elbencho", "live CSV")
-    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["Rank"] == "Total" and row["Phase"] != "Phase"]
-    run = None
-    for row in rows:
-        name = row["Phase"].lower()
-        if name.upper() in NOT_MEASURED:
+def of_text(text: str) -> Reading:
+    runs = []
+    begins = [m.start() for m in re.finditer(r"^ISO DATE: ", text, re.M)]
+    if not begins:
+        begins = [m.start() for m in HEADER.finditer(text)]
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        part = text[begin:end]
+        if several_at_once(part):
+            return Reading("elbencho", "text of several processes", refusal="several processes print into one file at once")
+        runs.append(of_part(part))
+    made = [run for run in runs if run.phases]
+    return Reading("elbencho", "text", made, "" if made else "no rate in it")
+
+
+def several_at_once(part: str) -> bool:
+    """One phase after the other with equal names, without a pause, is the output of services that write into one file."""
+    names = [m[1] for m in re.finditer(r"^([A-Z]+)\s+Elapsed", part, re.M)]
+    return any(a == b == c for a, b, c in zip(names, names[1:], names[2:], strict=False))
+
+
+def of_part(part: str) -> Printed:
+    command = re.search(r"^COMMAND LINE: (.*)$", part, re.M)
+    started = re.search(r"^ISO DATE: (\S+)", part, re.M)
+    run = Printed(command=command[1] if command else None, started=started[1] if started else None)
+    block = None
+    if command:
+        words = " ".join(re.findall(r'"([^"]*)"', command[1]))
+        options = {name: hit[1].strip() for name in ("hosts", "threads", "block") if (hit := re.search(rf"--{name}[ =](.*?)(?= --|$)", words))}
+        run.nodes = len(re.findall(r"[^\s,]+", options["hosts"])) if options.get("hosts") else 1
+        if "[" in options.get("hosts", ""):
+            run.nodes = None
+        threads = int(options.get("threads", "1").split()[0])
+        run.ranks = threads * run.nodes if run.nodes else None
+        block = size(options.get("block", "1m").split()[0])
+    seen: dict[str, int] = {}
+    for section in re.split(r"^---.*$", part, flags=re.M):
+        put_section(run, section, seen, block)
+    return run
+
+
+NAMES = {"Elapsed ms": "time ms", "Elapsed time": "time ms", "IOPS": "IOPS", "Throughput MiB/s": "MiB/s", "Total MiB": "MiB",
+         "Files/s": "entries/s", "Dirs/s": "entries/s", "Files total": "entries", "Dirs total": "entries"}  # fmt: skip
+
+
+def put_section(run: Printed, section: str, seen: dict[str, int], block: int | None) -> None:
+    operation, cells, latency = "", {}, None
+    for line in section.splitlines():
+        if not (hit := LINE.match(line)):
             continue
-        if run is None or (name, 0) in run.phases and float(row["RuntimeMS"]) <= run.last * 1000 and run.name == name:
-            run = Printed(int(row["Active"]))
-            reading.runs.append(run)
-        if (name, 0) in run.phases and name != run.name:
-            run = Printed(int(row["Active"]))
-            reading.runs.append(run)
-        seconds = float(row["RuntimeMS"]) / 1000
-        run.last, run.name = seconds, name
-        run.ranks = max(run.ranks, int(row["Active"]))
-        run.put(name, 0, seconds=seconds)
-        if float(row["DoneBytes"]):
-            run.put(name, 0, bytes=float(row["DoneBytes"]), bytes_per_second=Quantity(float(row["DoneBytes"]) / seconds, 1e-6))
-        if float(row["Entries"]):
-            run.put(name, 0, operations=float(row["Entries"]), rate=Quantity(float(row["Entries"]) / seconds, 1e-6))
-    if not rows:
-        reading.refusal = "no rate in it"
-    return reading
+        operation = hit[1] or operation
+        if "lat" in hit[2]:
+            words = dict(re.findall(r"(min|avg|max)=(\S+)", hit[3]))
+            wanted = "IO" if OPERATIONS.get(operation) in ("pwrite", "pread") else ""
+            if words and hit[2].startswith(wanted):
+                latency = [human(words[which]) for which in ("min", "avg", "max")]
+        elif len(words := hit[3].split()) >= 2:
+            cells[NAMES[hit[2]]] = [milliseconds(w) if hit[2].startswith("Elapsed") else w for w in words[:2]]
+    if operation in OPERATIONS and ("MiB/s" in cells or "entries/s" in cells):
+        before = seen.get(operation, 0)
+        put(run, operation, seen, lambda name, first=False: (cells.get(name) or [None, None])[0 if first else 1], block)
+        if latency and all(latency):
+            put_latency(run, operation, before, latency)  # type: ignore[arg-type]
