@@ -38,10 +38,7 @@ def _read_all(source: Source) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    values: dict[str, tuple[float, int]] = {}
-    for number, line in enumerate(source.lines, start=1):
-        if found := VALUE.match(line):
-            values[found[1].strip().lower()] = source.number(found[2], number, found[1]), number
+    values = {name.lower(): told for name, told in source.values(VALUE).items()}
     made = next((key for key in ("total writes made", "total reads made") if key in values), None)
     if made is None or not values.keys() & {"min latency(s)", "min latency"} or not values.keys() & {"average latency(s)", "average latency"}:
         raise source.refuse_cut("the number of operations and their latencies ('Min latency(s)')")
@@ -50,10 +47,9 @@ def _read_one(source: Source) -> Record:
     phase = Phase(name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None)
     phase.origin = {"": source.at(timed), "operations": source.at(counted), f"latency.{op}.count": source.at(counted)}
     phase.origin["rate"] = f"{source.at(counted)} / {source.at(timed)} (operations / time)"
-    for key in ("bandwidth (mb/sec)",):
-        if key in values:
-            phase.more["rate_unit"] = "bytes"
-            phase.bytes_per_second, phase.origin["bytes_per_second"] = values[key][0] * 2**20, source.at(values[key][1])
+    if (told := values.get("bandwidth (mb/sec)")) is not None:
+        phase.more["rate_unit"] = "bytes"
+        phase.bytes_per_second, phase.origin["bytes_per_second"] = told[0] * 2**20, source.at(told[1])
     sizes = [values[key] for key in ("write size", "read size", "object size") if key in values]
     if sizes:
         phase.bytes, phase.origin["bytes"] = int(count * sizes[0][0]), f"{source.at(counted)} x {source.at(sizes[0][1])} (operations x size)"

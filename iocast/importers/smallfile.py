@@ -26,14 +26,12 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    totals: dict[str, tuple[float, int]] = {}
+    totals = source.values(TOTAL)
     options: dict[str, tuple[str, int]] = {}
     threads: list[tuple[str, float, str, int]] = []
     for number, line in enumerate(source.lines, start=1):
         if found := THREAD.match(line):
             threads.append((found[1], source.number(found[3], number, "elapsed"), found[6], number))
-        elif found := TOTAL.match(line):
-            totals[found[1]] = source.number(found[2], number, found[1]), number
         elif found := OPTION.match(line):
             options[found[1]] = found[2], number
     data = totals.get("total IOPS", (0.0, 0))[0] > 0

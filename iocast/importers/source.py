@@ -111,6 +111,11 @@ class Source:
             raise self.refuse(line, f"{what} is '{text}', which is no measurement")
         return value
 
+    def values(self, pattern: re.Pattern[str]) -> dict[str, tuple[float, int]]:
+        """Numbers that the lines print by name, with their lines; the groups of `pattern` are name and number, and the last of a name counts."""
+        found = ((pattern.match(line), number) for number, line in enumerate(self.lines, start=1))
+        return {one[1].strip(): (self.number(one[2], number, one[1].strip()), number) for one, number in found if one}
+
     def json_values(self) -> list[tuple[int, Any]]:
         """All JSON values in the file with the lines where they begin; other lines before, between and after them are left out.
 

@@ -26,10 +26,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    values: dict[str, tuple[float, int]] = {}
-    for number, line in enumerate(source.lines, start=1):
-        if found := VALUE.match(line):
-            values[found[1].strip()] = source.number(found[2], number, found[1]), number
+    values = source.values(VALUE)
     if not re.search(r"^\s+execution time \(avg/stddev\):\s+[\d.]+/[\d.]+$", source.text, re.MULTILINE) or "total number of events" not in values:
         raise source.refuse_cut("the end of its statistics ('execution time')")
     source.require_last_line()

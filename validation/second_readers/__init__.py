@@ -3,17 +3,14 @@
 
 Each module reads one tool's files after that tool's own sources and manual, and shares nothing with iocast/importers.
 A reader turns a file into `Printed` runs: what the file prints, as named quantities. Seconds, bytes, operations a
-second throughout. `AUTHORS` says who wrote which reader.
+second throughout. `INDEPENDENT` are the formats whose reader was written by somebody who did not write the importer.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-
-PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 @dataclass
@@ -56,6 +53,9 @@ class Reading:
     refusal: str = ""
 
 
+INDEPENDENT = {"mdtest", "ior", "io500", "md-workbench", "fio", "elbencho"}
+"""Formats whose second reader is not by the importer's author; all other readers are."""
+
 Reader = Callable[[Path, str], "Reading | None"]
 """From a file and its text to what it prints; None when the file is not of the reader's format."""
 
@@ -70,27 +70,3 @@ def rounding(text: str) -> float:
 def figure(text: str, scale: float = 1.0) -> Quantity:
     """A printed number times `scale`, with its rounding error."""
     return Quantity(float(text) * scale, rounding(text) + 1e-12)
-
-
-def half_digit(text: str) -> float:
-    """What rounding may have done to a printed number, relative to it."""
-    value = abs(float(text))
-    mantissa = text.lower().split("e")[0]
-    step = 10.0 ** -len(mantissa.partition(".")[2])
-    if "e" in text.lower():
-        step *= 10.0 ** int(text.lower().split("e")[1])
-    return 0.5000001 * step / value if value else 1.0
-
-
-def printed(text: str, scale: float = 1.0) -> Quantity:
-    """The value that a text prints, times `scale`."""
-    return Quantity(float(text) * scale)
-
-
-def unit_size(text: str) -> float | None:
-    """Bytes of "16 MiB", "4096 bytes", "1m", "512kb"; a letter alone is binary, as IOR and mdtest take it."""
-    found = re.fullmatch(r"\s*([\d.]+)\s*(?:([kmgt]?)(i?)b?(?:ytes)?)\s*", text, re.IGNORECASE)
-    if not found:
-        return None
-    binary = found[3] or not text.strip().lower().endswith("b")
-    return float(found[1]) * PREFIXES[found[2].lower() + ("i" if binary and found[2] else "")]

@@ -28,8 +28,8 @@ LINE = re.compile(r"^(\S+)?\s+(Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total M
 def read(path: Path, text: str) -> Reading | None:
     if text.startswith("Label,Phase,RuntimeMS,Rank"):
         return of_live(text)
-    if text.startswith("ISO date,label,path type"):
-        rows = list(csv.DictReader(text.splitlines()))
+    if text.lower().startswith("iso date,label,path type"):
+        rows = list(csv.DictReader([text.splitlines()[0].replace("ISO DATE", "ISO date"), *text.splitlines()[1:]]))
         return of_rows(rows, f"{rows[0]['version']} CSV" if rows else "CSV")
     if '"ISO date"' in text and '"operation"' in text and text.lstrip().startswith("["):
         try:
@@ -38,6 +38,8 @@ def read(path: Path, text: str) -> Reading | None:
             return Reading("elbencho", "CSV as JSON", refusal="truncated")
         if all(isinstance(row, dict) and "operation" in row for row in rows):
             return of_rows(rows, f"{rows[0].get('version')} CSV as JSON")
+    if '"phase_type"' in text and '"last_done"' in text:
+        return of_phases(text)
     if HEADER.search(text) and "Elapsed" in text:
         return of_text(text)
     return None
@@ -104,6 +106,32 @@ def of_rows(rows: list[dict[str, Any]], version: str) -> Reading:
                 put_latency(runs[key], operation, before.get(operation, 0), [figure(str(v), 1e-6) for v in values])
     made = [run for run in runs.values() if run.phases]
     return Reading("elbencho", version, made, "" if made else "no rate in it")
+
+
+def of_phases(text: str) -> Reading:
+    """The file of --jsonfile: a document for each phase, all values as texts."""
+    decoder, at, run, version = json.JSONDecoder(), 0, Printed(), ""
+    seen: dict[str, int] = {}
+    names = {"time ms": "elapsed_time_ms", "IOPS": "iops", "entries/s": "entries/s", "entries": "entries"}
+    while hit := re.compile(r"^\{", re.M).search(text, at):
+        try:
+            phase, at = decoder.raw_decode(text, hit.start())
+        except ValueError:
+            return Reading("elbencho", f"{version} JSON", refusal="truncated")
+        config, version = phase["config"], phase["config"].get("version", "")
+        run.ranks, run.nodes = int(config["hosts"]) * int(config["threads"]), int(config["hosts"])
+        run.command, run.started = config.get("command"), run.started or phase.get("iso_start_date")
+        operation, last = phase["phase_type"], phase["last_done"]
+        if OPERATIONS.get(operation) not in ("pwrite", "pread"):
+            continue
+        repeat = seen.get(operation, 0)
+        seen[operation] = repeat + 1
+        run.put(operation.lower(), repeat, seconds=figure(last[names["time ms"]], 1e-3), rate=figure(last["iops"]))
+        run.put(operation.lower(), repeat, bytes_per_second=figure(last["bytes/s"]), bytes=figure(last["bytes"]) if "bytes" in last else Quantity(None))
+        known = last.get("latency", {}).get("IO", {})
+        if known:
+            put_latency(run, operation, repeat, [figure(known[which], 1e-6) for which in ("min_us", "avg_us", "max_us")])
+    return Reading("elbencho", f"{version} JSON", [run] if run.phases else [], "" if run.phases else "no rate in it")
 
 
 def of_live(text: str) -> Reading:

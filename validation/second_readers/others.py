@@ -123,8 +123,10 @@ def _filebench(path: Path, text: str) -> Reading | None:
         return Reading("filebench", refusal="truncated") if re.search(r"^Filebench Version", text, re.M) else None
     versions = re.findall(r"^Filebench Version (\S+)", text, re.M)
     reading = Reading("filebench", versions[0] if versions else "")
-    for part in re.findall(r"(IO Summary):\s+(\d+) ops,?\s+([\d.]+) ops/s", text):
-        run = Printed(nodes=1)
+    began = 0
+    for part in re.finditer(r"IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s", text):
+        run = Printed(sum(map(int, re.findall(r"Starting (\d+) \S+ threads", text[began : part.start()]))) or None, nodes=1)
+        began = part.end()
         run.put("benchmark", 0, operations=float(part[1]), rate=float(part[2]), seconds=Quantity(int(part[1]) / float(part[2]), 1e-4))
         reading.runs.append(run)
     return reading
