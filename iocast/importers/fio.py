@@ -71,7 +71,9 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     hosts = {job.get("hostname") for job in jobs if job.get("hostname")}
     record.nodes = len(hosts) or 1
     if record.ranks is None:
-        record.missing["ranks"] = "group_reporting has put more jobs into one entry than its numjobs says (job_runtime exceeds the runtimes)"
+        record.missing["ranks"] = (
+            "group_reporting has put more jobs into one entry than its numjobs says (job_runtime exceeds the runtimes)"
+        )
     elif record.ranks % record.nodes:
         record.nodes = None
     options = {**shared, **(jobs[0].get("job options") or {})}
@@ -122,9 +124,9 @@ def _key_line(source: Source, line: int, *keys: str) -> int:
 
 
 def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int | None:
-    """Jobs of a group; with group_reporting fio prints one entry for all of them, and None where that entry holds other sections too.
+    """Number of jobs of a group; None where one entry of group_reporting holds several sections.
 
-    Its options are then those of the first section, and its job_runtime is the sum over all jobs."""
+    The options of such an entry are those of the first section, and its job_runtime is the sum over all jobs."""
     first = {**shared, **(group[0].get("job options") or {})}
     if len(group) > 1 or str(first.get("group_reporting", "0")) == "0":
         return len(group)

@@ -129,8 +129,9 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
         job["way"] = job["ways"].setdefault(found[1].lower(), {"line": number, "times": {}, "percentiles": {}, "of": ""})
         job["way"]["seconds"] = int(runtime[1]) / 1000
         if bandwidth:
-            binary = bandwidth[2].endswith("i") or "IOPS=" not in line  # fio 2 writes KB for 1024 bytes, fio 3 KiB, and kB for 1000
-            job["way"]["bytes/s"] = float(bandwidth[1]) * (1024 if binary else 1000) ** " KMGT".index((bandwidth[2].upper().rstrip("I") or " "))
+            # fio 2 writes KB for 1024 bytes; fio 3 writes KiB for 1024 and kB for 1000.
+            base = 1024 if bandwidth[2].endswith("i") or "IOPS=" not in line else 1000
+            job["way"]["bytes/s"] = float(bandwidth[1]) * base ** " KMGT".index(bandwidth[2].upper().rstrip("I") or " ")
     elif not job.get("way"):
         return
     elif found := TIMES.match(line):

@@ -290,9 +290,9 @@ def _add_outputs(record: Record, directory: Path) -> None:
 
 
 def _add_launch(record: Record, sources: list[Source]) -> None:
-    """Processes from the command by which mpirun, mpiexec or srun started them, in io500.sh or its output, when all commands agree.
+    """Processes from the command that started them (mpirun, mpiexec, srun), in io500.sh or its output.
 
-    A line "exe = mpirun ..." of result.txt starts another program for find, on processes of its own."""
+    All commands must agree. A line "exe = mpirun ..." of result.txt starts another program for find, on processes of its own."""
     found = {}
     for source in sources:
         for number, line in enumerate(source.lines if source.head else [], start=1):
@@ -321,7 +321,9 @@ def _add_output(phase: Phase, own: Record) -> None:
 
 
 def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
-    """Seconds of each rank from the phase's CSV file: of IOR with open and close, of mdtest of the operation; of find those of all ranks."""
+    """Seconds of each rank from the phase's CSV file: of IOR with open and close, of mdtest of the operation.
+
+    The CSV file of find has the seconds of all ranks together."""
     path = directory / f"{phase.name}.csv"
     if not path.is_file() or path.stat().st_size == 0:
         return

@@ -28,7 +28,9 @@ HEADER = re.compile(r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+)
 BLOCK = re.compile(r"^MD-REAL-IO total files: (?P<files>\S+) \(version: (?P<version>[^)]*)\)", re.MULTILINE)
 BLOCK_TIMES = re.compile(r"^Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", re.MULTILINE)
 BLOCK_COUNTS = re.compile(r"^Operations:\s+/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", re.MULTILINE)
-BLOCK_RATES = re.compile(r"^(Precreate|Benchmark|Delete):\s+([\d.]+) \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE)
+BLOCK_RATES = re.compile(
+    r"^(Precreate|Benchmark|Delete):\s+([\d.]+) \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE
+)
 BLOCK_RANK = re.compile(r"^(\d+)\s+([\d.]+)s\s+([\d.]+)s\s+([\d.]+)s\s+(.*)$", re.MULTILINE)
 OPTION = re.compile(r"^[ \t]+([a-z][a-z-]*?)(?:=(.*))?$")
 LATENCY_FILE = re.compile(
@@ -197,8 +199,9 @@ def _read_blocks(source: Source) -> list[Record]:
             phase.origin = {"": timed, "operations": counted, "latency": counted, "rate": f"{counted} / {timed} (operations / time)"}
             phase.rate = phase.operations / seconds if seconds and phase.operations else None
             if found := rates.get(title):
-                phase.rate = float(found[2]) * (4 if name == "benchmark" else 1)  # iterations of four operations
-                phase.origin["rate"] = source.at(source.line_at(found.start())) + (" (x 4 operations)" if name == "benchmark" else "")
+                each, words = (4, " (x 4 operations)") if name == "benchmark" else (1, "")
+                phase.rate = float(found[2]) * each
+                phase.origin["rate"] = source.at(source.line_at(found.start())) + words
                 phase.bytes_per_second = float(found[3]) * 2**20 if found[3] else None
             if ranks:
                 own = [float(rank[2 + column]) for rank in ranks]

@@ -109,7 +109,8 @@ def _read_one(source: Source) -> list[Record]:
         tables = [(launch, table) for launch in whole for table in _tables(launch) if table.rates]
         if tables:
             line = min(line for _, line in tables[0][1].rates.values())
-            raise source.refuse(line, "every rate of the summary is 0.000, so there is no measurement in it; run this phase again")
+            why = "every rate of the summary is 0.000, so there is no measurement in it; run this phase again"
+            raise source.refuse(line, why)
         raise source.refuse_cut("the summary of rates")
     for launch in launches:
         if launch not in whole:
@@ -260,7 +261,9 @@ def _walled(command: list[str]) -> bool:
 
 
 def _as_requested(launch: _Launch, table: _Table, record: Record) -> bool:
-    """Whether a phase had the items requested in spite of -W or -x: -W 0 is no stonewall, and a file of -x that can't be read says nothing."""
+    """Whether a phase had the items requested in spite of -W or -x.
+
+    -W 0 is no stonewall, and a status file (-x) that can't be read changes nothing."""
     if "create" in record.parameters.get("phases", "create").split(","):
         return not table.stonewalls and not record.parameters.get("most_seconds")
     return launch.find(NO_STATUS) is not None

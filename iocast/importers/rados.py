@@ -38,7 +38,7 @@ def _read_all(source: Source) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    values = {name.lower(): told for name, told in source.values(VALUE).items()}
+    values = {name.lower(): printed for name, printed in source.values(VALUE).items()}
     made = next((key for key in ("total writes made", "total reads made") if key in values), None)
     if made is None or not values.keys() & {"min latency(s)", "min latency"} or not values.keys() & {"average latency(s)", "average latency"}:
         raise source.refuse_cut("the number of operations and their latencies ('Min latency(s)')")
@@ -47,9 +47,9 @@ def _read_one(source: Source) -> Record:
     phase = Phase(name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None)
     phase.origin = {"": source.at(timed), "operations": source.at(counted), f"latency.{op}.count": source.at(counted)}
     phase.origin["rate"] = f"{source.at(counted)} / {source.at(timed)} (operations / time)"
-    if (told := values.get("bandwidth (mb/sec)")) is not None:
+    if (bandwidth := values.get("bandwidth (mb/sec)")) is not None:
         phase.more["rate_unit"] = "bytes"
-        phase.bytes_per_second, phase.origin["bytes_per_second"] = told[0] * 2**20, source.at(told[1])
+        phase.bytes_per_second, phase.origin["bytes_per_second"] = bandwidth[0] * 2**20, source.at(bandwidth[1])
     sizes = [values[key] for key in ("write size", "read size", "object size") if key in values]
     if sizes:
         phase.bytes, phase.origin["bytes"] = int(count * sizes[0][0]), f"{source.at(counted)} x {source.at(sizes[0][1])} (operations x size)"

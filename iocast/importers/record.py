@@ -198,7 +198,7 @@ class Record:
             setattr(self, key, given)
         if self.ranks is None:
             why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
-            raise InputError(f"{where}:1: the file does not say on how many ranks {self.tool} ran{why}; say so with --ranks.")
+            raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add --ranks.")
         self.missing.pop("ranks", None)
         if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
             raise InputError(f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes.")

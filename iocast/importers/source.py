@@ -112,7 +112,9 @@ class Source:
         return value
 
     def values(self, pattern: re.Pattern[str]) -> dict[str, tuple[float, int]]:
-        """Numbers that the lines print by name, with their lines; the groups of `pattern` are name and number, and the last of a name counts."""
+        """Numbers that lines print by name, with their lines; the last line of a name counts.
+
+        The groups of `pattern` are name and number."""
         found = ((pattern.match(line), number) for number, line in enumerate(self.lines, start=1))
         return {one[1].strip(): (self.number(one[2], number, one[1].strip()), number) for one, number in found if one}
 

@@ -181,18 +181,23 @@ def test_bytes_of_ior_are_exact_where_sizes_are_printed_rounded(block: str, tmp_
     text = (SAMPLES / "ior" / "beegfs.txt").read_text()
     exact = int(block[:-1]) * {"k": 2**10, "m": 2**20, "g": 2**30}[block[-1]]
     unit, name = next((2**p, n) for p, n in ((40, "TiB"), (30, "GiB"), (20, "MiB")) if exact >= 2**p)
-    text = text.replace("-b 128m", f"-b {block}").replace("128 MiB", f"{exact / unit:.2f} {name}").replace(" 131072 ", f" {exact // 1024} ")
-    text = re.sub(r"(write|read)( +)(178.86|97.14)( .*) (34.35|63.25)  ", lambda m: f"{m[1]}{m[2]}{m[3]}{m[4]} {48 * exact / 2**20 / float(m[3]):.2f}  ", text)
+    text = text.replace("-b 128m", f"-b {block}").replace("128 MiB", f"{exact / unit:.2f} {name}")
+    text = text.replace(" 131072 ", f" {exact // 1024} ")
+    for rate, seconds in (("178.86", "34.35"), ("97.14", "63.25")):
+        text = text.replace(f" {seconds}  ", f" {48 * exact / 2**20 / float(rate):.2f}  ")
     for number, changed in enumerate((text, text.replace(f"-b {block}", "-f script"))):
         (tmp_path / "log.txt").write_text(changed)
         (run,) = imported([tmp_path / "log.txt"], tmp_path / str(number))
-        assert [phase["bytes"] for phase in run["phases"]] == [48 * exact] * 2 and run["workload"]["parameters"]["block_size"] == exact
+        assert [phase["bytes"] for phase in run["phases"]] == [48 * exact] * 2
+        assert run["workload"]["parameters"]["block_size"] == exact
 
 
 def test_result_txt_without_times_and_what_find_counted(tmp_path: Path) -> None:
     """At verbosity 0 result.txt has scores alone; find's rate is of its total-files in the time of find.csv."""
     text = (SAMPLES / "io500" / "tianhe" / "result.txt").read_text()
-    (tmp_path / "result.txt").write_text(re.sub(r"t_(start|delta|end) .*\n", "", text).replace("[find]\n", "[find]\nfound           = 7\ntotal-files     = 433371\n"))
+    text = re.sub(r"t_(start|delta|end) .*\n", "", text)
+    found = "[find]\nfound           = 7\ntotal-files     = 433371\n"
+    (tmp_path / "result.txt").write_text(text.replace("[find]\n", found))
     (tmp_path / "find.csv").write_text("runtime: 0.270350 rate: 1603.0\nrank, errors\n")
     (run,) = imported([tmp_path], tmp_path / "run")
     assert {phase["seconds"] for phase in run["phases"]} == {None} and "phases[].seconds" in run["imported"]["missing"]
@@ -447,7 +452,7 @@ def test_the_number_of_fio_jobs_is_unknown_where_one_entry_holds_several_section
         else:
             with pytest.raises(InputError, match="group_reporting has put more jobs into one entry.*--ranks"):
                 imported_as_it_is(tmp_path / "log.json", tmp_path / "none")
-            (run,) = imported([tmp_path / "log.json"], tmp_path / "told")
+            (run,) = imported([tmp_path / "log.json"], tmp_path / "given")
             assert run["placement"]["ranks"] == 4 and run["phases"][0]["rank_seconds"] is None
 
 
@@ -455,7 +460,9 @@ def imported_as_it_is(file: Path, out: Path) -> list[dict[str, Any]]:
     return [json.loads((path / "run.json").read_text()) for path in import_files([file], out)]
 
 
-@pytest.mark.parametrize(("printed", "bytes_per_second"), [("BW=40.0MiB/s (41.9MB/s)", 40 * 2**20), ("BW=41.9MB/s (40.0MiB/s)", 41.9e6)])
+@pytest.mark.parametrize(
+    ("printed", "bytes_per_second"), [("BW=40.0MiB/s (41.9MB/s)", 40 * 2**20), ("BW=41.9MB/s (40.0MiB/s)", 41.9e6)]
+)
 def test_units_of_fio_text_are_binary_with_an_i_only(printed: str, bytes_per_second: float, tmp_path: Path) -> None:
     """kb_base=1000 puts the decimal unit first."""
     text = (SAMPLES / "fio" / "text.txt").read_text()
@@ -477,5 +484,6 @@ def test_data_sets_of_a_cleanup_are_not_its_objects(tmp_path: Path) -> None:
     printed = [float(rate) for rate in re.findall(r"rate:([\d.]+) iops/s", text)]
     assert [phase["rate"] for phase in run["phases"]] == printed
     (run,) = imported_as_it_is(SAMPLES / "md-workbench" / "md-real-io-2016.txt", tmp_path / "real-io")
-    printed = [float(rate) for rate in re.findall(r"([\d.]+) (?:elements|iters)/s", (SAMPLES / "md-workbench" / "md-real-io-2016.txt").read_text())]
+    text = (SAMPLES / "md-workbench" / "md-real-io-2016.txt").read_text()
+    printed = [float(rate) for rate in re.findall(r"([\d.]+) (?:elements|iters)/s", text)]
     assert [phase["rate"] for phase in run["phases"]] == [printed[0], 4 * printed[1], printed[2]]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""elbencho's CSV, the CSV's rows as JSON, live CSV and result text, read after the tool's manual and its own `Statistics.cpp`.
+"""elbencho's CSV, its rows as JSON, JSON, live CSV and result text, read after its manual and its own `Statistics.cpp`.
 
 What they say:
 
-- "First done" is what all threads together had done when the fastest was finished, "last done" the whole phase. Threads are those of a host.
+- "First done" is what all threads together had done when the fastest was finished, "last done" the whole phase.
+- Threads are those of a host.
 - Rates are whole numbers; times are whole milliseconds; MiB have 2^20 bytes.
 - A directory's or file's whole life is an entry; IOPS count blocks. SYNC and DROPCACHE phases move nothing.
 - A row of the live CSV has what was done so far; with "Total" as rank it is of all threads.
@@ -22,7 +23,8 @@ from . import Printed, Quantity, Reading, figure
 MIB = 2.0**20
 OPERATIONS = {"WRITE": "pwrite", "READ": "pread", "MKDIRS": "mkdir", "RMDIRS": "rmdir", "RMFILES": "unlink", "STAT": "stat"}
 HEADER = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.M)
-LINE = re.compile(r"^(\S+)?\s+(Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total MiB|Files/s|Dirs/s|Files total|Dirs total|Entries/s|(?:IO|Ent|Dirs|Files) (?:lat\S*|latency)[^:]*?)\s*:\s+(.*)$")
+TYPES = r"Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total MiB|(?:Files|Dirs)(?:/s| total)|(?:IO|Ent|Dirs|Files) lat[^:]*?"
+LINE = re.compile(rf"^(\S+)?\s+({TYPES})\s*:\s+(.*)$")
 
 
 def read(path: Path, text: str) -> Reading | None:
@@ -79,7 +81,8 @@ def put(run: Printed, operation: str, seen: dict[str, int], value: Any, block: i
 def put_latency(run: Printed, operation: str, repeat: int, values: list[Quantity]) -> None:
     op = OPERATIONS[operation]
     least, mean, most = values
-    run.put(operation.lower(), repeat, **{f"latency__{op}__min": least, f"latency__{op}__mean": mean, f"latency__{op}__max": most})
+    known = {"min": least, "mean": mean, "max": most}
+    run.put(operation.lower(), repeat, **{f"latency__{op}__{which}": value for which, value in known.items()})
 
 
 def of_rows(rows: list[dict[str, Any]], version: str) -> Reading:
@@ -127,7 +130,8 @@ def of_phases(text: str) -> Reading:
         repeat = seen.get(operation, 0)
         seen[operation] = repeat + 1
         run.put(operation.lower(), repeat, seconds=figure(last[names["time ms"]], 1e-3), rate=figure(last["iops"]))
-        run.put(operation.lower(), repeat, bytes_per_second=figure(last["bytes/s"]), bytes=figure(last["bytes"]) if "bytes" in last else Quantity(None))
+        volume = figure(last["bytes"]) if "bytes" in last else Quantity(None)
+        run.put(operation.lower(), repeat, bytes_per_second=figure(last["bytes/s"]), bytes=volume)
         known = last.get("latency", {}).get("IO", {})
         if known:
             put_latency(run, operation, repeat, [figure(known[which], 1e-6) for which in ("min_us", "avg_us", "max_us")])
@@ -145,7 +149,8 @@ def of_live(text: str) -> Reading:
         milliseconds, done = int(last["RuntimeMS"]), int(last["DoneBytes"])
         run.put(phase.lower(), 0, seconds=milliseconds / 1000)
         if done:
-            run.put(phase.lower(), 0, bytes=done, bytes_per_second=Quantity(1000 * done / milliseconds, 1e-6, derived=True))
+            speed = Quantity(1000 * done / milliseconds, 1e-6, derived=True)
+            run.put(phase.lower(), 0, bytes=done, bytes_per_second=speed)
         run.ranks = max(run.ranks or 0, *(int(row["Active"]) for row in of_phase)) or None
     return Reading("elbencho", "live CSV", [run] if run.phases else [], "" if run.phases else "no rate in it")
 
@@ -172,14 +177,15 @@ def of_text(text: str) -> Reading:
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         part = text[begin:end]
         if several_at_once(part):
-            return Reading("elbencho", "text of several processes", refusal="several processes print into one file at once")
+            why = "several processes print into one file at once"
+            return Reading("elbencho", "text of several processes", refusal=why)
         runs.append(of_part(part))
     made = [run for run in runs if run.phases]
     return Reading("elbencho", "text", made, "" if made else "no rate in it")
 
 
 def several_at_once(part: str) -> bool:
-    """One phase after the other with equal names, without a pause, is the output of services that write into one file."""
+    """Three phases of one name in a row are the output of services that write into one file."""
     names = [m[1] for m in re.finditer(r"^([A-Z]+)\s+Elapsed", part, re.M)]
     return any(a == b == c for a, b, c in zip(names, names[1:], names[2:], strict=False))
 
@@ -191,7 +197,8 @@ def of_part(part: str) -> Printed:
     block = None
     if command:
         words = " ".join(re.findall(r'"([^"]*)"', command[1]))
-        options = {name: hit[1].strip() for name in ("hosts", "threads", "block") if (hit := re.search(rf"--{name}[ =](.*?)(?= --|$)", words))}
+        found = {name: re.search(rf"--{name}[ =](.*?)(?= --|$)", words) for name in ("hosts", "threads", "block")}
+        options = {name: hit[1].strip() for name, hit in found.items() if hit}
         run.nodes = len(re.findall(r"[^\s,]+", options["hosts"])) if options.get("hosts") else 1
         if "[" in options.get("hosts", ""):
             run.nodes = None

@@ -3,8 +3,8 @@
 
 What the source says:
 
-- Jobs of one group run together. An entry has a runtime for each direction, the longest of its jobs; `job_runtime` is the *sum* over
-  the jobs that group_reporting has put into it, and the options are those of the first.
+- Jobs of one group run together. An entry has a runtime for each direction, the longest of its jobs.
+- `job_runtime` is the *sum* over the jobs that group_reporting has put into an entry, and its options are the first's.
 - io_bytes are bytes since 2.99, KiB before; times are nanoseconds since then, microseconds before.
 - Percentiles are of completion latencies, unless lat_percentiles was given; both kinds have mean and extremes.
 - In text, "1013.3k" is decimal; the counts under "issued" are exact, all other numbers rounded.
@@ -24,7 +24,8 @@ SHARES = {"25": "q25", "50": "q50", "75": "q75", "90": "q90", "95": "q95", "99":
 JOB = re.compile(r"^(\S.*?): \(groupid=(\d+), jobs=(\d+)\): err=\s*(\d+)")
 WAY3 = re.compile(r"^\s+(read|write|trim): IOPS=\S+, BW=([\d.]+)(\w*?i?)B/s \([^)]*\)\([^/]*/(\d+)msec\)")
 WAY2 = re.compile(r"^\s+(read|write|trim)\s*: io=\S+, bw=([\d.]+)([KMG]?)B/s, iops=\s*\d+\s*, runt=\s*(\d+)msec")
-TIMES = re.compile(r"^\s+(clat|lat) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?), max=\s*([\d.]+)([kKMG]?), avg=\s*([\d.]+)([kKMG]?)")
+NUMBER = r"=\s*([\d.]+)([kKMG]?)"
+TIMES = re.compile(rf"^\s+(clat|lat) \((nsec|usec|msec)\): min{NUMBER}\s*, max{NUMBER}\s*, avg{NUMBER}")
 SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
@@ -60,7 +61,8 @@ def of_json(text: str) -> Reading:
         run = of_document(document, document["fio version"].removeprefix("fio-"))
         if run.phases:
             runs.append(run)
-    return Reading("fio", f"{version} JSON" if version else "JSON", runs, "" if runs else "no rate in it" if version else "truncated")
+    refusal = "" if runs else "no rate in it" if version else "truncated"
+    return Reading("fio", f"{version} JSON" if version else "JSON", runs, refusal)
 
 
 def of_document(document: dict[str, Any], version: str) -> Printed:
@@ -98,7 +100,8 @@ def put_group(run: Printed, members: list[dict[str, Any]], old: bool) -> None:
     seconds = max(part["runtime"] for part in parts) / 1000
     volume = sum(part["io_bytes"] for part in parts) * (1024 if old and "io_kbytes" not in parts[0] else 1)
     slack = 0.0 if "io_kbytes" in parts[0] else 512 * len(parts) / max(volume, 1)
-    run.put(name, 0, seconds=seconds, bytes=Quantity(volume, 1e-9 + slack), errors=sum(bool(job["error"]) for job in members))
+    run.put(name, 0, seconds=seconds, bytes=Quantity(volume, 1e-9 + slack))
+    run.put(name, 0, errors=sum(bool(job["error"]) for job in members))
     run.put(name, 0, bytes_per_second=Quantity(volume / seconds, 1e-6 + slack, derived=True))
     if all("total_ios" in part for part in parts):
         syncs = sum(job.get("sync", {}).get("total_ios", 0) for job in members)
@@ -107,7 +110,8 @@ def put_group(run: Printed, members: list[dict[str, Any]], old: bool) -> None:
         if syncs:
             run.put(name, 0, latency__fsync__count=syncs)
     else:
-        run.put(name, 0, rate=Quantity(sum(part["iops"] for part in parts), 0.5 * len(parts) / min(part["iops"] for part in parts)))
+        rates = [part["iops"] for part in parts]
+        run.put(name, 0, rate=Quantity(sum(rates), 0.5 * len(rates) / min(rates)))
     for way, several in done.items():
         if several:
             put_latency(run, name, WAYS[way], several, old)
@@ -131,10 +135,12 @@ def put_latency(run: Printed, name: str, operation: str, parts: list[dict[str, A
     kind = (with_shares or kinds)[0]
     known = [part[kind + end] for part in parts]
     counts = [part.get("total_ios") for part in parts]
-    run.put(name, 0, **{f"latency__{operation}__min": min(one["min"] for one in known) * unit, f"latency__{operation}__max": max(one["max"] for one in known) * unit})
+    run.put(name, 0, **{f"latency__{operation}__min": min(one["min"] for one in known) * unit})
+    run.put(name, 0, **{f"latency__{operation}__max": max(one["max"] for one in known) * unit})
     if all(counts):
         mean = sum(n * one["mean"] for n, one in zip(counts, known, strict=True)) / sum(counts)
-        run.put(name, 0, **{f"latency__{operation}__count": sum(counts), f"latency__{operation}__mean": Quantity(mean * unit, 1e-6)})
+        run.put(name, 0, **{f"latency__{operation}__count": sum(counts)})
+        run.put(name, 0, **{f"latency__{operation}__mean": Quantity(mean * unit, 1e-6)})
     if len(parts) == 1:
         for share, value in known[0].get("percentile", {}).items():
             key = SHARES.get(f"{float(share.rstrip('%')):g}")
@@ -176,15 +182,17 @@ def block_sizes(text: str) -> dict[str, int]:
 
 def job_of(lines: list[str]) -> dict[str, Any]:
     name, group, number, error = JOB.match(lines[0]).groups()  # type: ignore[union-attr]
-    job: dict[str, Any] = {"name": name, "group": int(group), "jobs": int(number), "error": int(error), "ways": {}, "issued": None}
+    job: dict[str, Any] = {"name": name, "group": int(group), "jobs": int(number), "error": int(error)}
+    job |= {"ways": {}, "issued": None}
     way: dict[str, Any] | None = None
     unit = 1e-6
     for line in lines[1:]:
         if line.startswith("Run status"):
             break
         if hit := WAY3.match(line) or WAY2.match(line):
-            binary = 1024 if "i" in hit[3] or WAY2.match(line) else 1000
-            way = {"bw": figure(hit[2], binary ** " KMGT".index((hit[3].strip("i") or " ").upper())), "msec": int(hit[4]), "times": {}, "shares": {}}
+            base = 1024 if "i" in hit[3] or WAY2.match(line) else 1000
+            bandwidth = figure(hit[2], base ** " KMGT".index((hit[3].strip("i") or " ").upper()))
+            way = {"bw": bandwidth, "msec": int(hit[4]), "times": {}, "shares": {}}
             job["ways"][hit[1]] = way
         elif hit := re.match(r"^\s+issued.*?: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?", line):
             job["issued"] = [int(n or 0) for n in hit.groups()]
@@ -216,12 +224,14 @@ def of_jobs(jobs: list[dict[str, Any]], sizes: dict[str, int]) -> Printed:
         seconds = max(way["msec"] for way in ways) / 1000
         widths = [way["bw"].value * way["bw"].relative for way in ways]
         bandwidth = sum(way["bw"].value for way in ways)
-        run.put(name, 0, operations=operations, seconds=seconds, errors=sum(bool(job["error"]) for job in members),
-                rate=Quantity(operations / seconds, 1e-6, derived=True), bytes_per_second=Quantity(bandwidth, sum(widths) / bandwidth))  # fmt: skip
+        run.put(name, 0, operations=operations, seconds=seconds, errors=sum(bool(job["error"]) for job in members))
+        run.put(name, 0, rate=Quantity(operations / seconds, 1e-6, derived=True))
+        run.put(name, 0, bytes_per_second=Quantity(bandwidth, sum(widths) / bandwidth))
         if size := sizes.get(members[0]["name"]):
             run.put(name, 0, bytes=Quantity(size * sum(sum(job["issued"][:2]) for job in members), derived=True))
         for index, (way, operation) in enumerate(WAYS.items()):
-            put_text_latency(run, name, operation, [(job["issued"][index], job["ways"][way]) for job in members if way in job["ways"]])
+            parts = [(job["issued"][index], job["ways"][way]) for job in members if way in job["ways"]]
+            put_text_latency(run, name, operation, parts)
     run.ranks = max(ranks, default=None)
     return run
 
@@ -230,11 +240,13 @@ def put_text_latency(run: Printed, name: str, operation: str, parts: list[tuple[
     if not parts or not all(count for count, _ in parts):
         return
     total = sum(count for count, _ in parts)
-    kind = parts[0][1].get("of", "clat") if len(parts) == 1 else "lat" if all("lat" in way["times"] for _, way in parts) else "clat"
+    both = "lat" if all("lat" in way["times"] for _, way in parts) else "clat"
+    kind = parts[0][1].get("of", "clat") if len(parts) == 1 else both
     known = [way["times"].get(kind) for _, way in parts]
     run.put(name, 0, **{f"latency__{operation}__count": total})
     if all(known):
-        least, most = min((t[0] for t in known), key=lambda q: q.value), max((t[1] for t in known), key=lambda q: q.value)
+        least = min((t[0] for t in known), key=lambda q: q.value)
+        most = max((t[1] for t in known), key=lambda q: q.value)
         mean = sum(count * t[2].value for (count, _), t in zip(parts, known, strict=True)) / total
         run.put(name, 0, **{f"latency__{operation}__min": least, f"latency__{operation}__max": most})
         run.put(name, 0, **{f"latency__{operation}__mean": Quantity(mean, max(t[2].relative for t in known))})

@@ -21,8 +21,9 @@ from pathlib import Path
 
 from . import Printed, Quantity, Reading, figure, ior, mdtest
 
-NEW = re.compile(r"^\[(?:RESULT|\s+)(?:-invalid)?\]\s+([A-Za-z][\w-]*)\s+(\S+) (GiB/s|kIOPS)\s+: time\s+(\S+) seconds(.*)$", re.M)
-OLD = re.compile(r"^\[RESULT(?:-invalid)?\] (?:BW|IOPS)\s+phase \d+\s+(\w+)\s+(\S+) (Gi?B/s|kiops)\s+: time\s+(\S+) seconds(.*)$", re.M)
+END = r"\s+: time\s+(\S+) seconds(.*)$"
+NEW = re.compile(rf"^\[(?:RESULT|\s+)(?:-invalid)?\]\s+([A-Za-z][\w-]*)\s+(\S+) (GiB/s|kIOPS){END}", re.M)
+OLD = re.compile(rf"^\[RESULT(?:-invalid)?\] (?:BW|IOPS)\s+phase \d+\s+(\w+)\s+(\S+) (Gi?B/s|kiops){END}", re.M)
 SECTION = re.compile(r"^\[([\w-]+)\]\s*$")
 SCALE = {"GiB/s": 2.0**30, "GB/s": 2.0**30, "kIOPS": 1e3, "kiops": 1e3}
 OPERATION = {"write": "file-create", "stat": "file-stat", "read": "file-read", "delete": "file-remove"}
@@ -47,7 +48,8 @@ def of_summary(text: str) -> Reading:
         run.put(name.replace("_", "-"), 0, seconds=figure(seconds))
         if "INVALID" in end:
             run.put(name.replace("_", "-"), 0, invalid=1.0)
-    return Reading("io500", "2018-2020" if old else "2020-", [run] if run.phases else [], "" if run.phases else "no rate in it")
+    runs = [run] if run.phases else []
+    return Reading("io500", "2018-2020" if old else "2020-", runs, "" if runs else "no rate in it")
 
 
 def put_rate(run: Printed, name: str, value: Quantity, volume: bool) -> None:
@@ -115,7 +117,8 @@ def put_found(run: Printed, name: str, known: dict[str, str]) -> None:
 
 def read_directory(directory: Path) -> Reading | None:
     """A package: its summary, what result.txt adds, and the outputs of the phases beside them."""
-    texts = {p.name: p.read_text(errors="replace") for p in directory.iterdir() if p.is_file() and not p.name.startswith("._")}
+    files = [p for p in directory.iterdir() if p.is_file() and not p.name.startswith("._")]
+    texts = {p.name: p.read_text(errors="replace") for p in files}
     summary = of_summary(texts["result_summary.txt"]) if texts.get("result_summary.txt", "").strip() else None
     result = of_result(texts["result.txt"]) if texts.get("result.txt", "").strip() else None
     base = summary if summary and summary.runs else result

@@ -93,7 +93,8 @@ def printed_run(test: dict[str, Any]) -> Printed:
     ranks = int(clients[1]) if clients else None
     each = (clients[2] if clients else None) or options.get("clients per node")
     nodes = int(options["nodes"]) if "nodes" in options else -(-ranks // int(each)) if ranks and each else None
-    run = Printed(ranks, nodes, options.get("Command line") or options.get("Command line used"), moment(options.get("StartTime") or options.get("Began")))
+    command = options.get("Command line") or options.get("Command line used")
+    run = Printed(ranks, nodes, command, moment(options.get("StartTime") or options.get("Began")))
     transfer = size(options.get("xfersize", ""))
     seen: dict[str, int] = {}
     first = int(max((sum(row[0] == access for row in test["rows"]) for access in ("write", "read")), default=1) > 1)
@@ -123,9 +124,12 @@ def expected_bytes(options: dict[str, str], closing: dict[str, str], ranks: int 
     return min(candidates, key=lambda q: q.relative, default=Quantity(None))
 
 
-def put_row(run: Printed, access: str, repeat: int, cells: dict[str, str], transfer: Quantity, volume: Quantity) -> None:
+def put_row(
+    run: Printed, access: str, repeat: int, cells: dict[str, str], transfer: Quantity, volume: Quantity
+) -> None:
     bandwidth = figure(cells["bw(MiB/s)"], MIB)
-    run.put(access, repeat, bytes_per_second=bandwidth, transfer_size=transfer, seconds=figure(cells["total(s)"]), bytes=volume)
+    run.put(access, repeat, bytes_per_second=bandwidth, transfer_size=transfer, bytes=volume)
+    run.put(access, repeat, seconds=figure(cells["total(s)"]))
     run.put(access, repeat, rate=ratio(bandwidth, transfer), operations=ratio(volume, transfer))
     for key, column in (("open", "open(s)"), ("transfer", "wr/rd(s)"), ("close", "close(s)")):
         if cells[column] != "-":
@@ -155,8 +159,9 @@ def read_json(text: str) -> Reading | None:
     runs = []
     for test in whole.get("tests", []):
         given = {**test.get("Parameters", {}), **test.get("Options", {})}
-        run = Printed(int(given["tasks"]), None, whole["Command line"], moment(test.get("StartTime") or whole.get("Began")))
-        run.nodes = int(given.get("nodes") or 0) or -(-run.ranks // int(given["clients per node"]))  # type: ignore[operator]
+        ranks = int(given["tasks"])
+        nodes = int(given.get("nodes") or 0) or -(-ranks // int(given["clients per node"]))
+        run = Printed(ranks, nodes, whole["Command line"], moment(test.get("StartTime") or whole.get("Began")))
         rows = [row for part in test["Results"] for row in (part if isinstance(part, list) else [part])]
         seen: dict[str, int] = {}
         first = int(max(sum(row["access"] == access for row in rows) for access in ("write", "read")) > 1)
@@ -168,12 +173,15 @@ def read_json(text: str) -> Reading | None:
             seen[access] = repeat + 1
             transfer = Quantity(float(given["transferSize"])) if "transferSize" in given else near(row["xferKiB"], KIB)
             bandwidth = near(row["bwMiB"], MIB)
-            run.put(access, repeat, bytes_per_second=bandwidth, transfer_size=transfer, seconds=near(row["totalTime"]), rate=ratio(bandwidth, transfer),
-                    part_seconds__open=near(row["openTime"]), part_seconds__transfer=near(row["wrRdTime"]), part_seconds__close=near(row["closeTime"]))  # fmt: skip
+            run.put(access, repeat, bytes_per_second=bandwidth, transfer_size=transfer, rate=ratio(bandwidth, transfer))
+            run.put(access, repeat, seconds=near(row["totalTime"]), part_seconds__open=near(row["openTime"]))
+            run.put(access, repeat, part_seconds__transfer=near(row["wrRdTime"]))
+            run.put(access, repeat, part_seconds__close=near(row["closeTime"]))
             if "iops" in row:
                 run.put(access, repeat, ior_iops=near(row["iops"]), ior_latency=near(row["latency"]))
         runs.append(run)
-    return Reading("ior", "JSON", [run for run in runs if run.phases], "" if any(run.phases for run in runs) else "no rate in it")
+    runs = [run for run in runs if run.phases]
+    return Reading("ior", "JSON", runs, "" if runs else "no rate in it")
 
 
 def near(value: float, scale: float = 1.0) -> Quantity:

@@ -3,9 +3,10 @@
 
 What the source says:
 
-- A phase's time is the longest over the processes; rates are counts over it. A benchmark iteration makes four calls for each object
-  (write, stat, read, delete), two when read-only; precreate and cleanup count objects and data sets.
-- Total objects are processes x data sets x (objects x iterations + precreated ones); precreated data sets are processes x data sets.
+- A phase's time is the longest over the processes; rates are counts over it.
+- A benchmark iteration makes four calls for each object (write, stat, read, delete), two when read-only; precreate and
+  cleanup count objects and data sets.
+- Total objects are processes x data sets x (objects x iterations + precreated ones).
 - Latencies in parentheses are minimum, quartiles, 90 %, 99 % and maximum.
 """
 
@@ -49,22 +50,31 @@ def read(path: Path, text: str) -> Reading | None:
 def of_files(body: str) -> Printed:
     run = Printed()
     times = re.search(r"Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", body)
-    counts = re.search(r"/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", body)
-    rates = re.search(r"^Precreate: ([\d.]+) elements/s.*? ([\d.]+) MiB/s.*\nBenchmark: ([\d.]+) iters/s ([\d.]+) MiB/s.*\nDelete:\s+([\d.]+) elements/s", body, re.M)
+    counts = re.search(
+        r"/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", body
+    )
+    rates = re.search(
+        r"^Precreate: ([\d.]+) elements/s.*? ([\d.]+) MiB/s.*\nBenchmark: ([\d.]+) iters/s ([\d.]+) MiB/s.*\n"
+        r"Delete:\s+([\d.]+) elements/s", body, re.M,
+    )  # fmt: skip
     if not (times and counts and rates):
         return run
     made, files, created, seen, deleted, removed = map(int, counts.groups())
-    run.put("precreate", 0, seconds=figure(times[1]), operations=made + files, rate=figure(rates[1]), bytes_per_second=figure(rates[2], MIB))
+    run.put("precreate", 0, seconds=figure(times[1]), operations=made + files, rate=figure(rates[1]))
+    run.put("precreate", 0, bytes_per_second=figure(rates[2], MIB))
     run.put("precreate", 0, latency__mkdir__count=made, latency__create__count=files)
-    run.put("benchmark", 1, seconds=figure(times[2]), operations=2 * created + 2 * seen, rate=figure(rates[3], 4), bytes_per_second=figure(rates[4], MIB))
-    run.put("benchmark", 1, latency__create__count=created, latency__unlink__count=created, latency__stat__count=seen, latency__read__count=seen)
+    run.put("benchmark", 1, seconds=figure(times[2]), operations=2 * created + 2 * seen, rate=figure(rates[3], 4))
+    run.put("benchmark", 1, bytes_per_second=figure(rates[4], MIB))
+    run.put("benchmark", 1, latency__create__count=created, latency__unlink__count=created)
+    run.put("benchmark", 1, latency__stat__count=seen, latency__read__count=seen)
     run.put("cleanup", 0, seconds=figure(times[3]), operations=deleted + removed, rate=figure(rates[5]))
     run.put("cleanup", 0, latency__unlink__count=deleted, latency__rmdir__count=removed)
     ranks = re.findall(r"^(\d+)\t([\d.]+)s\s+([\d.]+)s\s+([\d.]+)s\s+(.*)$", body, re.M)
     if [int(row[0]) for row in ranks] == list(range(len(ranks))) and ranks:
         run.ranks = len(ranks)
         failed = [[int(n) for n in re.findall(r"\((\d+)\)", row[4])] for row in ranks]
-        for column, (phase, repeat, which) in enumerate((("precreate", 0, (0, 1)), ("benchmark", 1, (2, 3)), ("cleanup", 0, (4,))), start=1):
+        columns = (("precreate", 0, (0, 1)), ("benchmark", 1, (2, 3)), ("cleanup", 0, (4,)))
+        for column, (phase, repeat, which) in enumerate(columns, start=1):
             ends = sorted((row[column] for row in ranks), key=float)
             run.put(phase, repeat, rank_seconds__min=figure(ends[0]), rank_seconds__max=figure(ends[-1]))
             if all(len(one) == 5 for one in failed):

@@ -48,7 +48,8 @@ class Block:
         return [word.strip("'\"") for word in self.command.split()]
 
     def asks(self, letter: str) -> bool:
-        return any(re.fullmatch(rf"-[A-Za-z]*{letter}.*", word) and not word.startswith("--") for word in self.options()[1:])
+        short = [word for word in self.options()[1:] if not word.startswith("--")]
+        return any(re.fullmatch(rf"-[A-Za-z]*{letter}.*", word) for word in short)
 
     def table_cut(self) -> bool:
         return not self.tables or any("Tree removal" not in table for table in self.tables.values())
@@ -131,13 +132,14 @@ def several(run: Printed, block: Block, operation: str, rates: list[str] | None,
     singles = [one for one in block.singles if one[0] == operation and float(one[2])]
     if len(singles) == block.iterations:
         for repeat, (_, time, rate) in enumerate(singles, start=1):
-            run.put(name_of(operation), repeat, rate=Quantity(float(rate), rounding(rate)), seconds=Quantity(float(time), rounding(time)))
+            run.put(name_of(operation), repeat, rate=Quantity(float(rate), rounding(rate)))
+            run.put(name_of(operation), repeat, seconds=Quantity(float(time), rounding(time)))
         return
     run.put(name_of(operation), 0, operations=Quantity(None), seconds=seconds or Quantity(None))
     if rates:
         most, least, mean, deviation = (Quantity(float(word), rounding(word)) for word in rates)
-        run.put(name_of(operation), 0, rate=mean, rate_over_repeats__repeats=block.iterations, rate_over_repeats__mean=mean,
-                rate_over_repeats__min=least, rate_over_repeats__max=most, rate_over_repeats__standard_deviation=deviation)  # fmt: skip
+        spread = {"repeats": block.iterations, "mean": mean, "min": least, "max": most, "standard_deviation": deviation}
+        run.put(name_of(operation), 0, rate=mean, **{f"rate_over_repeats__{key}": one for key, one in spread.items()})
 
 
 def column(row: list[str] | None) -> Quantity | None:
@@ -159,8 +161,8 @@ def count(block: Block, operation: str, rate: Quantity | None, seconds: Quantity
         exact = block.longest * block.ranks
     elif operation == "File creation" and re.search(r"\s['\"]?-W['\"]?[\s='\"]*[1-9]", block.command):
         exact = None  # versions before that line was printed
-    elif operation.startswith("File") and operation != "File creation" and "-x" in block.options() and not block.no_status:
-        if not block.asks("C"):
+    elif operation.startswith("File") and operation != "File creation" and not block.asks("C"):
+        if "-x" in block.options() and not block.no_status:
             exact = None if block.longest is None else block.longest * block.ranks
     if exact is None:
         return product or Quantity(None)

@@ -125,7 +125,8 @@ def _filebench(path: Path, text: str) -> Reading | None:
     reading = Reading("filebench", versions[0] if versions else "")
     began = 0
     for part in re.finditer(r"IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s", text):
-        run = Printed(sum(map(int, re.findall(r"Starting (\d+) \S+ threads", text[began : part.start()]))) or None, nodes=1)
+        threads = re.findall(r"Starting (\d+) \S+ threads", text[began : part.start()])
+        run = Printed(sum(map(int, threads)) or None, nodes=1)
         began = part.end()
         run.put("benchmark", 0, operations=float(part[1]), rate=float(part[2]), seconds=Quantity(int(part[1]) / float(part[2]), 1e-4))
         reading.runs.append(run)
