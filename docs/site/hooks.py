@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from textwrap import dedent, indent
-from typing import Any
 
 import typer
 from mkdocs.config.defaults import MkDocsConfig

@@ -195,7 +195,7 @@ def _shown_phases(run: Run) -> list[str]:
 def _demands(sources: Sources) -> Table:
     """Observed resources: utilisation and service demand by the utilisation law."""
     rows = []
-    for run, phase in ((run, phase) for run in sources.runs for phase in run.about):
+    for run, phase in ((one, phase) for one in sources.runs for phase in one.about):
         for name, known in bounds(run.path, phase).items():
             rows.append(
                 {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "resource": name, **known}

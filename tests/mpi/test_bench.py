@@ -123,7 +123,7 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
         return json.loads((root / MANIFEST).read_text())
 
     for given, start, objects in (
-        ("phases=precreate", 0, range(0, 20)),
+        ("phases=precreate", 0, range(20)),
         ("phases=benchmark", 10, range(10, 30)),
         ("phases=benchmark repeats=2", 30, range(30, 50)),
         ("phases=benchmark read_only=true", 30, range(30, 50)),
