@@ -26,15 +26,15 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
             continue  # of a part that is not there nothing is known twice
         try:
             pairs = [*_pairs(phase, int(run["placement"]["ranks"])), *_of_log(phase, logged)]
-            finite = all(math.isfinite(told) and math.isfinite(known) for _, told, _, known in pairs)
+            finite = all(math.isfinite(reported) and math.isfinite(known) for _, reported, _, known in pairs)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place ({strict.shown(str(error))}); measure it again.") from error
         if not finite:
             raise InputError(f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it again.")
-        for name, told, other, known in pairs:
-            if not math.isclose(told, known, rel_tol=1e-5, abs_tol=1e-12):
+        for name, reported, other, known in pairs:
+            if not math.isclose(reported, known, rel_tol=1e-5, abs_tol=1e-12):
                 raise InputError(
-                    f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {told:.6g}, and {other} is {known:.6g}. "
+                    f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {reported:.6g}, and {other} is {known:.6g}. "
                     "It was changed since it was written, or is damaged; measure it again."
                 )
 

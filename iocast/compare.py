@@ -64,10 +64,10 @@ class Side:
         """The quantity in every run: the geometric mean over its repeats that tell it; None when a run has none."""
         found = []
         for run in self.runs:
-            told = _logs(run.phases, quantity)
-            if not len(told):
+            reported = _logs(run.phases, quantity)
+            if not len(reported):
                 return None
-            found.append(math.exp(float(told.mean())))
+            found.append(math.exp(float(reported.mean())))
         return np.array(found)
 
     def pooled(self, quantity: str) -> float | None:
@@ -78,7 +78,7 @@ class Side:
     def repeated(self) -> bool:
         """Whether its only run repeats one and the same phase often enough: phases of one name that did other operations, or more of them, are turns of an
         application and no repeats."""
-        work = [{op: told.get("count") for op, told in phase["latency"].items() if "." not in op} for phase in self.phases]
+        work = [{op: reported.get("count") for op, reported in phase["latency"].items() if "." not in op} for phase in self.phases]
         return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
 
 
@@ -461,14 +461,14 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
     changes = []
     for quantity in known:
         op, _, which = quantity.rpartition(".")
-        told = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
-        if None in told:
+        entries = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
+        if None in entries:
             one, other = a.pooled(quantity), b.pooled(quantity)
             changes.append(Change(quantity, one, other, ratio=other / one, why_not="none of them ended in the steady part that is compared"))  # type: ignore[operator]
             continue
-        one, other = (math.exp(value) for value, _ in told)  # type: ignore[misc]
+        one, other = (math.exp(value) for value, _ in entries)  # type: ignore[misc]
         change = Change(quantity, one, other, ratio=other / one)
-        deviations = [deviation for _, deviation in told]  # type: ignore[misc]
+        deviations = [deviation for _, deviation in entries]  # type: ignore[misc]
         if None in deviations:
             change.why_not = f"fewer than {LEAST_BEYOND} independent operations lie beyond it"
         else:

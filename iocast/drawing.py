@@ -37,8 +37,8 @@ def platform_text(platform: dict[str, Any]) -> str:
     lines += [""]
     for section, (called, unsaid) in MEMBERS.items():
         for name, member in (platform.get(section) or {}).items():
-            said = [_said(key, value) for key, value in member.items() if key not in STEPS and value is not None and unsaid.get(key, ...) != value]
-            lines += [f"{called} {name}: {', '.join(said)}"]
+            entries = [_said(key, value) for key, value in member.items() if key not in STEPS and value is not None and unsaid.get(key, ...) != value]
+            lines += [f"{called} {name}: {', '.join(entries)}"]
             for key in STEPS:
                 if member.get(key):
                     lines += [f"  {key}", *_route(member[key], 4)]
@@ -71,13 +71,14 @@ def _order(station: dict[str, Any]) -> str:
 
 
 def _more(station: dict[str, Any]) -> str:
-    said = [f"{key} {station[key]:g}" for key in ("contention", "coherency", "crowding") if station.get(key)]
-    said += [f"speed {station['speed']:g}"] if station["speed"] != 1 else []
-    said += [f"speeds {' '.join(f'{speed:g}' for speed in station['speeds'])}"] if station.get("speeds") else []
-    said += [f"first {', then '.join(' '.join(one) for one in station['priority'])}"] if station.get("priority") else []
-    said += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
-    said += [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"] if station.get("stripe_size") else []
-    return ", ".join(said) or "-"
+    entries = [f"{key} {station[key]:g}" for key in ("contention", "coherency", "crowding") if station.get(key)]
+    entries += [f"speed {station['speed']:g}"] if station["speed"] != 1 else []
+    entries += [f"speeds {' '.join(f'{speed:g}' for speed in station['speeds'])}"] if station.get("speeds") else []
+    if station.get("priority"):
+        entries.append(f"first {', then '.join(' '.join(one) for one in station['priority'])}")
+    entries += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
+    entries += [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"] if station.get("stripe_size") else []
+    return ", ".join(entries) or "-"
 
 
 def _route(steps: list[dict[str, Any]], indent: int) -> list[str]:
@@ -109,14 +110,14 @@ def _step(step: dict[str, Any]) -> str:
     for kind, say in OTHER_STEPS.items():
         if kind in step:
             return say(step)
-    said = f"{step['station']}  {_law(step['demand'])}"
-    said += f" for each {step['per']}" if step.get("per") else ""
-    said += f" + bytes at {quantity_of_bytes(step['bandwidth'])}/s" if step.get("bandwidth") else ""
-    said += _parts(step)
+    text = f"{step['station']}  {_law(step['demand'])}"
+    text += f" for each {step['per']}" if step.get("per") else ""
+    text += f" + bytes at {quantity_of_bytes(step['bandwidth'])}/s" if step.get("bandwidth") else ""
+    text += _parts(step)
     if step.get("lock"):
         share = step.get("lock_share", 1)
-        said += f", {'all' if share == 1 else f'{100 * share:.0f} %'} of it with lock {step['lock']}" + (" (shared)" if step.get("lock_mode") == "shared" else "")
-    return said + (", and if that was called back:" if step.get("recall") else "")
+        text += f", {'all' if share == 1 else f'{100 * share:.0f} %'} of it with lock {step['lock']}" + (" (shared)" if step.get("lock_mode") == "shared" else "")
+    return text + (", and if that was called back:" if step.get("recall") else "")
 
 
 def _parts(step: dict[str, Any]) -> str:

@@ -41,9 +41,9 @@ def measured_systems(family: str) -> list[MeasuredSystem]:
     found = []
     for file in sorted(PLATFORMS.glob("*.yaml")):
         document = read_yaml(file)
-        told = (document.get("calibration") or {}).get(MEASURED_SYSTEM)
-        if told and told["family"] == family:
-            found.append(MeasuredSystem(file.stem, str(document.get("description", "")), str(told["by"])))
+        reported = (document.get("calibration") or {}).get(MEASURED_SYSTEM)
+        if reported and reported["family"] == family:
+            found.append(MeasuredSystem(file.stem, str(document.get("description", "")), str(reported["by"])))
     return found
 
 
@@ -71,28 +71,28 @@ class Beside:
     def document(self, phase: str, quantities: dict[str, Any]) -> dict[str, Any]:
         """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the lowest rate or the longest latency, to the
         platform's own value."""
-        told = [
+        entries = [
             {"name": one.name, "description": one.description, "by": one.by, "quantities": {n: v for (p, n), v in values.items() if p == phase}}
             for one, values in self.systems
         ]
         ranges = {}
-        for name, said in quantities.items():
-            known = [one["quantities"][name] for one in told if name in one["quantities"]]
+        for name, printed in quantities.items():
+            known = [one["quantities"][name] for one in entries if name in one["quantities"]]
             if known:
                 worst = min(known) if name == "rate" else max(known)
-                ranges[name] = {"low": min(worst, said["value"]), "high": max(worst, said["value"])}
-        return {"family": self.family, "systems": told, "range": ranges, "label": LABEL}
+                ranges[name] = {"low": min(worst, printed["value"]), "high": max(worst, printed["value"])}
+        return {"family": self.family, "systems": entries, "range": ranges, "label": LABEL}
 
     def sentences(self, workload: str) -> list[str]:
         """What a reader must know of the comparison."""
         if not self.systems:
             return [f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value may be off.", *self.refused]
         others = sorted({one.by for one, _ in self.systems} - {workload})
-        said = [
+        entries = [
             f"Beside it stand the catalogue's measured systems of the family {self.family}, as models that were set to their measurements: "
             f"{', '.join(one.name for one, _ in self.systems)}. "
             f"The range from the least favourable of them to this platform's value is a {LABEL}."
         ]
         if others:
-            said.append(f"They were set to measurements of {' and '.join(others)}, not of {workload}.")
-        return said + self.refused
+            entries.append(f"They were set to measurements of {' and '.join(others)}, not of {workload}.")
+        return entries + self.refused

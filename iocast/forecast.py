@@ -70,7 +70,7 @@ def forecast(
     ranks_per_node: int | None = None,
     platform: str | None = None,
     phase: str | None = None,
-    told: dict[str, Any] | None = None,
+    answer: dict[str, Any] | None = None,
     level: float = 0.9,
     seed: int = 0,
     report: Report,
@@ -82,7 +82,7 @@ def forecast(
     @param out must not exist
     @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
     try:
-        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, told or {}, level, seed, report, workers)
+        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, answer or {}, level, seed, report, workers)
     except InputError:
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
         raise
@@ -90,9 +90,9 @@ def forecast(
 
 def _whole_way(
     sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
-    told: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
+    answer: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
 ) -> Answer:  # fmt: skip
-    runs = runs_of(sources, out, told)
+    runs = runs_of(sources, out, answer)
     names = [phase] if phase else phases_of(runs)
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
@@ -104,7 +104,7 @@ def _whole_way(
     return Answer(out, runs, found, _write_report(runs, found, out))
 
 
-def runs_of(sources: Sequence[Path], out: Path, told: dict[str, Any]) -> list[Path]:
+def runs_of(sources: Sequence[Path], out: Path, answer: dict[str, Any]) -> list[Path]:
     """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
 
     @raises InputError for a mixture, whose runs would not be one series"""
@@ -114,7 +114,7 @@ def runs_of(sources: Sequence[Path], out: Path, told: dict[str, Any]) -> list[Pa
     if ready:
         raise InputError(f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import.")
     target = out / "runs"
-    written = import_series(sources, target, told) if is_series(sources) else import_files(list(sources), target, None, told)
+    written = import_series(sources, target, answer) if is_series(sources) else import_files(list(sources), target, None, answer)
     return written
 
 
@@ -195,8 +195,8 @@ def forecasts_text(answer: Answer) -> str:
             continue
         held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
         for made in one.forecasts:
-            where, said = made["placement"], made["quantities"]["rate"]
-            value, between = interval("rate", said)
+            where, printed = made["placement"], made["quantities"]["rate"]
+            value, between = interval("rate", printed)
             rule = rule_of(made)
             rows.append(
                 [

@@ -34,8 +34,8 @@ def described(what: str, name: str) -> dict[str, Any]:
         return {"name": name, "source": source, "workload": plan.workload, "repeats": plan.repeats, "points": points, "steps": steps}
     if what == "formats":
         return next(entry for entry in entries(what) if entry["name"] == name)
-    told: dict[str, Any] = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
-    return told
+    answer: dict[str, Any] = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
+    return answer
 
 
 def program_of(what: str) -> str:

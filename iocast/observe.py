@@ -85,8 +85,8 @@ class Named:
                 for i, value in enumerate(self._last.pop(pid, (0.0, 0, 0))):
                     self._ended[i] += value
         cpu, read, write = (self._ended[i] + sum(last[i] for last in self._last.values()) for i in range(3))
-        told = {"cpu": round(cpu, 6), "count": len(self._alive), "threads": threads, "resident": resident, "read_bytes": read, "write_bytes": write}
-        return told | {"waits": self._asleep()} if self._waits else told
+        answer = {"cpu": round(cpu, 6), "count": len(self._alive), "threads": threads, "resident": resident, "read_bytes": read, "write_bytes": write}
+        return answer | {"waits": self._asleep()} if self._waits else answer
 
     def _asleep(self) -> dict[str, int]:
         """How many of them sleep, by where."""

@@ -166,14 +166,14 @@ class Ensemble:
         floor = RATE_FLOOR if kind == "rate" else SUMMARIES[kind]
         return ONE_FACT * (floor**2 + self.noise[kind] ** 2)
 
-    def spread(self, asked: Place, measured: Sequence[Place]) -> float:
+    def spread(self, requested: Place, measured: Sequence[Place]) -> float:
         """Standard deviation of the logarithm of the target's throughput that remains after these measurements: each
         platform in turn is taken for the true one and forecast by what the others say of it, linearly (Bayes linear
         adjustment, Goldstein & Wooff 2007, section 3)."""
-        target = self.known[asked].logs[:, 0]
-        told = [self.known[place] for place in measured]
-        facts = np.hstack([one.logs for one in told]) if told else np.zeros((len(target), 0))
-        errors = np.diag(np.concatenate([one.variances for one in told])) if told else np.zeros((0, 0))
+        target = self.known[requested].logs[:, 0]
+        entries = [self.known[place] for place in measured]
+        facts = np.hstack([one.logs for one in entries]) if entries else np.zeros((len(target), 0))
+        errors = np.diag(np.concatenate([one.variances for one in entries])) if entries else np.zeros((0, 0))
         usable = np.isfinite(target) & np.isfinite(facts).all(axis=1)
         target, facts = target[usable], facts[usable]
         if len(target) < 3:
@@ -183,7 +183,7 @@ class Ensemble:
             others = np.arange(len(target)) != number
             mean = facts[others].mean(axis=0)
             apart, asked_apart = facts[others] - mean, target[others] - target[others].mean()
-            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ asked_apart / (len(apart) - 1)) if told else np.zeros(0)
+            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ asked_apart / (len(apart) - 1)) if entries else np.zeros(0)
             missed = target[number] - target[others].mean() - (facts[number] - mean) @ weights
             squares.append(missed**2 + weights @ errors @ weights)
         return math.sqrt(float(np.mean(squares)))
@@ -204,8 +204,8 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
         raise InputError(f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign.")
     pattern, settings = platform.fitted["campaign"]["workload"]["pattern"], {}
     if not platform.rates_alone:
-        asked = workload_of(platform, None, {})
-        pattern, settings = asked.pattern, asked.settings
+        requested = workload_of(platform, None, {})
+        pattern, settings = requested.pattern, requested.settings
     return Ensemble(simulations, documents, pattern, settings, platform.phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
 
 
@@ -272,8 +272,8 @@ class Planner:
         """What each candidate would add, the one that narrows the interval most first."""
         self.ensemble.ask([ALONE, self.asked, *measured, *candidates])
         before = self.within(measured)
-        told = [Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place])) for place in candidates]
-        return sorted(told, key=lambda one: (one.after, one.seconds))
+        entries = [Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place])) for place in candidates]
+        return sorted(entries, key=lambda one: (one.after, one.seconds))
 
     def campaign(self, candidates: Sequence[Place], budget: float) -> tuple[list[Proposed], int]:
         """Measurements one after the other, each the one that narrows the interval most for its time, until nothing narrows it or the time is used;
@@ -294,12 +294,12 @@ class Planner:
         if time_of(needed) > budget:
             raise InputError(f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s.")
         chosen: list[Place] = []
-        said: list[Proposed] = []
+        rows: list[Proposed] = []
 
         def take(place: Place, purpose: str) -> None:
             before = self.within(chosen)
             chosen.append(place)
-            said.append(Proposed(place, self.ensemble.seconds(place, self.length), before, self.within(chosen), purpose))
+            rows.append(Proposed(place, self.ensemble.seconds(place, self.length), before, self.within(chosen), purpose))
 
         def affordable() -> list[Place]:
             return [place for place in candidates if place not in chosen and time_of([*chosen, place]) <= budget]
@@ -317,7 +317,7 @@ class Planner:
             take(left[0], "checks")
         if chosen and (repeats + 1) / repeats * time_of(chosen) <= budget:
             repeats = MOST_REPEATS
-        return said, repeats
+        return rows, repeats
 
 
 def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, workload: str, settings: dict[str, str], source: str) -> str:
@@ -336,15 +336,15 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
     return "# SPDX-License-Identifier: Apache-2.0\n" + yaml.safe_dump(document, sort_keys=False)
 
 
-def next_runs(platform: Fitted, asked: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
+def next_runs(platform: Fitted, requested: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
     """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
     the most telling first; none where there would be too much to simulate."""
-    asked = asked or _four_times(platform)
-    if asked.ranks > MOST_RANKS:
-        return asked, []
+    requested = requested or _four_times(platform)
+    if requested.ranks > MOST_RANKS:
+        return requested, []
     with Simulations(workers, platform.file) as simulations:
-        planner = Planner(of_fitted(simulations, platform, seed), asked, platform.fitted)
-        return asked, planner.proposals(beyond(platform, asked))
+        planner = Planner(of_fitted(simulations, platform, seed), requested, platform.fitted)
+        return requested, planner.proposals(beyond(platform, requested))
 
 
 def telling(proposed: Sequence[Proposed], most: int = 3) -> list[Proposed]:
@@ -377,14 +377,15 @@ def _telling_apart(pattern: str, settings: Mapping[str, Any]) -> list[tuple[str,
     return [(name, value) for name, value in TELLING_APART.items() if name in names and name not in same]
 
 
-def beyond(platform: Fitted, asked: Place) -> list[Place]:
+def beyond(platform: Fitted, requested: Place) -> list[Place]:
     """Places between the measured ones and the target, up to eight times as large, with the target's ranks per node."""
     largest = max(platform.fitted["campaign"]["ranks"])
-    nodes = [n for n in (math.ceil(times * largest / asked.ranks_per_node) for times in (2, 4, 8)) if n < asked.nodes]
-    ranks = [(n, asked.ranks_per_node) for n in nodes]
-    if asked.nodes == 1:
-        ranks = [(1, times * largest) for times in (2, 4, 8) if times * largest < asked.ranks]
-    factors = dict.fromkeys((0.0, asked.waiting_factor))
+    counts = (math.ceil(times * largest / requested.ranks_per_node) for times in (2, 4, 8))
+    nodes = [n for n in counts if n < requested.nodes]
+    ranks = [(n, requested.ranks_per_node) for n in nodes]
+    if requested.nodes == 1:
+        ranks = [(1, times * largest) for times in (2, 4, 8) if times * largest < requested.ranks]
+    factors = dict.fromkeys((0.0, requested.waiting_factor))
     return [Place(n, p, factor) for n, p in dict.fromkeys(ranks) for factor in factors]
 
 

@@ -78,8 +78,8 @@ def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[s
     """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with the settings, a switch that is
     not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
-    told = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: Setting.read(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in told}
+    reported = {name for point in points for name in point.get("switches", {})}
+    wanted = {name: Setting.read(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in reported}
     return [p for p in points if {name: Setting.read(value) for name, value in p.get("switches", {}).items()} == wanted] or points
 
 

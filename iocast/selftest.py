@@ -87,8 +87,8 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
             while not os.path.ismount(place):
                 if process.poll() is not None or time.monotonic() > ends:
                     process.terminate()
-                    said = process.communicate()[1].strip().rpartition("\n")[2]
-                    raise (InputError if process.returncode == 2 else RunError)(said.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
+                    printed = process.communicate()[1].strip().rpartition("\n")[2]
+                    raise (InputError if process.returncode == 2 else RunError)(printed.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
                 time.sleep(0.02)
             yield Path(place)
         finally:

@@ -186,9 +186,9 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     posterior = find_posterior(places, observed, sigmas, seed)
     largest = max(places, key=lambda p: p.ranks)
     far = [Placement(factor * largest.nodes, largest.ranks_per_node, largest.waiting_factor) for factor in FAR]
-    said = np.log(rates_of(posterior, far))
-    chosen = spread(posterior, said[:, -1], DRAWS)
-    best = chosen[_middle(said[chosen], posterior[chosen])]
+    printed = np.log(rates_of(posterior, far))
+    chosen = spread(posterior, printed[:, -1], DRAWS)
+    best = chosen[_middle(printed[chosen], posterior[chosen])]
     document: Document = {"schema_version": 1, "extends": reference(platform)} | _numbers(posterior[best])
     ranks = sorted({point.ranks for point in points})
     document["description"] = f"{platform}, fitted to rates at {', '.join(map(str, ranks))} ranks"
@@ -253,14 +253,14 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     return document
 
 
-def _middle(said: Array, logs: Array) -> int:
+def _middle(printed: Array, logs: Array) -> int:
     """The representative draw: in the middle of the draws' forecasts, and of those there in the middle of the
     parameters."""
 
     def away(values: Array) -> Array:
         return np.asarray((((values - np.median(values, axis=0)) / (values.std(axis=0) + 1e-9)) ** 2).sum(axis=1))
 
-    near = np.argsort(away(said))[: max(1, len(said) // 4)]
+    near = np.argsort(away(printed))[: max(1, len(printed) // 4)]
     return int(near[np.argmin(away(logs)[near])])
 
 

@@ -41,12 +41,12 @@ class Trace:
         if text and not text.endswith("\n"):
             self._append("\n")
 
-    def key(self, document: Document, asked: Sequence[Asked], seed: int) -> str:
+    def key(self, document: Document, rows: Sequence[Asked], seed: int) -> str:
         """Hash of everything that the simulations of a candidate depend on: its platform with all that it extends,
         question, seed, simulator."""
         own = {key: value for key, value in document.items() if key != "extends"}
         platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
-        questions = [[workload_hash(workload, settings), nodes, per_node, phase, names] for workload, settings, nodes, per_node, phase, names in asked]
+        questions = [[workload_hash(workload, settings), nodes, per_node, phase, names] for workload, settings, nodes, per_node, phase, names in rows]
         return content_hash([self._simulator, platform_hash(platform), questions, seed])
 
     def _family(self, name: str) -> Document:

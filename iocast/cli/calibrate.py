@@ -84,12 +84,12 @@ def calibrate(
         )
         steps("what a further measurement would tell", 1, 1)
         fitted = document["fitted"]
-        asked, proposed = next_runs(
+        requested, proposed = next_runs(
             Fitted(out, fitted, [{key: value for key, value in document.items() if key != "fitted"}], []),
             seed=seed,
             workers=crew,
         )
-        fitted["next"] = {"asked": asked.document(), "runs": [one.document() for one in proposed]}
+        fitted["next"] = {"asked": requested.document(), "runs": [one.document() for one in proposed]}
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
     if json_:
         print(json.dumps(document))
@@ -102,5 +102,5 @@ def calibrate(
     print(calibration_text(fitted))
     for name, one in further.items():
         print(f"\nPhase {name}\n{calibration_text(one['fitted'])}")
-    print(next_text(fitted.get("open", {}), asked, telling(proposed)))
+    print(next_text(fitted.get("open", {}), requested, telling(proposed)))
     print(f"Written to {out}.")

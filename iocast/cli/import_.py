@@ -85,16 +85,16 @@ def import_(
 
 
 def _import_results(
-    files: list[Path], out: Path, format_: str | None, told: dict[str, Any], explain: bool, json_: bool
+    files: list[Path], out: Path, format_: str | None, answer: dict[str, Any], explain: bool, json_: bool
 ) -> None:
     from iocast.importers import import_files
     from iocast.importers.record import explained
     from iocast.importers.series import import_series, is_series
 
     if format_ is None and is_series(files):
-        written = import_series(files, out, told)
+        written = import_series(files, out, answer)
     else:
-        written = import_files(files, out, format_, told)
+        written = import_files(files, out, format_, answer)
     documents = [read_json(directory / "run.json", "run") for directory in written]
     series = read_json(out / "series.json", "series") if (out / "series.json").is_file() else {}
     if json_:

@@ -39,14 +39,14 @@ def write_md_workbench(path: Path, out: Path) -> None:
 
 
 def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
-    told, ranks = run["workload"]["parameters"], run["placement"]["ranks"]
-    total = told.get("datasets", 0) * (told.get("iterations", 0) * told.get("repeats", 1) + told.get("objects", 0)) * ranks
+    reported, ranks = run["workload"]["parameters"], run["placement"]["ranks"]
+    total = reported.get("datasets", 0) * (reported.get("iterations", 0) * reported.get("repeats", 1) + reported.get("objects", 0)) * ranks
     tool = run["tool"]
     when = str(run.get("started") or "1970-01-01T00:00:00").rstrip("Z").partition(".")[0].replace("T", " ")
     yield f"MD-Workbench total objects: {total} (version: {tool['name']}-{tool.get('version')}@iocast) time: {when}"
-    yield from (f"\t{theirs}={told[ours]}" for ours, theirs in OPTIONS.items() if ours in told)
-    yield f"\twaiting-time={told.get('waiting_factor', 0):f}"
-    if told.get("read_only"):
+    yield from (f"\t{theirs}={reported[ours]}" for ours, theirs in OPTIONS.items() if ours in reported)
+    yield f"\twaiting-time={reported.get('waiting_factor', 0):f}"
+    if reported.get("read_only"):
         yield "\tread-only"
     yield from (f"\trun-{name}" for name in dict.fromkeys(p["name"] for p in run["phases"]))
     backend = run.get("backend") or {}
@@ -54,18 +54,19 @@ def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
     histograms = histograms_by_phase(path, run)
     for number, phase in enumerate(run["phases"]):
         if phase["name"] in ("precreate", "benchmark", "cleanup"):
-            yield _line(phase, told, phase["seconds"], 1.0) + _quantiles(phase, histograms.get(number, {}))
+            yield _line(phase, reported, phase["seconds"], 1.0) + _quantiles(phase, histograms.get(number, {}))
             ends = phase.get("rank_seconds") or []
             # Operations by rank are not recorded; without errors every rank does the same number of them.
-            yield from (f"{rank}: {_line(phase, told, seconds, 1 / len(ends))}" for rank, seconds in enumerate(ends))
+            for rank, seconds in enumerate(ends):
+                yield f"{rank}: {_line(phase, reported, seconds, 1 / len(ends))}"
     yield f"Total runtime: {sum(p['seconds'] or 0 for p in run['phases']):.0f}s time: {when}"
 
 
-def _line(phase: dict[str, Any], told: dict[str, Any], seconds: float, share: float) -> str:
+def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: float) -> str:
     def count(op: str) -> int:
         return round(phase["latency"].get(op, {}).get("count", 0) * share)
 
-    name, size = phase["name"], told.get("object_size", 0)
+    name, size = phase["name"], answer.get("object_size", 0)
     objects = count({"precreate": "create", "benchmark": "read", "cleanup": "unlink"}[name])
     rate, moved = objects / seconds, (count("create") + count("read")) * size / seconds / 2**20
     operations = sum(count(op) for op in phase["latency"] if "." not in op) / seconds

@@ -46,8 +46,8 @@ def _read_one(source: Source) -> Record:
         phase = Phase("train", epoch if len(rates) > 1 else 0, rate=float(rate), origin={"": source.at(at + epoch)})
         if size:
             phase.bytes_per_second = rate * size
-            told = source.at(_line(source, "train_io_mean_MB_per_second"))
-            phase.origin["bytes_per_second"] = f"{source.at(at + epoch)} x {told} / {source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
+            reported = source.at(_line(source, "train_io_mean_MB_per_second"))
+            phase.origin["bytes_per_second"] = f"{source.at(at + epoch)} x {reported} / {source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
         if epoch <= len(shares):
             phase.more["accelerator_utilisation"] = shares[epoch - 1] / 100
             phase.origin["accelerator_utilisation"] = source.at(_line(source, "train_au_percentage") + epoch)

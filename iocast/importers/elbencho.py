@@ -381,9 +381,9 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
         if phase.latency and any(latency.counts for latency in phase.latency.values()):
             records[-1].missing.pop("phases[].latency.*.quantiles", None)
         if phase.seconds is not None and phase.seconds < 0.01:
-            said = "elbencho gives whole milliseconds; times of phases this short say little, and rates are its own."
-            if said not in records[-1].warnings:
-                records[-1].warnings.append(said)
+            text = "elbencho gives whole milliseconds; times of phases this short say little, and rates are its own."
+            if text not in records[-1].warnings:
+                records[-1].warnings.append(text)
         records[-1].phases.append(phase)
     for record in records:
         place_one_after_the_other(record.phases)

@@ -201,14 +201,14 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
             record.parameters[ours] = round(exact)
     size = record.parameters["transfer_size"]
     bytes_: int | None = None
-    said = ""
+    text = ""
     if moved is not None:
-        bytes_, said = moved[0], source.at(moved[1])
+        bytes_, text = moved[0], source.at(moved[1])
     elif (whole := _whole(record, bandwidth * 2**20 * seconds)) is not None:
-        bytes_, said = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
+        bytes_, text = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
     phase = _phase(access, int(source.number(row.get("iter", "0"), number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
-    if said:
-        phase.origin |= {"bytes": said} | dict.fromkeys(("operations", "latency"), f"{said} (bytes / transfer size)")
+    if text:
+        phase.origin |= {"bytes": text} | dict.fromkeys(("operations", "latency"), f"{text} (bytes / transfer size)")
     for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
         if row.get(theirs) not in (None, "-", "NA"):
             phase.more[ours] = source.number(row[theirs], number, theirs)
@@ -264,8 +264,8 @@ def _started(text: Any) -> str | None:
 
 
 def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) -> Record:
-    told = [options.get("clients per node"), options.get("clients"), options.get("taskspernode")]
-    per_node = next((int(m[1]) for v in told if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
+    entries = [options.get("clients per node"), options.get("clients"), options.get("taskspernode")]
+    per_node = next((int(m[1]) for v in entries if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
     nodes = options.get("nodes")
     ranks = int(tasks) if tasks else None
     own = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None

@@ -225,8 +225,8 @@ def _count(launch: _Launch, table: _Table, name: str, items: int | None, phase: 
     elif items is not None:
         number, where = items, source.at(table.line)
     if number is not None and timed is not None and abs(number / timed - 1) > 1e-3:
-        said = f"{where} says {number} operations, rate times time of '{name}' {timed}; the latter is imported."
-        record.warnings.append(said)
+        text = f"{where} says {number} operations, rate times time of '{name}' {timed}; the latter is imported."
+        record.warnings.append(text)
         number = None
     if number is None and timed is not None:
         number, where = timed, f"{phase.origin['']}, {phase.origin['seconds']} (rate x time)"
@@ -304,7 +304,7 @@ def _record(launch: _Launch, tasks: int) -> Record:
 
 def _parameters(command: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    asked = set()
+    requested = set()
     words = iter(command[1:])
     for word in words:
         if not re.match(r"^-[A-Za-z]", word):
@@ -319,9 +319,9 @@ def _parameters(command: list[str]) -> dict[str, Any]:
                 next(words, "")
         else:
             found |= {FLAGS[one]: True for one in word[1:] if one in FLAGS}
-            asked |= {one for one in word[1:] if one in PHASES}
-    if asked:
-        found["phases"] = ",".join(name for letter, name in PHASES.items() if letter in asked)
+            requested |= {one for one in word[1:] if one in PHASES}
+    if requested:
+        found["phases"] = ",".join(name for letter, name in PHASES.items() if letter in requested)
     return found
 
 

@@ -56,7 +56,7 @@ def is_series(paths: Sequence[Path]) -> bool:
     return not all(any(importer.together for importer in matching(Source(path), importers)) for path in paths)
 
 
-def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | None = None) -> list[Path]:
+def import_series(paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | None = None) -> list[Path]:
     """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in `out`.
 
     @return the run directories
@@ -64,7 +64,7 @@ def import_series(paths: Sequence[Path], out: Path, told: Mapping[str, Any] | No
     if out.exists():
         raise InputError(f"The output directory '{out}' exists already; name a new one, nothing is overwritten.")
     with tempfile.TemporaryDirectory(prefix="iocast-import-") as scratch:
-        series = _collect(paths, Path(scratch), told or {})
+        series = _collect(paths, Path(scratch), answer or {})
         if not series.runs:
             named = ", ".join(str(p) for p in paths)
             if series.left_out:
@@ -150,7 +150,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Any]]:
         raise InputError(f"The archive '{archive}' can't be unpacked ({error}); it may have been cut off.") from error
 
 
-def _collect(paths: Sequence[Path], scratch: Path, told: Mapping[str, Any]) -> Series:
+def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any]) -> Series:
     series = Series()
     importers = all_importers()
     seen: set[str] = set()
@@ -169,10 +169,10 @@ def _collect(paths: Sequence[Path], scratch: Path, told: Mapping[str, Any]) -> S
             if importer.together:
                 together[path.parent, importer.name].append((source, shown))
             else:
-                _add(series, importer, [source], shown, told)
+                _add(series, importer, [source], shown, answer)
     for (_, name), sources in together.items():
         for group, shown in _groups(sources):
-            _add(series, importers[name], group, shown, told)
+            _add(series, importers[name], group, shown, answer)
     series.runs = _named(_without_doubles(series))
     return series
 
@@ -186,11 +186,11 @@ def _groups(sources: list[tuple[Source, str]]) -> list[tuple[list[Source], str]]
     return [([source], shown) for source, shown in texts] or [(traces, sources[0][1])]
 
 
-def _add(series: Series, importer: Importer, sources: list[Source], shown: str, told: Mapping[str, Any]) -> None:
+def _add(series: Series, importer: Importer, sources: list[Source], shown: str, answer: Mapping[str, Any]) -> None:
     try:
         for record in read_sources(importer, sources):
             record.name = f"{_stem(sources[0].path)}-{record.name}"
-            record.complete(importer.name, sources, {k: v for k, v in told.items() if k == "label" or getattr(record, k, None) is None})
+            record.complete(importer.name, sources, {k: v for k, v in answer.items() if k == "label" or getattr(record, k, None) is None})
             inside = str(sources[0].path)  # of an archive where it was unpacked for the moment
             record.imported["origin"] = {k: v.replace(inside, shown) for k, v in record.imported["origin"].items()}
             record.warnings = [sentence.replace(inside, shown) for sentence in record.warnings]

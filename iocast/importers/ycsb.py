@@ -101,9 +101,9 @@ def _add_operation(source: Source, phase: Phase, kind: str, op: str, values: dic
     phase.origin[f"latency.{op}.count"] = source.at(counted[1])
     known = {}
     for (own, measurement), (value, line) in values.items():
-        if own == kind and (told := re.fullmatch(r"(.*)\((us|ms)\)", measurement)) and told[1] in LATENCIES:
-            known[LATENCIES[told[1]]] = value * UNITS[told[2]]
-            phase.origin[f"latency.{op}.{LATENCIES[told[1]]}"] = source.at(line)
+        if own == kind and (reported := re.fullmatch(r"(.*)\((us|ms)\)", measurement)) and reported[1] in LATENCIES:
+            known[LATENCIES[reported[1]]] = value * UNITS[reported[2]]
+            phase.origin[f"latency.{op}.{LATENCIES[reported[1]]}"] = source.at(line)
         elif own == kind and re.match(r"Return=(?!OK|0$)", measurement):
             phase.errors = (phase.errors or 0) + int(value)
             phase.origin["errors"] = source.at(line)

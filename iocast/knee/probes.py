@@ -75,22 +75,22 @@ class Probes:
     """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use as a context manager: until
     `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
-    def __init__(self, asked: Asked, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
-        asked.check()
-        self.asked, self.ending = asked, ending
-        self.backend = Backend(asked.backend, asked.backend_options)
-        self.backend.check_place(asked.directory)
-        if asked.directory is not None and not asked.directory.is_dir():
-            raise InputError(f"'{asked.directory}' is not a directory; name the directory whose storage is to be measured.")
-        launcher(asked.nodes, asked.ranks_per_node // asked.threads_per_rank)
-        check_backend(self.backend, asked.workload, asked.settings)
+    def __init__(self, request: Asked, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
+        request.check()
+        self.asked, self.ending = request, ending
+        self.backend = Backend(request.backend, request.backend_options)
+        self.backend.check_place(request.directory)
+        if request.directory is not None and not request.directory.is_dir():
+            raise InputError(f"'{request.directory}' is not a directory; name the directory whose storage is to be measured.")
+        launcher(request.nodes, request.ranks_per_node // request.threads_per_rank)
+        check_backend(self.backend, request.workload, request.settings)
         self._inspect()
-        if asked.out.exists() and not (asked.out / "campaign.json").is_file() and not all(claim.NAME in p.name for p in asked.out.iterdir()):
-            raise InputError(f"The output directory '{asked.out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
-        self.scratch = None if asked.directory is None else asked.directory.resolve() / "iocast-campaign"
-        self._owned = Owned(asked.out, self.scratch, take_over)
+        if request.out.exists() and not (request.out / "campaign.json").is_file() and not all(claim.NAME in p.name for p in request.out.iterdir()):
+            raise InputError(f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        self.scratch = None if request.directory is None else request.directory.resolve() / "iocast-campaign"
+        self._owned = Owned(request.out, self.scratch, take_over)
         try:
-            self._open(asked.identity | question)
+            self._open(request.identity | question)
         except BaseException:
             self._owned.release()
             raise
@@ -107,17 +107,17 @@ class Probes:
 
     def _open(self, identity: dict[str, Any]) -> None:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
-        asked = self.asked
-        if not (asked.out / "campaign.json").is_file():
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": asked.workload, "root": str(asked.directory or "")}
-            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": asked.seed, "search": identity, "data_set": False, "attempt": 0}
+        requested = self.asked
+        if not (requested.out / "campaign.json").is_file():
+            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": requested.workload, "root": str(requested.directory or "")}
+            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": requested.seed, "search": identity, "data_set": False, "attempt": 0}
             self.runs: list[PlannedRun] = []
             return
-        self.json = read_campaign(asked.out, planned=True)
+        self.json = read_campaign(requested.out, planned=True)
         if self.json.get("search") != identity:
             was = self.json.get("search") or {}
             differs = [key for key in identity if was.get(key) != identity[key]]
-            raise InputError(f"The campaign in '{asked.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
+            raise InputError(f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
         self.json = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False} | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_orphans(self.json["id"])

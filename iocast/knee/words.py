@@ -45,8 +45,8 @@ def knee_text(knee: dict[str, Any]) -> str:
     if answer is None:
         unloaded = knee["unloaded"]
         if unloaded:
-            said = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
-            lines.append(f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {said} (median).")
+            printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
+            lines.append(f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {printed} (median).")
     else:
         rate, response = answer["rate"], answer["response"]
         title = "Highest load that meets the levels" if levels else "Load of the greatest power"

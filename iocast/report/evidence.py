@@ -32,9 +32,9 @@ def quantity_order(name: str) -> tuple[Any, ...]:
     return (bool(operation), operation_order(operation), QUANTILES.index(what) if what in QUANTILES else len(QUANTILES))
 
 
-def drawable(said: dict[str, Any]) -> dict[str, float | None]:
+def drawable(answer: dict[str, Any]) -> dict[str, float | None]:
     """Value and ends of an answer as a logarithmic axis can show them: what is not above zero becomes None."""
-    return {key: v if (v := said.get(key)) is not None and v > 0 else None for key in ("value", "low", "high")}
+    return {key: v if (v := answer.get(key)) is not None and v > 0 else None for key in ("value", "low", "high")}
 
 
 def ranks_of(placement: dict[str, Any]) -> int:
@@ -139,23 +139,23 @@ def _matched(sources: Sources) -> list[Comparison]:
         runs = [r for r in sources.runs if not r.simulated and _same(forecast, r)]
         measured = {name: _measured(runs, phase, name) for name in forecast["quantities"]}
         rows = []
-        for name, asked in forecast["quantities"].items():
+        for name, requested in forecast["quantities"].items():
             values = measured[name]
             if not values:
                 continue
             middle = median(values)
             baselines = {}
-            for baseline, said in (forecast.get("baselines") or {}).items():
-                if name in said:
-                    entry = dict(said[name]) if isinstance(said[name], dict) else {"value": said[name]}
+            for baseline, printed in (forecast.get("baselines") or {}).items():
+                if name in printed:
+                    entry = dict(printed[name]) if isinstance(printed[name], dict) else {"value": printed[name]}
                     if entry.get("value") is not None:
                         entry["error"] = entry["value"] / middle - 1
                     baselines[baseline] = entry
-            low, high = asked.get("low"), asked.get("high")
+            low, high = requested.get("low"), requested.get("high")
             rows.append(
                 {
                     "quantity": name, "measured": middle, "measured_low": min(values), "measured_high": max(values),
-                    "forecast": asked["value"], "low": low, "high": high, "error": asked["value"] / middle - 1,
+                    "forecast": requested["value"], "low": low, "high": high, "error": requested["value"] / middle - 1,
                     "inside": None if low is None or high is None else low <= middle <= high, "baselines": baselines,
                 }
             )

@@ -122,8 +122,8 @@ def _title(read: Sources) -> str:
         return str(read.study["title"])
     names = [r.workload for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
     if not names:
-        asked = [f.get("workload") for f in read.forecasts]
-        names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in asked if w]
+        entries = [f.get("workload") for f in read.forecasts]
+        names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]
     names = list(dict.fromkeys(names))
     what = "Storage forecast" if read.forecasts or read.validations or read.fitted else "Storage measurement"
     return f"{what}: {', '.join(names)}" if names else what

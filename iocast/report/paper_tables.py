@@ -27,17 +27,17 @@ def paper_tables(sources: Sources) -> dict[str, Any]:
         if run.document["workload"].get("pattern") != "md-workbench":
             continue
         for phase in run.phases:
-            told = run.parameters
-            factor = float(phase.get("waiting_factor") or told.get("waiting_factor") or 0)
+            reported = run.parameters
+            factor = float(phase.get("waiting_factor") or reported.get("waiting_factor") or 0)
             key = (
                 _system(run),
                 run.document["placement"].get("nodes"),
                 run.document["placement"].get("ranks_per_node"),
-                *(told.get(k) for k in ("datasets", "iterations", "objects")),
+                *(reported.get(k) for k in ("datasets", "iterations", "objects")),
             )
             if phase["name"] == "precreate":
                 phases[key]["precreate"].append(phase)
-            elif phase["name"] == "benchmark" and not (told.get("read_only") or phase.get("read_only")):
+            elif phase["name"] == "benchmark" and not (reported.get("read_only") or phase.get("read_only")):
                 phases[key][factor].append(phase)
     if not phases:
         raise InputError("None of the sources is a run of the md-workbench pattern; the paper's tables are about those.")

@@ -58,28 +58,28 @@ def collect(sources: Sources) -> Provenance:
 
 def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the study assumes, each with the source that it names."""
-    asked = study["study"]
-    parts = [("Question", _flat({"asked": study["question"], "platform": asked.get("platform"), "confidence": study["confidence_asked"]}))]
+    requested = study["study"]
+    parts = [("Question", _flat({"asked": study["question"], "platform": requested.get("platform"), "confidence": study["confidence_asked"]}))]
     parts.append((f"Platform {study['platform']['name']}", _flat({k: study["platform"].get(k) for k in ("description", "source", "calibrated", "fitted_ranks")})))
     prices = [
         (name, f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}")
-        for name, part in (asked.get("parts") or {}).items()
+        for name, part in (requested.get("parts") or {}).items()
     ]
-    parts.append(("Prices", prices + _flat(asked.get("running") or {}, "running") + _flat(asked.get("limits") or {}, "limit")))
-    parts.append(("In every design", _flat(asked.get("base") or {})))
+    parts.append(("Prices", prices + _flat(requested.get("running") or {}, "running") + _flat(requested.get("limits") or {}, "limit")))
+    parts.append(("In every design", _flat(requested.get("base") or {})))
     unknown = [
         (name, f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: {one.get('source')}")
-        for name, one in (asked.get("uncertainty") or {}).items()
+        for name, one in (requested.get("uncertainty") or {}).items()
     ]
-    parts.append(("What is uncertain", unknown + _flat(asked.get("model_error") or {}, "model error")))
+    parts.append(("What is uncertain", unknown + _flat(requested.get("model_error") or {}, "model error")))
     for workload in study["workloads"]:
         parts.append((f"Workload {workload['name']}", _flat({k: workload[k] for k in ("workload", "phase", "weight", "settings", "operations")})))
-    for axis, values in (asked.get("axes") or {}).items():
+    for axis, values in (requested.get("axes") or {}).items():
         entries = [(str(name), _value(value)) for name, value in values.items()] if "path" not in values else _flat(values)
         parts.append((f"Axis {axis}", entries))
-    for name, scenario in (asked.get("scenarios") or {}).items():
+    for name, scenario in (requested.get("scenarios") or {}).items():
         parts.append((f"When {name}", [("edit", _value(scenario))]))
-    parts.append(("Tasks", [(name, ", ".join(f"{n} x {op}" for op, n in task.items())) for name, task in (asked.get("tasks") or {}).items()]))
+    parts.append(("Tasks", [(name, ", ".join(f"{n} x {op}" for op, n in task.items())) for name, task in (requested.get("tasks") or {}).items()]))
     programs = study.get("programs") or {}
     parts.append(("Search", _flat(study["search"]) + _flat(programs, "program")))
     return parts

@@ -46,18 +46,18 @@ def _designs(study: dict[str, Any]) -> Table:
     return Table("designs", "The designs", note, columns, rows, leads=True)
 
 
-def why(told: dict[str, Any] | None) -> str | None:
+def why(answer: dict[str, Any] | None) -> str | None:
     """Where the time goes, in a few words."""
-    if not told:
+    if not answer:
         return None
-    if told["part"] == "down":
+    if answer["part"] == "down":
         return "nothing is left that serves"
-    if told["part"] == "utilisation":
-        return f"{told['station']} is in use {100 * told['share']:.0f} %"
-    if told["station"] == OUTSIDE:
-        return f"{OUTSIDE}, {100 * told['share']:.0f} % of the time"
-    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[told["part"]]
-    return f"{part} at {told['station']}, {100 * told['share']:.0f} % of the time"
+    if answer["part"] == "utilisation":
+        return f"{answer['station']} is in use {100 * answer['share']:.0f} %"
+    if answer["station"] == OUTSIDE:
+        return f"{OUTSIDE}, {100 * answer['share']:.0f} % of the time"
+    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[answer["part"]]
+    return f"{part} at {answer['station']}, {100 * answer['share']:.0f} % of the time"
 
 
 def _levels(study: dict[str, Any]) -> Table:

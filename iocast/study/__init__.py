@@ -36,22 +36,22 @@ def run_study(
         desk = Desk(study, store, workers, report, seed)
         search = Search(desk, tell)
         search.run()
-        told = answer(search, command)
-        told["search"] |= {"computed": store.computed, "found": desk.found}
-        write_json(out / ANSWER, told)
+        reported = answer(search, command)
+        reported["search"] |= {"computed": store.computed, "found": desk.found}
+        write_json(out / ANSWER, reported)
         write_json(out / SAMPLES, samples(search), indent=None)
-        write_text(out / TABLE, _as_csv(told))
-    return told
+        write_text(out / TABLE, _as_csv(reported))
+    return reported
 
 
-def _as_csv(told: dict[str, Any]) -> str:
+def _as_csv(answer: dict[str, Any]) -> str:
     """The designs, one a line."""
-    axes = list(told["designs"][0]["values"]) if told["designs"] else []
+    axes = list(answer["designs"][0]["values"]) if answer["designs"] else []
     columns = ["id", "name", "basis", "cost", "price", "watts", "rack_units", "probability", "meets", "front", "rate", "tail"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*columns, "breaks_at_ranks", "first_failing", *axes])
-    for d in told["designs"]:
+    for d in answer["designs"]:
         ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
         writer.writerow([*(d[c] for c in columns), ends.get("ranks"), failing.get("level"), *d["values"].values()])
     return out.getvalue()

@@ -58,11 +58,11 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                     curve.append((ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         known = [b for b in breaks if b[0] is not None]
-        told: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
+        answer: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
         if known:
             ranks, level, w = min(known, key=lambda b: b[0])
-            told |= {"ranks": ranks, "level": level.name, "workload": w}
-        result[c.design.number] = told
+            answer |= {"ranks": ranks, "level": level.name, "workload": w}
+        result[c.design.number] = answer
     return result
 
 

@@ -44,11 +44,11 @@ def compare(first: str, second: str, study: Path | None, workers: Workers, repor
     rows = _rows(sides, level)
     if not rows:
         raise InputError(f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same workloads and scales.")
-    told: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
-    told["sides"] = [{k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides]
-    told["rows"] = rows
-    told["conclusion"] = _conclusion(sides, rows)
-    return told
+    answer: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
+    answer["sides"] = [{k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides]
+    answer["rows"] = rows
+    answer["conclusion"] = _conclusion(sides, rows)
+    return answer
 
 
 def _design(argument: str) -> Json:
@@ -56,18 +56,18 @@ def _design(argument: str) -> Json:
     directory = Path(path) if path and (Path(path) / ANSWER).is_file() else Path(argument)
     if not (directory / ANSWER).is_file():
         raise InputError(f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY for its decision.")
-    told, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
+    reported, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
     if directory == Path(argument):
-        if told["decision"] is None:
-            raise InputError(f"The study '{directory}' has no decision; name one of its designs: {directory}:{told['designs'][0]['id']}.")
-        design = told["decision"]["id"]
-    known = {d["id"]: d for d in told["designs"]} | {d["name"]: d for d in told["designs"]}
+        if reported["decision"] is None:
+            raise InputError(f"The study '{directory}' has no decision; name one of its designs: {directory}:{reported['designs'][0]['id']}.")
+        design = reported["decision"]["id"]
+    known = {d["id"]: d for d in reported["designs"]} | {d["name"]: d for d in reported["designs"]}
     if design not in known:
-        raise InputError(f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in told['designs'] if d['basis'] == 'simulated'])}")
+        raise InputError(f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}")
     found = known[design]
     if found["id"] not in samples["designs"]:
         raise InputError(f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study.")
-    return found | {"argument": argument, "currency": told["currency"], "rows": samples["designs"][found["id"]]["rows"], "platform": told["platform"]}
+    return found | {"argument": argument, "currency": reported["currency"], "rows": samples["designs"][found["id"]]["rows"], "platform": reported["platform"]}
 
 
 def _offers(first: str, second: str, study: Path, workers: Workers, report: Callable[[str, int, int], None], seed: int) -> list[Json]:
@@ -109,18 +109,18 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
         if key not in second:
             continue
         a, b = row["values"], second[key]
-        told = {k: row[k] for k in keys} | {"first": a[0], "second": b[0], "ratio": None, "low": None, "high": None, "pairs": 0, "clear": False}
+        reported = {k: row[k] for k in keys} | {"first": a[0], "second": b[0], "ratio": None, "low": None, "high": None, "pairs": 0, "clear": False}
         pairs = [math.log(y / x) for x, y in zip(a[1:], b[1:], strict=False) if x and y]
         if a[0] and b[0]:
-            told["ratio"] = math.exp(float(np.mean(pairs))) if pairs else b[0] / a[0]
+            reported["ratio"] = math.exp(float(np.mean(pairs))) if pairs else b[0] / a[0]
         if len(pairs) > 1:
             half = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) / math.sqrt(len(pairs))
             spread = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) * math.sqrt(1 + 1 / len(pairs))
             middle = float(np.mean(pairs))
             # The mean says which is better on the whole; where one and the same future may go either way, the wider interval says.
-            told |= {"pairs": len(pairs), "mean_low": math.exp(middle - half), "mean_high": math.exp(middle + half), "low": math.exp(middle - spread), "high": math.exp(middle + spread)}
-            told["clear"] = told["low"] > 1 or told["high"] < 1
-        rows.append(told)
+            reported |= {"pairs": len(pairs), "mean_low": math.exp(middle - half), "mean_high": math.exp(middle + half), "low": math.exp(middle - spread), "high": math.exp(middle + spread)}
+            reported["clear"] = reported["low"] > 1 or reported["high"] < 1
+        rows.append(reported)
     return rows
 
 
@@ -144,19 +144,19 @@ def _conclusion(sides: list[Json], rows: list[Json]) -> str:
     return " ".join(words)
 
 
-def as_text(told: Json) -> str:
+def as_text(answer: Json) -> str:
     """For a terminal: the larger differences of rates and tails first come with the largest scale."""
-    a, b = told["sides"]
+    a, b = answer["sides"]
     lines = [f"{a['id']} {a['name']}  against  {b['id']} {b['name']}"]
     rows = []
-    for r in told["rows"]:
+    for r in answer["rows"]:
         if r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds") and r["quantity"] != "rate":
             continue
         ratio = "-" if r["ratio"] is None else percent(r["ratio"] - 1)
         interval = "-" if r["low"] is None else f"{percent(r['low'] - 1)} .. {percent(r['high'] - 1)}"
         where = f"{r['workload']}, {r['scale']}" + (f", {r['scenario']}" if r["scenario"] else "")
         rows.append([f"{where}: {r['quantity']}", amount(r["quantity"], r["first"]) if r["first"] else "down", amount(r["quantity"], r["second"]) if r["second"] else "down", ratio, interval, "yes" if r["clear"] else ""])
-    lines.append(table(["", a["id"], b["id"], "difference", f"{100 * told['level']:.0f} % interval", "clear"], rows))
-    lines.append(told["conclusion"])
+    lines.append(table(["", a["id"], b["id"], "difference", f"{100 * answer['level']:.0f} % interval", "clear"], rows))
+    lines.append(answer["conclusion"])
     lines.append("Intervals are of the paired replications; an error of the model that differs between the two is not in them.")
     return "\n".join(lines)

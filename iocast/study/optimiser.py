@@ -31,10 +31,10 @@ def explore(search: Search) -> None:
     spaces = {axis.name: optuna.distributions.CategoricalDistribution(list(range(len(axis.values)))) for axis in study.axes}
     for extreme in _corners(search):
         trials.enqueue_trial(dict(zip(names, extreme, strict=True)))
-    asked = 0
-    while len(search.candidates) < budget and asked < 5 * budget:
+    requested = 0
+    while len(search.candidates) < budget and requested < 5 * budget:
         generation = [trials.ask(spaces) for _ in range(POPULATION)]
-        asked += len(generation)
+        requested += len(generation)
         chosen = [designs.of(tuple(int(t.params[name]) for name in names)) for t in generation]
         search.add([d for d in dict.fromkeys(chosen) if not designs.excluded(d)])
         for trial, design in zip(generation, chosen, strict=True):

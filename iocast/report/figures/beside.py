@@ -27,9 +27,9 @@ def data(sources: Sources) -> list[Row] | None:
             rows.append({**same, "series": "forecast", **evidence.drawable(forecast), "error": row.get("error")})
             baselines = row.get("baselines") or {}
             for name in sorted(baselines, key=evidence.baseline_order):
-                said = evidence.drawable(baselines[name])
-                if any(v is not None for v in said.values()):
-                    rows.append({**same, "series": name, **said, "error": baselines[name].get("error")})
+                printed = evidence.drawable(baselines[name])
+                if any(v is not None for v in printed.values()):
+                    rows.append({**same, "series": name, **printed, "error": baselines[name].get("error")})
     return rows or None
 
 

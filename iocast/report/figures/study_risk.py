@@ -66,11 +66,11 @@ def _chances(order: list[str], rows: list[Row]) -> style.Drawn:
     x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1.03]), axis=alt.Axis(title=None, format=".0%", values=[0, 0.25, 0.5, 0.75, 1]))
     tooltip = [alt.Tooltip("design:N"), alt.Tooltip("level:N"), alt.Tooltip("text:N", title="chance")]
     all_, each = base.transform_filter(style.is_("series", ALL.label)), base.transform_filter(style.is_("series", EACH.label))
-    asked = next(r["asked"] for r in rows if r["panel"] == "chance")
+    requested = next(r["asked"] for r in rows if r["panel"] == "chance")
     return style.finish(
         alt.layer(
             all_.mark_bar(color=style.BLUE, opacity=0.25, size=12).encode(x=x, y=_y(order)),
-            alt.Chart(alt.Data(values=[{"asked": asked}])).mark_rule(color=style.BLACK, size=2).encode(x=alt.X("asked:Q")),
+            alt.Chart(alt.Data(values=[{"asked": requested}])).mark_rule(color=style.BLACK, size=2).encode(x=alt.X("asked:Q")),
             each.mark_tick(color=style.ORANGE, thickness=3, size=14).encode(x=x, y=_y(order), tooltip=tooltip),
             all_.mark_point(color=style.BLUE, filled=True, size=70, opacity=1).encode(x=x, y=_y(order), tooltip=tooltip),
         ),

@@ -18,18 +18,18 @@ def data(sources: Sources) -> list[Row] | None:
         return None
     shown = study["shown"][:MOST_DESIGNS]
     rows: list[Row] = []
-    asked: dict[tuple[str, str], list[Row]] = {}
+    request: dict[tuple[str, str], list[Row]] = {}
     for level in study["levels"]:
         if level["under"] is None:
             for workload in level["workloads"]:
-                asked.setdefault((workload, level["quantity"]), []).append(level)
-    wanted = list(asked) or [(w["name"], "rate") for w in study["workloads"]]
+                request.setdefault((workload, level["quantity"]), []).append(level)
+    wanted = list(request) or [(w["name"], "rate") for w in study["workloads"]]
     for workload, quantity in wanted[:MOST_PANELS]:
         curve = [r for r in study["curves"] if r["workload"] == workload and r["quantity"] == quantity and r["design"] in shown and r["value"]]
         panel = f"{_title(quantity)}, {workload}" if len(study["workloads"]) > 1 else _title(quantity)
         for r in curve:
             rows.append({"panel": panel, "quantity": quantity, "series": r["name"], "ranks": r["ranks"], "value": r["value"], "low": r["low"], "high": r["high"], "limit": None})
-        for level in asked.get((workload, quantity), []):
+        for level in request.get((workload, quantity), []):
             ranks = [s["ranks"] for s in study["scales"] if s["name"] in level["at"]]
             rows.append({"panel": panel, "quantity": quantity, "series": level["level"], "ranks": max(ranks), "value": None, "low": min(ranks), "high": None, "limit": level["limit"]})
     return rows if any(r["value"] for r in rows) else None
@@ -37,9 +37,11 @@ def data(sources: Sources) -> list[Row] | None:
 
 def _title(quantity: str) -> str:
     subject, _, what = quantity.rpartition(".")
-    said = {"q25": "a quarter is faster", "q50": "median", "q75": "three in four", "q95": "slowest in twenty", "q99": "slowest in a hundred", "q999": "slowest in a thousand",
+    name_of = {"q25": "a quarter is faster", "q50": "median", "q75": "three in four", "q95": "slowest in twenty", "q99": "slowest in a hundred", "q999": "slowest in a thousand",
             "max": "slowest of all", "mean": "mean", "rate": "rate", "bandwidth": "bandwidth", "utilisation": "share of time in use", "seconds": "time to the end"}  # fmt: skip
-    return f"{'any operation' if subject == 'any' else subject}: {said[what]}" if subject else said[what].capitalize()
+    if not subject:
+        return name_of[what].capitalize()
+    return f"{'any operation' if subject == 'any' else subject}: {name_of[what]}"
 
 
 def draw(rows: list[Row]) -> Drawing:

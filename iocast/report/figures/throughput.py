@@ -27,23 +27,24 @@ def data(sources: Sources) -> list[Row] | None:
     largest = max((r["ranks"] for r in rows), default=None)
     drawn = {_place(r) for r in rows}
     for comparison in evidence.comparisons(sources):
-        said = comparison.row("rate")
-        if said is None:
+        answer = comparison.row("rate")
+        if answer is None:
             continue
         phase, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
         if (phase, factor, "measured", ranks) not in drawn:
-            ends = {"value": said["measured"], "low": said.get("measured_low"), "high": said.get("measured_high")}
+            ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
             rows.append(_row(phase, factor, "measured", ranks, ends))
-        rows.append(_row(phase, factor, "forecast", ranks, {"value": said["forecast"], "low": said.get("low"), "high": said.get("high")}))
-        rows += [_row(phase, factor, name, ranks, entry) for name, entry in (said.get("baselines") or {}).items()]
+        rows.append(_row(phase, factor, "forecast", ranks, {"value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high")}))
+        rows += [_row(phase, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
     drawn = {_place(r) for r in rows}
     for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
         ranks, factor, phase = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast), evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
             continue
-        said = {"forecast": forecast["quantities"]["rate"]}
-        said |= {name: values["rate"] for name, values in (forecast.get("baselines") or {}).items() if "rate" in values}
-        for name, entry in said.items():
+        answer = {"forecast": forecast["quantities"]["rate"]}
+        baselines = forecast.get("baselines") or {}
+        answer |= {name: values["rate"] for name, values in baselines.items() if "rate" in values}
+        for name, entry in answer.items():
             if (phase, factor, name, ranks) not in drawn:
                 rows.append(_row(phase, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
     order = sources.phases
@@ -51,8 +52,8 @@ def data(sources: Sources) -> list[Row] | None:
     return rows if len(rows) > 1 else None
 
 
-def _row(phase: str, factor: float, series: str, ranks: int, said: dict[str, Any], run: str = "") -> Row:
-    return {"phase": phase, "waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(said), "run": run}
+def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, Any], run: str = "") -> Row:
+    return {"phase": phase, "waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(answer), "run": run}
 
 
 def _place(row: Row) -> tuple[Any, ...]:
