@@ -40,7 +40,8 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
 
 
 def _maxima(log: Path) -> dict[str, list[float]]:
-    """The largest latency of every interval of a latency.hlog in seconds, by tag; as the log has it, to a microsecond."""
+    """The largest latency of every interval of a latency.hlog in seconds, by tag; as the log has it, to a
+    microsecond."""
     found: dict[str, list[float]] = {}
     for line in strict.read_text(log).splitlines() if log.is_file() else []:
         if line.startswith("Tag="):

@@ -11,7 +11,8 @@ from iocast.errors import InputError
 
 
 def number(parameters: Mapping[str, Any], name: str) -> float:
-    """The number of "200/s", "1.5ms" or 0.0, without its unit; 0 when there is none: good for asking whether it is above 0."""
+    """The number of "200/s", "1.5ms" or 0.0, without its unit; 0 when there is none: good for asking whether it is
+    above 0."""
     found = re.match(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)", str(parameters.get(name, 0)))
     return float(found.group(1)) if found else 0.0
 

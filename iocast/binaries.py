@@ -22,11 +22,13 @@ from iocast.processes import start
 CHECKOUT = Path(__file__).resolve().parent.parent
 """Where this package lies in a clone of the repository."""
 known_as: dict[str, str] = {}
-"""Temporary platform files by their path, with the file or platform that the user named: programs' sentences name the latter."""
+"""Temporary platform files by their path, with the file or platform that the user named: programs' sentences name the
+latter."""
 
 
 def find(name: str) -> str:
-    """Path of a program: in $IOCAST_BUILD/bin, in build/bin beside this package, or on $PATH. @raises RunError when it is nowhere"""
+    """Path of a program: in $IOCAST_BUILD/bin, in build/bin beside this package, or on $PATH. @raises RunError when it
+    is nowhere"""
     found = _find(name)
     if found is None:
         how = "run ./quickstart" if (CHECKOUT / "quickstart").is_file() else "build it from iocast's sources (README.md) and put it on PATH"
@@ -94,7 +96,8 @@ def _with_known_names(sentence: str) -> str:
 
 
 def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int, *, brief: bool = True) -> Any:
-    """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief (docs/run-directory.md)."""
+    """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief
+    (docs/run-directory.md)."""
     arguments = [find("iocast-sim"), "--json", *(["--brief"] if brief else []), "--platform", str(platform), "--workload", workload, "--seed", str(seed)]
     arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
@@ -103,7 +106,8 @@ def simulate(platform: str | Path, workload: str, settings: dict[str, Any], node
 
 
 def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> Any:
-    """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as `[{name, repeat, most_seconds}]`."""
+    """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as
+    `[{name, repeat, most_seconds}]`."""
     arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
@@ -116,7 +120,8 @@ def resolve_platform(platform: str | Path) -> Any:
 
 
 class _Simulator:
-    """An iocast-sim that has started and runs one command line after the other (sim/serve.hpp): most simulations take less time than its start."""
+    """An iocast-sim that has started and runs one command line after the other (sim/serve.hpp): most simulations take
+    less time than its start."""
 
     def __init__(self, program: str) -> None:
         self._process = start([program, "--serve"], signal.SIGKILL, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -149,7 +154,8 @@ class _Simulator:
 
     @property
     def ready(self) -> bool:
-        """Whether it can take a command line: it is there, and nobody was interrupted who waited for an earlier answer."""
+        """Whether it can take a command line: it is there, and nobody was interrupted who waited for an earlier
+        answer."""
         return not self._answering and self._process.poll() is None
 
 

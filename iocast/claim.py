@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One owner of a directory at a time: a claim file in it names the host, the process and the campaign that work there."""
+"""One owner of a directory at a time: a claim file in it names the host, the process and the campaign that work
+there."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def _name_space() -> str:
 
 
 def _started(process: int) -> str:
-    """When the process began, in the kernel's ticks; "" when it is gone, or no more than a zombie, "?" when that can't be known."""
+    """When the process began, in the kernel's ticks; "" when it is gone, or no more than a zombie, "?" when that can't
+    be known."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -66,10 +68,12 @@ def _own(campaign: str, what: str) -> dict[str, Any]:
 
 
 class Claim:
-    """This process's claim to `directory`, which must exist. Release it; a daemon thread renews its sign of life until then."""
+    """This process's claim to `directory`, which must exist. Release it; a daemon thread renews its sign of life until
+    then."""
 
     def __init__(self, directory: Path, campaign: str, what: str, *, take_over: bool = False) -> None:
-        """`campaign`: identity of the campaign. `what`: for a person, what is being done. `take_over`: also from another host that has been silent.
+        """`campaign`: identity of the campaign. `what`: for a person, what is being done. `take_over`: also from
+        another host that has been silent.
 
         @raises InputError when another process owns the directory"""
         self.path = directory / NAME
@@ -111,7 +115,8 @@ class Claim:
         return self._file >= 0 and (_read(self.path) or {}).get("token") == self.token
 
     def _make(self) -> bool:
-        """Whether there was no claim. A file of its own content takes the name at once where the file system has links, so that nobody reads half of it."""
+        """Whether there was no claim. A file of its own content takes the name at once where the file system has links,
+        so that nobody reads half of it."""
         fresh = self.path.with_name(f".{NAME}.{self.token}")
         file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
@@ -148,7 +153,8 @@ class Claim:
         os.fsync(file)
 
     def _replace(self, take_over: bool) -> None:
-        """Takes the place of a dead owner. Who comes at the same time waits for the lock and finds this process's claim."""
+        """Takes the place of a dead owner. Who comes at the same time waits for the lock and finds this process's
+        claim."""
         with _locked(self._lock) as locked:
             before = _read(self.path)
             if before is None:  # released meanwhile
@@ -227,7 +233,8 @@ def _age(path: Path) -> float:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Keeps others out of the block, as far as the file system knows locks; yields whether it does. The file is removed by the owner in the end."""
+    """Keeps others out of the block, as far as the file system knows locks; yields whether it does. The file is removed
+    by the owner in the end."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         try:

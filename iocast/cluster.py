@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask: a scheduler that runs already, or one whose workers are jobs of Slurm. Every connection is encrypted and needs the run's own secret, since
-whoever may speak to a scheduler may run programs as its user."""
+"""Dask: a scheduler that runs already, or one whose workers are jobs of Slurm. Every connection is encrypted and needs
+the run's own secret, since whoever may speak to a scheduler may run programs as its user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Cluster:
     """The workers of a scheduler. Close it."""
 
     def __init__(self, scheduler: str, secret: Path | None, count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> None:
-        """`scheduler`: its address; empty for workers inside Slurm, of which `count` are started with `options` of sbatch.
+        """`scheduler`: its address; empty for workers inside Slurm, of which `count` are started with `options` of
+        sbatch.
 
         @raises InputError, RunError when no worker comes"""
         # Restarted workers announce themselves on standard error; the answer is what counts.
@@ -98,7 +99,8 @@ def _client_of(scheduler: str, secret: Path | None) -> Client:
 
 
 def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> Any:
-    """A scheduler in this process and jobs of one worker each. It listens at one address: that of `interface`, or else the one by which this host is reached."""
+    """A scheduler in this process and jobs of one worker each. It listens at one address: that of `interface`, or else
+    the one by which this host is reached."""
     root = Path(__file__).resolve().parents[1]
     from shlex import quote
 

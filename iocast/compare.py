@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed from one measurement to another beyond their noise (docs/compare.md).
 
-The unit is the run: repeats within a run share its moment, and are no independent evidence of a change. With at least four runs on both sides
-their values are compared: a permutation test over all their arrangements, on Welch's t of the logarithms, with Westfall and Young's step-down
-maximum over all quantities (P. Westfall, S. Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1), so that the chance of one false
-alarm among all of them is alpha. With fewer, but two on some side, Student's t with the pooled variance between runs, and Holm's correction.
-With one run a side the noise between runs can't be known: an assumed one is added to the noise within the runs, which repeats show, or the
-intervals of the time lines: a block bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order statistics with as many
-independent operations as the bootstrap's spread says for quantiles. Simulated runs differ by their seeds alone: there nothing is added.
+The unit is the run: repeats within a run share its moment, and are no independent evidence of a change. With at least
+four runs on both sides their values are compared: a permutation test over all their arrangements, on Welch's t of the
+logarithms, with Westfall and Young's step-down maximum over all quantities (P. Westfall, S. Young, Resampling-Based
+Multiple Testing, 1993, algorithm 4.1), so that the chance of one false alarm among all of them is alpha. With fewer,
+but two on some side, Student's t with the pooled variance between runs, and Holm's correction. With one run a side the
+noise between runs can't be known: an assumed one is added to the noise within the runs, which repeats show, or the
+intervals of the time lines: a block bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order
+statistics with as many independent operations as the bootstrap's spread says for quantiles. Simulated runs differ by
+their seeds alone: there nothing is added.
 """
 
 from __future__ import annotations
@@ -76,8 +78,8 @@ class Side:
 
     @property
     def repeated(self) -> bool:
-        """Whether its only run repeats one and the same phase often enough: phases of one name that did other operations, or more of them, are turns of an
-        application and no repeats."""
+        """Whether its only run repeats one and the same phase often enough: phases of one name that did other
+        operations, or more of them, are turns of an application and no repeats."""
         work = [{op: reported.get("count") for op, reported in phase["latency"].items() if "." not in op} for phase in self.phases]
         return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
 
@@ -332,7 +334,8 @@ def _by_runs(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Met
 
 
 def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
-    """Student's t with the variance between runs pooled over both sides: Welch's would have a degree of freedom, or none."""
+    """Student's t with the variance between runs pooled over both sides: Welch's would have a degree of freedom, or
+    none."""
     n, m = len(a.runs), len(b.runs)
     changes, smallest = [], 0.0
     for quantity in known:
@@ -362,8 +365,8 @@ def _tested(change: Change, difference: float, spread: float, freedom: float, al
 
 
 def _with_between(variance: float, freedom: float, between: float) -> tuple[float, float]:
-    """Standard deviation of a difference with that between the two runs added, and its degrees of freedom (Satterthwaite): an assumption has no end of
-    them."""
+    """Standard deviation of a difference with that between the two runs added, and its degrees of freedom
+    (Satterthwaite): an assumption has no end of them."""
     total = variance + between**2 + RESOLUTION**2
     return math.sqrt(total), min(freedom * (total / variance) ** 2, MANY) if variance > 0 else MANY
 
@@ -421,8 +424,8 @@ def _welch(logs: np.ndarray, arrangements: np.ndarray, n: int) -> np.ndarray:
 
 
 def _step_down(statistics: np.ndarray) -> np.ndarray:
-    """Westfall-Young adjusted p-values: the share of arrangements whose largest statistic, among quantities that are not clearer, is at least as
-    large as observed."""
+    """Westfall-Young adjusted p-values: the share of arrangements whose largest statistic, among quantities that are
+    not clearer, is at least as large as observed."""
     order = np.argsort(-statistics[:, 0], kind="stable")
     largest = np.maximum.accumulate(statistics[order[::-1]], axis=0)[::-1]
     p = (largest >= statistics[order, :1] * (1 - 1e-9)).mean(axis=1)
@@ -511,7 +514,8 @@ class _Series:
         self.histograms: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None] | None:
-        """Logarithm of the quantity and its standard deviation, which is None when too few operations carry it; None when there is none in the intervals."""
+        """Logarithm of the quantity and its standard deviation, which is None when too few operations carry it; None
+        when there is none in the intervals."""
         if op and not self.counts.get(op, np.zeros(1)).sum():
             return None
         if not op:
@@ -549,8 +553,8 @@ def _at(phase: dict[str, Any], op: str, key: str, i: int) -> float:
 
 
 def _block_length(series: np.ndarray) -> int:
-    """Long enough that neighbouring blocks are nearly independent: twice the lag at which the autocorrelation has died away, at least the cube root of
-    the length; and at most a tenth, so that there are ten blocks."""
+    """Long enough that neighbouring blocks are nearly independent: twice the lag at which the autocorrelation has died
+    away, at least the cube root of the length; and at most a tenth, so that there are ten blocks."""
     n = len(series)
     centred = series - series.mean()
     power = float(np.sum(centred**2))
@@ -562,7 +566,8 @@ def _block_length(series: np.ndarray) -> int:
 
 
 def _log_quantile(values: np.ndarray, weights: np.ndarray, probability: float, effective: float) -> tuple[float, float | None]:
-    """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and above."""
+    """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and
+    above."""
     cumulative = np.cumsum(weights) / weights.sum()
 
     def at(q: float) -> float:

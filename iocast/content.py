@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The content that an answer depends on, as one hash: platforms, workloads, traces and programs.
 
-Every store of results takes its keys from here: a study's evaluations and a calibration's trace. Names and places of files, the order of keys,
-comments and descriptions don't count; a changed number anywhere, also in a platform that is extended, a workload file or a trace, does.
+Every store of results takes its keys from here: a study's evaluations and a calibration's trace. Names and places of
+files, the order of keys, comments and descriptions don't count; a changed number anywhere, also in a platform that is
+extended, a workload file or a trace, does.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ ORDERED_PATTERNS = ("mix",)
 
 
 def content_hash(content: Any) -> str:
-    """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1 and 1.0."""
+    """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1
+    and 1.0."""
     return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 def whole(document: Document, beside: Path | None = None) -> Document:
-    """The platform document with all that it extends merged in, without prose. `beside`: the folder that `extends` is relative to."""
+    """The platform document with all that it extends merged in, without prose. `beside`: the folder that `extends` is
+    relative to."""
     merged: Document = {}
     if "extends" in document:
         for _, base in reversed(chain(find_platform(str(document["extends"]), beside))):
@@ -60,7 +63,8 @@ def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
 
 
 def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: Iterable[str] = ()) -> str:
-    """Of the named programs with the libraries that they report, of source files, and of the installed versions of Python packages."""
+    """Of the named programs with the libraries that they report, of source files, and of the installed versions of
+    Python packages."""
     paths = [Path(binaries.find(name)) for name in programs]
     reported = [binaries.version(str(path)) for path in paths]
     return content_hash([[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]])

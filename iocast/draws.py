@@ -32,7 +32,8 @@ IN_FULL, SHORTER, SOLVED = "simulated in full", "simulated for shorter, beside t
 
 @dataclass
 class Draws:
-    """By draw the quantities, None where work of others piles up without end; how they were found; the simulated runs, where they are as long as the question."""
+    """By draw the quantities, None where work of others piles up without end; how they were found; the simulated runs,
+    where they are as long as the question."""
 
     values: list[Values | None]
     how: str = IN_FULL
@@ -47,7 +48,8 @@ def ask(
     simulations: Simulations, draws: Sequence[Document], best: Path, best_document: Document, best_values: Values, first: Any,
     question: tuple[str, dict[str, str], int, int], seed: int, solver: Callable[[], Solve],
 ) -> Draws:  # fmt: skip
-    """@param best, best_values the best platform's file, and what it says of the whole question (pattern, settings, nodes, ranks a node)
+    """@param best, best_values the best platform's file, and what it says of the whole question (pattern, settings,
+    nodes, ranks a node)
     @param first its run of the whole question, as iocast-sim prints it
     @param solver makes an analytic solver of all phases of the question; raises InputError where it can't"""
     pattern, settings, nodes, ranks_per_node = question
@@ -73,7 +75,8 @@ def ask(
 
 
 def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
-    """The settings with one repeat, and so few iterations (LENGTHS) that OPERATIONS_A_DRAW are not exceeded, but one; None for a workload that has no such number."""
+    """The settings with one repeat, and so few iterations (LENGTHS) that OPERATIONS_A_DRAW are not exceeded, but one;
+    None for a workload that has no such number."""
     parameters = first["workload"]["parameters"]
     name = next((name for name in LENGTHS if isinstance(parameters.get(name), int) and parameters[name] > 1), None)
     if name is None:
@@ -101,7 +104,8 @@ def _solved(solve: Solve, draw: Document) -> Values | None:
 
 
 def _beside(draw: Values | None, own: Values | None, best: Values) -> Values | None:
-    """The best platform's quantities times what the draw changes; a part of an operation, which a solver doesn't know, changes as the whole."""
+    """The best platform's quantities times what the draw changes; a part of an operation, which a solver doesn't know,
+    changes as the whole."""
     if draw is None or own is None:
         return None
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured systems of the catalogue beside a platform that was never calibrated. A platform of the catalogue names itself one in its section `calibration`:
-`measured_system: {family: lustre, by: md-workbench}`, the family that it belongs to and the workload that it was set to measurements of."""
+"""Measured systems of the catalogue beside a platform that was never calibrated. A platform of the catalogue names
+itself one in its section `calibration`: `measured_system: {family: lustre, by: md-workbench}`, the family that it
+belongs to and the workload that it was set to measurements of."""
 
 from __future__ import annotations
 
@@ -69,8 +70,8 @@ class Beside:
         return cls(family, systems, refused)
 
     def document(self, phase: str, quantities: dict[str, Any]) -> dict[str, Any]:
-        """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the lowest rate or the longest latency, to the
-        platform's own value."""
+        """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the
+        lowest rate or the longest latency, to the platform's own value."""
         entries = [
             {"name": one.name, "description": one.description, "by": one.by, "quantities": {n: v for (p, n), v in values.items() if p == phase}}
             for one, values in self.systems

@@ -107,8 +107,8 @@ class Fitted:
         return result
 
     def content_hash(self) -> str:
-        """Hash of all that a forecast by this platform depends on: the platform with all that it extends and all edits, and what was fitted.
-        Comments, descriptions, the order of keys and the names of files don't count."""
+        """Hash of all that a forecast by this platform depends on: the platform with all that it extends and all edits,
+        and what was fitted. Comments, descriptions, the order of keys and the names of files don't count."""
         return self.whole_file.content_hash() if self.whole_file else content_hash({"platform": whole(self.best()), "fitted": self.fitted})
 
     def _edited(self, base: Document) -> Document:
@@ -152,8 +152,9 @@ FEWEST_DEGREES = 2
 
 
 def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, float]:
-    """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the logarithm: what the
-    held-out scale showed, and perhaps what is known of the family, grown with the distance beyond the fitted scales, or beyond `largest` if that is more. And its degrees of freedom: Student's t.
+    """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the
+    logarithm: what the held-out scale showed, and perhaps what is known of the family, grown with the distance beyond
+    the fitted scales, or beyond `largest` if that is more. And its degrees of freedom: Student's t.
 
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:

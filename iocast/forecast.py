@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From results to forecasts in one go: import, calibration with its held-out test, a forecast of every phase at every target, and the report
-(`iocast forecast`). Each step is that of a verb of its own."""
+"""From results to forecasts in one go: import, calibration with its held-out test, a forecast of every phase at every
+target, and the report (`iocast forecast`). Each step is that of a verb of its own."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def forecast(
     report: Report,
     workers: Workers | None = None,
 ) -> Answer:
-    """Writes OUT/runs (what was imported), OUT/fitted/PHASE.yaml, OUT/forecasts/PHASE-NODESxRANKS.json and OUT/report.html.
+    """Writes OUT/runs (what was imported), OUT/fitted/PHASE.yaml, OUT/forecasts/PHASE-NODESxRANKS.json and
+    OUT/report.html.
 
     @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
     @param out must not exist
@@ -119,7 +120,8 @@ def runs_of(sources: Sequence[Path], out: Path, answer: dict[str, Any]) -> list[
 
 
 def phases_of(runs: Sequence[Path]) -> list[str]:
-    """Phases with operations or a rate of their own, in order, each once; set-up and clean-up left out where there is anything else."""
+    """Phases with operations or a rate of their own, in order, each once; set-up and clean-up left out where there is
+    anything else."""
     names: list[str] = []
     for path in runs:
         inside = [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]] if (path / "campaign.json").is_file() else []
@@ -187,7 +189,8 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
 
 
 def forecasts_text(answer: Answer) -> str:
-    """A row for each phase and target: the largest measurement, the forecast, its interval, the best simple rule, and the held-out error."""
+    """A row for each phase and target: the largest measurement, the forecast, its interval, the best simple rule, and
+    the held-out error."""
     rows, refused, warnings = [], [], []
     for one in answer.phases:
         if one.refusal or one.largest is None:
@@ -221,7 +224,8 @@ def forecasts_text(answer: Answer) -> str:
 
 
 def rule_of(made: dict[str, Any]) -> tuple[str, float] | None:
-    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over published systems."""
+    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over
+    published systems."""
     for name in ("closed M/M/c", "last value"):
         value = made["baselines"].get(name, {}).get("rate")
         if isinstance(value, int | float):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a rate grows with nodes and ranks, when nothing but a few rates is known (docs/calibration.md, "Rates alone").
 
-Several scales: a fixed population of curves with two knees, each weighted by how well it explains the rates. One scale: a power of the ranks,
-whose exponent follows from the time of an operation. The constants are round numbers, chosen by hand on published systems; how forecasts with
-them fared, there and on others, stands on docs/scoreboard.md.
+Several scales: a fixed population of curves with two knees, each weighted by how well it explains the rates. One scale:
+a power of the ranks, whose exponent follows from the time of an operation. The constants are round numbers, chosen by
+hand on published systems; how forecasts with them fared, there and on others, stands on docs/scoreboard.md.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ ALARM_FACTOR, ALARM_ERRORS = 1.6, 2.5
 
 @dataclass(frozen=True)
 class Placement:
-    """`ranks_per_node` counts ranks inside an operation: with waiting factor T, a rank is inside 1/(1+T) of its time."""
+    """`ranks_per_node` counts ranks inside an operation: with waiting factor T, a rank is inside 1/(1+T) of its
+    time."""
 
     nodes: int
     ranks_per_node: float
@@ -78,8 +79,8 @@ class Measured(Placement):
 
 @dataclass(frozen=True)
 class Forecast:
-    """`quantile(p)` is the rate's logarithm; `falls` the weight of curves below FALL of the largest measured placement's rate (None at one
-    scale, where growth was not measured)."""
+    """`quantile(p)` is the rate's logarithm; `falls` the weight of curves below FALL of the largest measured
+    placement's rate (None at one scale, where growth was not measured)."""
 
     quantile: Callable[[float], float]
     falls: float | None
@@ -101,8 +102,8 @@ def tails(level: float) -> tuple[float, float]:
 def curves(places: Sequence[Placement], single: bool) -> Array:
     """Logarithm of the rate of each curve at each placement, up to a constant of the curve (CURVES, placements).
 
-    Load u = s ln n + softmin(ln p, node's knee), or ln p on a single machine; ln rate = u - (1 - e) softplus(u - K): slope s up to the knee K,
-    in ranks, and e beyond it."""
+    Load u = s ln n + softmin(ln p, node's knee), or ln p on a single machine; ln rate = u - (1 - e) softplus(u - K):
+    slope s up to the knee K, in ranks, and e beyond it."""
     z, _ = _population()
     n, p = (np.log(np.array(x, dtype=float))[None, :] for x in ([o.nodes for o in places], [o.ranks_per_node for o in places]))
     node_knee = (NODE_KNEE + NODE_KNEE_SD * z[:, 0])[:, None]
@@ -157,7 +158,8 @@ def _of_one_scale(reference: Measured, target: Placement, operations: bool, alar
 
 @dataclass(frozen=True)
 class _Weighted:
-    """Curves weighted by measured rates. level, carried, weights (CURVES,); residuals (CURVES, placements), errors (placements,)."""
+    """Curves weighted by measured rates. level, carried, weights (CURVES,); residuals (CURVES, placements), errors
+    (placements,)."""
 
     single: bool
     level: Array
@@ -191,9 +193,9 @@ def _quantiles(draws: Array, weights: Array) -> Callable[[float], float]:
 
 
 def residuals(fitted: Sequence[Measured]) -> list[tuple[float, bool]]:
-    """For each placement the weighted median of ln measured / curve, and whether it raises the alarm: the curves can't follow the rates there,
-    because the system changed, the rates are of different things, or a collapse is steeper than any curve. One scale: how far repeats of it and
-    placements of as many ranks lie from their median."""
+    """For each placement the weighted median of ln measured / curve, and whether it raises the alarm: the curves can't
+    follow the rates there, because the system changed, the rates are of different things, or a collapse is steeper than
+    any curve. One scale: how far repeats of it and placements of as many ranks lie from their median."""
     if one_scale(fitted):
         middle = float(np.median([one.log_rate for one in fitted]))
         found = [(one.log_rate - middle, NOISE + CURVE_ERROR) for one in fitted]

@@ -18,7 +18,8 @@ def interval(value: float, draws: Sequence[float], error: float, degrees: float,
     """Ends of the interval about a value above 0, over that value.
 
     @param draws what platforms that the data would also allow forecast, by the model as `value` is
-    @param error, degrees standard deviation of the logarithm of the model's own error, and how many values it rests on (Student's t)
+    @param error, degrees standard deviation of the logarithm of the model's own error, and how many values it rests on
+    (Student's t)
     @param noise standard deviation of the logarithm of a measurement"""
     widen = 1.0 if math.isinf(degrees) else float(stdtrit(degrees, (1 + level) / 2) / ndtri((1 + level) / 2))
     low, high = _ends(draws, value, math.hypot(widen * error, noise), level)
@@ -26,8 +27,8 @@ def interval(value: float, draws: Sequence[float], error: float, degrees: float,
 
 
 def _ends(draws: Sequence[float], value: float, sd: float, level: float) -> tuple[float, float]:
-    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of each is blurred by `sd`. As logarithms of
-    the ends over the value."""
+    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of
+    each is blurred by `sd`. As logarithms of the ends over the value."""
     sd = max(sd, 1e-9)
     logs = np.log(np.maximum(draws if len(draws) else [value], 1e-9)) - math.log(max(value, 1e-9))
     reach = 10 * sd + float(np.abs(logs).max()) + 1e-9

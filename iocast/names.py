@@ -12,7 +12,8 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9._=+-]")
 
 
 def is_file_name(text: object) -> bool:
-    """Whether the text names a file in the present directory and nothing else: no way out of it, nothing that a shell or a terminal would act on."""
+    """Whether the text names a file in the present directory and nothing else: no way out of it, nothing that a shell
+    or a terminal would act on."""
     return isinstance(text, str) and len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None
 
 

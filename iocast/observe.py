@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watching a machine beside a measurement: CPU, named processes, memory, block devices, network (docs/observe.md).
 
-Every sample is one line of JSON with counters that only grow, written at once, so that whatever ends the observer leaves a file that can be used,
-and a lost sample loses nothing but resolution; only what processes wait for is counted in each sample by itself. Times are of the monotonic clock,
-with the wall clock beside it.
+Every sample is one line of JSON with counters that only grow, written at once, so that whatever ends the observer
+leaves a file that can be used, and a lost sample loses nothing but resolution; only what processes wait for is counted
+in each sample by itself. Times are of the monotonic clock, with the wall clock beside it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def parse_duration(text: str) -> float:
 
 
 class Named:
-    """The processes of one name: their counters added up, those that have ended included; with `waits`, what they wait for now."""
+    """The processes of one name: their counters added up, those that have ended included; with `waits`, what they wait
+    for now."""
 
     def __init__(self, name: str, waits: bool = False) -> None:
         self.name = name
@@ -172,7 +173,8 @@ class Sampler:
 
 
 def _busy(core: Any) -> float:
-    """Seconds in which the core did something: neither idle nor waiting for a device. Guests are within user time already."""
+    """Seconds in which the core did something: neither idle nor waiting for a device. Guests are within user time
+    already."""
     return float(core.user + core.nice + core.system + core.irq + core.softirq + getattr(core, "steal", 0.0))
 
 

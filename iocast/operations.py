@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload asks for, rank by rank: the numbers that the analytic solver needs, counted in the workload's own operations."""
+"""What a workload asks for, rank by rank: the numbers that the analytic solver needs, counted in the workload's own
+operations."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 
 
 def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What one rank asks for in one repeat of each phase: `operations` of each kind, `bytes` of one, `datasets`; whether ranks act
-    `together` or pause on their own (`pauses`). Beside the phases the pattern's `parameters`, and those `given`.
+    """What one rank asks for in one repeat of each phase: `operations` of each kind, `bytes` of one, `datasets`;
+    whether ranks act `together` or pause on their own (`pauses`). Beside the phases the pattern's `parameters`, and
+    those `given`.
 
     Taken from the operation streams of four ranks on two nodes. @raises InputError with the simulator's sentences"""
     simulator = binaries.find("iocast-sim")
@@ -44,7 +46,8 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
 
 
 def iteration(operations: Mapping[str, float]) -> dict[str, float]:
-    """The mix of one iteration, which has as many operations as there are kinds: short enough for a cycle of the analytic solver."""
+    """The mix of one iteration, which has as many operations as there are kinds: short enough for a cycle of the
+    analytic solver."""
     share = len(operations) / sum(operations.values())
     return {kind: n * share for kind, n in operations.items()}
 

@@ -13,7 +13,8 @@ SET_UP_AND_CLEAN_UP = frozenset(
     "precreate precreate-directories cleanup cleanup-directories setup teardown make-directories make-files clean remove-files "
     "remove-directories tree-create tree-remove".split()
 )
-"""Phases of the patterns that only make a data set or take it away. A mix of workloads joins the names of phases with '+'."""
+"""Phases of the patterns that only make a data set or take it away. A mix of workloads joins the names of phases with
+'+'."""
 
 
 def is_beside(phase: str) -> bool:
@@ -28,8 +29,8 @@ def main_phases(names: Iterable[str]) -> list[str]:
 
 
 def first_phase(operations: Mapping[str, float]) -> str:
-    """The phase that stands for a workload where one number is wanted: `benchmark`, or else of the main phases the one with most operations, the
-    first of equals. `operations` by phase, in order."""
+    """The phase that stands for a workload where one number is wanted: `benchmark`, or else of the main phases the one
+    with most operations, the first of equals. `operations` by phase, in order."""
     main = main_phases(operations)
     return "benchmark" if "benchmark" in main else max(main, key=lambda phase: operations[phase])
 

@@ -36,7 +36,8 @@ SPREAD = 1.5
 """Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
 WAITING_FACTORS = (0.0, 1.0, 4.0)
 TELLING_APART = {"read_only": "true", "offset": "0"}
-"""Settings of patterns with which a run shows alone what others show together: reads beside no changes; each rank in directories of its own."""
+"""Settings of patterns with which a run shows alone what others show together: reads beside no changes; each rank in
+directories of its own."""
 TOLD = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
@@ -85,7 +86,8 @@ ALONE = Place(1, 1)
 
 @dataclass(frozen=True)
 class Said:
-    """What each platform says of a place: logarithms, [platform, quantity], the rate first; NaN where it has no answer."""
+    """What each platform says of a place: logarithms, [platform, quantity], the rate first; NaN where it has no
+    answer."""
 
     logs: Array
     variances: Array  # of a measurement of each quantity, with what the model deserves
@@ -189,7 +191,8 @@ class Ensemble:
         return math.sqrt(float(np.mean(squares)))
 
     def seconds(self, place: Place, length: float) -> float:
-        """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most platforms say."""
+        """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most
+        platforms say."""
         slower = math.exp(float(np.nanmedian(self.known[ALONE].logs[:, 0])) - float(np.nanmedian(self.known[place].logs[:, 0]))) * place.ranks
         share = (BENCHMARK_REPEATS + 1) if place.waiting_factor == 0 else 0.5 + 0.5 / (1 + place.waiting_factor)
         return STARTUP + length / BENCHMARK_REPEATS * slower * share
@@ -276,8 +279,8 @@ class Planner:
         return sorted(entries, key=lambda one: (one.after, one.seconds))
 
     def campaign(self, candidates: Sequence[Place], budget: float) -> tuple[list[Proposed], int]:
-        """Measurements one after the other, each the one that narrows the interval most for its time, until nothing narrows it or the time is used;
-        and how often each is made. Those that a calibration can't do without are first.
+        """Measurements one after the other, each the one that narrows the interval most for its time, until nothing
+        narrows it or the time is used; and how often each is made. Those that a calibration can't do without are first.
 
         @raises InputError when the time isn't enough for those"""
         self.ensemble.ask([ALONE, self.asked, *candidates])

@@ -36,8 +36,8 @@ def reference(name_or_file: str, beside: Path | None = None) -> str:
 
 
 def merge(base: Any, over: Any) -> Any:
-    """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below it, as
-    lists and single values do; null takes away."""
+    """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below
+    it, as lists and single values do; null takes away."""
     if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
         return copy.deepcopy(over)
     merged = dict(base)
@@ -64,8 +64,9 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
 
 
 def set_path(document: Document, path: str, value: Any) -> None:
-    """Sets a value by its dotted path. Names may hold dots themselves ("demands.create.open.shift"): at each map the longest
-    key that is there is taken. In a list ("operations.unlink.1.lock_share") a number names an entry that is there, from 0. None removes."""
+    """Sets a value by its dotted path. Names may hold dots themselves ("demands.create.open.shift"): at each map the
+    longest key that is there is taken. In a list ("operations.unlink.1.lock_share") a number names an entry that is
+    there, from 0. None removes."""
     parts = path.split(".")
     here: Any = document
     while True:
@@ -114,8 +115,8 @@ def holds(document: Document, path: str) -> bool:
 
 
 def has_part(document: Document, path: str) -> bool:
-    """Whether the part whose key a path names is there, such as the station of "stations.mds.servers". A path to a whole part, or to a key of
-    a section without parts ("network.latency"), always has its place."""
+    """Whether the part whose key a path names is there, such as the station of "stations.mds.servers". A path to a
+    whole part, or to a key of a section without parts ("network.latency"), always has its place."""
     return path.count(".") < 2 or holds(document, path.rpartition(".")[0])
 
 

@@ -34,7 +34,8 @@ _RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "ba
 
 
 def paths(node: Any, prefix: str = "") -> Iterator[str]:
-    """Every dotted path of a document, down to single values and laws. The entries of a list that are maps have their numbers, from 0."""
+    """Every dotted path of a document, down to single values and laws. The entries of a list that are maps have their
+    numbers, from 0."""
     for key, value in node.items() if isinstance(node, dict) else enumerate(node):
         path = f"{prefix}.{key}" if prefix else str(key)
         if isinstance(node, dict) or isinstance(value, dict):
@@ -76,8 +77,8 @@ def missing(path: str, known: set[str], document: Document, resolve: Callable[[D
 
 
 def is_unused(path: str, document: Document, resolved: Document) -> bool:
-    """Whether the path leads into a part that no operation's route uses, so that no value there changes an answer: often one that a family has and
-    a platform that extends it serves otherwise."""
+    """Whether the path leads into a part that no operation's route uses, so that no value there changes an answer:
+    often one that a family has and a platform that extends it serves otherwise."""
     section = path.partition(".")[0]
     if section == "network":
         return not any("transfer" in step for where in (document, resolved) for user in _USERS for step in _steps(where.get(user) or {}))
@@ -114,7 +115,8 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def check_file(platform: Fitted) -> None:
-    """The user's own file by iocast-sim's rules, such as those on keys without effect: programs are given documents that extend it, of which such a key is inherited.
+    """The user's own file by iocast-sim's rules, such as those on keys without effect: programs are given documents
+    that extend it, of which such a key is inherited.
 
     @raises InputError with file and line"""
     if platform.file.parent.resolve() != PLATFORMS.resolve() and not (platform.fitted and len(platform.documents) == 1):
@@ -163,7 +165,8 @@ def _nearest(path: str, known: set[str]) -> str:
 
 
 def _mended(path: str, known: set[str]) -> Iterable[str]:
-    """Paths with each name that is not there replaced by a synonym, one in other letters' case, or the most similar one."""
+    """Paths with each name that is not there replaced by a synonym, one in other letters' case, or the most similar
+    one."""
     found: list[str] = []
     for part in path.split("."):
         there = ".".join(found)

@@ -15,7 +15,8 @@ _prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
 
 
 def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> None:
-    """The kernel sends this process the signal `number` when its parent dies, however it dies. Linux only; elsewhere nothing happens.
+    """The kernel sends this process the signal `number` when its parent dies, however it dies. Linux only; elsewhere
+    nothing happens.
 
     `parent`: process id of the parent, which may have died before this call."""
     if _prctl is not None:

@@ -18,8 +18,8 @@ stderr = Console(stderr=True, highlight=False)
 
 
 def keep_interrupts() -> None:
-    """Python drops an interrupt that comes while it throws an object away (in __del__ or the callback of a weak reference); from now on
-    it is sent again a moment later."""
+    """Python drops an interrupt that comes while it throws an object away (in __del__ or the callback of a weak
+    reference); from now on it is sent again a moment later."""
 
     def again(dropped: Any) -> None:
         if issubclass(dropped.exc_type, KeyboardInterrupt):
@@ -33,7 +33,8 @@ def keep_interrupts() -> None:
 
 
 class Steps:
-    """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every` seconds."""
+    """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every`
+    seconds."""
 
     def __init__(self, every: float = 0) -> None:
         self._live = stderr.is_terminal

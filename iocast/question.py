@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast answers and a measurement measured, as one record that both are matched by (docs/answers.md, `question`)."""
+"""What a forecast answers and a measurement measured, as one record that both are matched by (docs/answers.md,
+`question`)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from iocast.content import content_hash
 from iocast.errors import InputError
 
 NOT_ASKED = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
-"""Parameters for the length of a run, its start in its data and its random numbers; they are no part of the question."""
+"""Parameters for the length of a run, its start in its data and its random numbers; they are no part of the
+question."""
 SCALES = {
     "": 1.0,
     "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -29,8 +31,8 @@ _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z
 
 @dataclass(frozen=True)
 class Setting:
-    """A workload parameter's value: a number in bytes, seconds, per second or without unit, or a text. Two are equal by meaning:
-    5s and 5000ms, 4KiB and 4096. `unit` is for those who read it; a number of a run directory has none."""
+    """A workload parameter's value: a number in bytes, seconds, per second or without unit, or a text. Two are equal by
+    meaning: 5s and 5000ms, 4KiB and 4096. `unit` is for those who read it; a number of a run directory has none."""
 
     number: float | None
     text: str = ""
@@ -147,7 +149,8 @@ class Question:
         }
 
     def differences(self, other: Question) -> list[str]:
-        """What the two differ in, one phrase each, own value first; empty when they are one question. Settings count only where both know them."""
+        """What the two differ in, one phrase each, own value first; empty when they are one question. Settings count
+        only where both know them."""
         found = []
         if (self.pattern, self.definition) != (other.pattern, other.definition):
             own, theirs = self.name or self.pattern, other.name or other.pattern

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fitted platform still misses of its own measurements, carried on to where nothing was measured. A random walk over the logarithm of scale
-is the simplest error of a model that is not known to end anywhere (Kennedy & O'Hagan 2001, section 4.2: discrepancy as a Gaussian process); its
-mean between two scales is a straight line, and beyond the largest one what it was there."""
+"""What a fitted platform still misses of its own measurements, carried on to where nothing was measured. A random walk
+over the logarithm of scale is the simplest error of a model that is not known to end anywhere (Kennedy & O'Hagan 2001,
+section 4.2: discrepancy as a Gaussian process); its mean between two scales is a straight line, and beyond the largest
+one what it was there."""
 
 from __future__ import annotations
 
@@ -54,13 +55,14 @@ class Residuals:
 
     @classmethod
     def of_fitted(cls, fitted: dict[str, Any], settings: dict[str, str] | None = None) -> Residuals:
-        """Of the section `fitted` of a platform file (docs/answers.md), at the points that are like these settings; none of a platform that was never calibrated."""
+        """Of the section `fitted` of a platform file (docs/answers.md), at the points that are like these settings;
+        none of a platform that was never calibrated."""
         places = {p["name"]: (p["ranks"], p["waiting_factor"]) for p in points_like(fitted, settings or {})}
         return cls.of(fitted.get("fit", []), places, fitted.get("noise", {}))
 
     def at(self, quantity: str, ranks: int, waiting_factor: float) -> float:
-        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to this one. A part of an operation
-        ("create.open.q50") is off as the whole is."""
+        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to
+        this one. A part of an operation ("create.open.q50") is off as the whole is."""
         op, _, which = quantity.rpartition(".")
         lines = self.lines.get(quantity) or self.lines.get(f"{op.partition('.')[0]}.{which}")
         if not lines:
@@ -69,14 +71,15 @@ class Residuals:
         return float(np.interp(math.log(ranks), *lines[nearest]))
 
     def largest(self, quantity: str, kind: str) -> float:
-        """By how much the platform is off, either way, at the largest scale, as a logarithm: in the quantity, or if it was not fitted in any of its kind."""
+        """By how much the platform is off, either way, at the largest scale, as a logarithm: in the quantity, or if it
+        was not fitted in any of its kind."""
         about = [quantity] if quantity in self.lines else [name for name in self.lines if kind_of(name) == kind]
         return max((abs(logs[-1]) for name in about for _, logs in self.lines[name].values()), default=0.0)
 
 
 def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[str, Any]]:
-    """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with the settings, a switch that is
-    not set being as it mostly was; all where none does."""
+    """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with
+    the settings, a switch that is not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     reported = {name for point in points for name in point.get("switches", {})}
     wanted = {name: Setting.read(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in reported}
@@ -89,6 +92,6 @@ def kind_of(quantity: str) -> str:
 
 
 def _beyond_noise(square: float, chance: float) -> float:
-    """The share of residuals of this mean square that is not chance, of that variance: shrinking by it makes their mean square error least, of all that
-    shrink them all alike (James & Stein 1961)."""
+    """The share of residuals of this mean square that is not chance, of that variance: shrinking by it makes their mean
+    square error least, of all that shrink them all alike (James & Stein 1961)."""
     return max(0.0, 1 - chance / square) if square > 0 else 0.0

@@ -29,8 +29,9 @@ from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
 
 QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
-"""The quantiles that forecasts are about; the maximum comes beside them: the largest latency of one repeat of the phase, of which several repeats, runs or
-simulations have a geometric mean. So more repeats or runs make it surer, and not larger."""
+"""The quantiles that forecasts are about; the maximum comes beside them: the largest latency of one repeat of the
+phase, of which several repeats, runs or simulations have a geometric mean. So more repeats or runs make it surer, and
+not larger."""
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
 MAX_UNPACKED = 2**23
@@ -68,8 +69,8 @@ class Latencies:
         return np.cumsum(np.asarray(self.histogram.counts, dtype=np.int64))
 
     def recorded(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of each value that was recorded, in nanoseconds: the smallest and the largest that the histogram doesn't tell from it, and how often.
-        What its own iterators say one by one."""
+        """Of each value that was recorded, in nanoseconds: the smallest and the largest that the histogram doesn't tell
+        from it, and how often. What its own iterators say one by one."""
         histogram = self.histogram
         counts = np.asarray(histogram.counts, dtype=np.int64)
         (indices,) = np.nonzero(counts)
@@ -102,7 +103,8 @@ class Latencies:
 
 
 class Run:
-    """A complete run. `phase` names the phase that questions are about; its repeats are pooled. `role`: "fit" or "check"."""
+    """A complete run. `phase` names the phase that questions are about; its repeats are pooled. `role`: "fit" or
+    "check"."""
 
     def __init__(self, path: Path, phase: str = "benchmark", role: str = "fit") -> None:
         self.path = path
@@ -159,7 +161,8 @@ class Run:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of the workload; of an imported run that has phases with several transfer sizes also the phase's own."""
+        """Those of the workload; of an imported run that has phases with several transfer sizes also the phase's
+        own."""
         own = {"transfer_size": self.phases[0]["transfer_size"]} if self.phases[0].get("transfer_size") else {}
         return own | dict(self.json["workload"]["parameters"])
 
@@ -178,7 +181,8 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Operations a second over all repeats of the phase; bytes a second where an imported run has that `rate_unit`."""
+        """Operations a second over all repeats of the phase; bytes a second where an imported run has that
+        `rate_unit`."""
         if all(p.get("rate_unit") == "bytes" and p.get("bytes_per_second") is not None for p in self.phases):
             return float(sum(p["bytes_per_second"] for p in self.phases) / len(self.phases))
         if all(p["operations"] is not None and p["seconds"] for p in self.phases):
@@ -200,8 +204,9 @@ class Run:
         return value
 
     def quantity(self, tag: str, which: str) -> float | None:
-        """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an imported run that has
-        none from the summaries of its repeats; the maximum always from these (QUANTITIES). None when neither says it."""
+        """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an
+        imported run that has none from the summaries of its repeats; the maximum always from these (QUANTITIES). None
+        when neither says it."""
         if which == "max" and all(p["latency"].get(tag, {}).get("max") for p in self.phases):
             return math.exp(sum(math.log(p["latency"][tag]["max"]) for p in self.phases) / len(self.phases))
         if which != "mean" and f"{self.phase}.{tag}" in self._latencies:
@@ -245,7 +250,8 @@ class Run:
 
 
 def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
-    """Every interval of a latency.hlog in order: tag ("phase.operation[.part]"), start in seconds, histogram in nanoseconds.
+    """Every interval of a latency.hlog in order: tag ("phase.operation[.part]"), start in seconds, histogram in
+    nanoseconds.
 
     @raises InputError with the line that can't be read"""
     tags: set[str] = set()
@@ -283,8 +289,8 @@ def _decoded(encoded: str) -> HdrHistogram:
 
 
 def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
-    """"rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the geometric mean
-    of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand."""
+    """"rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
+    geometric mean of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand."""
     phases = [p for p in run["phases"] if p["name"] == phase]
     if quantity == "rate":
         return float(sum(p["operations"] for p in phases) / sum(p["seconds"] for p in phases))
@@ -358,8 +364,8 @@ class Point:
 
 
 def group(runs: list[Run]) -> list[Point]:
-    """Groups runs by question and role, smallest first; refuses a mixture of workloads or file systems. The order of runs of a point hangs on
-    their content, neither on the order in which they are given nor on their names."""
+    """Groups runs by question and role, smallest first; refuses a mixture of workloads or file systems. The order of
+    runs of a point hangs on their content, neither on the order in which they are given nor on their names."""
     points: dict[tuple[Any, ...], Point] = {}
     for run in sorted(runs, key=lambda run: run.content):
         settings = tuple((name, repr(value.number), value.text) for name, value in run.question.settings or ())
@@ -389,8 +395,8 @@ def _tell_apart(points: list[Point]) -> None:
 
 
 def switches(points: list[Point]) -> list[dict[str, str]]:
-    """Of each point the workload parameters that are not the same in all points, such as whether it only reads; of those that are numbers the ones that
-    tell points of one placement apart."""
+    """Of each point the workload parameters that are not the same in all points, such as whether it only reads; of
+    those that are numbers the ones that tell points of one placement apart."""
     own = {name for point in points for name in point.apart if name not in LENGTHS}
     settings = [{k: as_setting(v) for k, v in point.first.parameters.items() if k not in UNTOLD and (k in own or isinstance(v, bool) or not isinstance(v, int | float))} for point in points]
     differ = sorted({k for one in settings for k in one if len({other.get(k) for other in settings}) > 1})
@@ -409,8 +415,8 @@ def _system(run: Run) -> str:
 
 
 def run_directories(paths: list[Path]) -> list[tuple[Path, str, Path | None]]:
-    """Run directories, also those of complete points of campaigns and of directories of runs: each with its role, "fit" or "check", and the directory that
-    it is from where that holds runs and no campaign."""
+    """Run directories, also those of complete points of campaigns and of directories of runs: each with its role, "fit"
+    or "check", and the directory that it is from where that holds runs and no campaign."""
     found: list[tuple[Path, str, Path | None]] = []
     for path in paths:
         if (path / "campaign.json").is_file():
@@ -426,8 +432,8 @@ def run_directories(paths: list[Path]) -> list[tuple[Path, str, Path | None]]:
 
 
 def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], dict[str, str]]:
-    """Runs of run directories, directories of runs, and campaigns, and the role ("fit" or "check") of each by its directory. Of a directory of runs
-    those that have the phase."""
+    """Runs of run directories, directories of runs, and campaigns, and the role ("fit" or "check") of each by its
+    directory. Of a directory of runs those that have the phase."""
     found = run_directories(paths)
     of_series: dict[Path, list[Path]] = {}
     for path, _, series in found:
@@ -439,8 +445,8 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
 
 
 def measured_phases(paths: list[Path]) -> dict[str, float]:
-    """The phases but set-up and clean-up that all of these runs have, with their operations in all of them (1 where a tool doesn't count them), in the
-    order of the first run.
+    """The phases but set-up and clean-up that all of these runs have, with their operations in all of them (1 where a
+    tool doesn't count them), in the order of the first run.
 
     @raises InputError when there is none"""
     by_run: list[dict[str, float]] = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole way on storage whose truth is known: a file system of this project's own (selftest/queuefs.cpp) is measured with few ranks,
-calibrated, forecast, and measured with many (docs/answers.md, `kind: selftest`)."""
+"""The whole way on storage whose truth is known: a file system of this project's own (selftest/queuefs.cpp) is measured
+with few ranks, calibrated, forecast, and measured with many (docs/answers.md, `kind: selftest`)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def _points(out: Path, role: str) -> list[Point]:
 
 
 def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """By operation: how many were served, how long in the mean, what the truth says, and how many standard errors lie between."""
+    """By operation: how many were served, how long in the mean, what the truth says, and how many standard errors lie
+    between."""
     found: dict[str, list[float]] = defaultdict(list)
     with log.open() as lines:
         for row in csv.DictReader(lines):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm: job scripts that measure a campaign, srun's option for MPI, and how long a job still has (docs/campaigns.md)."""
+"""Slurm: job scripts that measure a campaign, srun's option for MPI, and how long a job still has
+(docs/campaigns.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from iocast.files import write_text
 from iocast.names import as_file_name
 
 MARGIN = 60
-"""Seconds before the time limit at which a run is ended: for its ranks to agree, and for what was measured to reach the disk."""
+"""Seconds before the time limit at which a run is ended: for its ranks to agree, and for what was measured to reach the
+disk."""
 
 
 @dataclass
@@ -55,8 +57,8 @@ def _minutes(text: str) -> float | None:
 
 
 def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobOptions) -> list[Path]:
-    """One job script for each number of nodes, in `out`/slurm, larger ones last. Each measures the missing runs on that many nodes with
-    `iocast measure ARGUMENTS --only-nodes N`.
+    """One job script for each number of nodes, in `out`/slurm, larger ones last. Each measures the missing runs on that
+    many nodes with `iocast measure ARGUMENTS --only-nodes N`.
 
     They are meant to run one after the other: the campaign has one owner at a time."""
     options.check()
@@ -69,7 +71,8 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
             f"# Measures the campaign {name} on {nodes} node{'s' if nodes > 1 else ''}. Submitted again, it goes on with what is missing.",
             f"#SBATCH --job-name=iocast-{name}-{nodes}",
             f"#SBATCH --nodes={nodes}",
-            # Whole nodes: a neighbour would be measured as well. How many ranks there are is srun's matter, for each run anew.
+            # Whole nodes: a neighbour would be measured as well. How many ranks there are is srun's matter, for each
+            # run anew.
             "#SBATCH --exclusive",
             f"#SBATCH --time={options.time}",
             # To iocast only, which ends the run in good order; SIGTERM would cancel the ranks with it.
@@ -130,7 +133,8 @@ def require_taken(script: str) -> None:
 
 @lru_cache(maxsize=1)
 def mpi_options() -> tuple[str, ...]:
-    """What makes srun connect the ranks: nothing where the site or the user chose an MPI plugin, else the newest that Open MPI and MPICH know.
+    """What makes srun connect the ranks: nothing where the site or the user chose an MPI plugin, else the newest that
+    Open MPI and MPICH know.
 
     Without a plugin each rank would be an MPI program of its own, or none would start."""
     if "SLURM_MPI_TYPE" in os.environ:

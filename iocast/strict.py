@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way into files that somebody else may have written: text, JSON and YAML, with bounds on size, depth, aliases and numbers. What goes
-beyond them, and whatever is damaged, is refused with file and line."""
+"""The one way into files that somebody else may have written: text, JSON and YAML, with bounds on size, depth, aliases
+and numbers. What goes beyond them, and whatever is damaged, is refused with file and line."""
 
 from __future__ import annotations
 

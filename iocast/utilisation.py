@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observations joined to a run: how busy each resource was in each phase, and what an operation took of it.
 
-The utilisation law (P. Denning, J. Buzen, The Operational Analysis of Queueing Network Models, 1978): a resource that was busy for B seconds while C
-operations were completed served each for D = B / C seconds on average, whatever the distributions are; and no more than servers / D operations
-a second can pass it.
+The utilisation law (P. Denning, J. Buzen, The Operational Analysis of Queueing Network Models, 1978): a resource that
+was busy for B seconds while C operations were completed served each for D = B / C seconds on average, whatever the
+distributions are; and no more than servers / D operations a second can pass it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def _steady(values: Sequence[float | None]) -> list[float]:
 
 
 def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
-    """Writes `utilisation.json` into the run directory, with these observations (of several hosts, perhaps), in place of an earlier one.
+    """Writes `utilisation.json` into the run directory, with these observations (of several hosts, perhaps), in place
+    of an earlier one.
 
     @return its content
     @raises InputError when an observation and the run don't overlap"""
@@ -159,8 +160,9 @@ def read_utilisation(run: Path) -> dict[str, Any] | None:
 def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     """When the run's second zero was, as seconds since 1970, and by how much it can be off.
 
-    run.json says when the program started; to the millisecond when it is of iocast-bench, while what other programs wrote may be to the second only.
-    The log was last written right after the last phase ended, which says it closer then, unless the directory was copied since."""
+    run.json says when the program started; to the millisecond when it is of iocast-bench, while what other programs
+    wrote may be to the second only. The log was last written right after the last phase ended, which says it closer
+    then, unless the directory was copied since."""
     try:
         started = datetime.fromisoformat(str(run.get("started")).replace("Z", "+00:00"))
     except ValueError:
@@ -217,7 +219,8 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
 
 
 def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple[str, dict[str, float]]]:
-    """By name of processes ("HOST process NAME"): the shares of their time between two moments that they slept, by where in the kernel."""
+    """By name of processes ("HOST process NAME"): the shares of their time between two moments that they slept, by
+    where in the kernel."""
     times = observation.times
     inside = [sample["processes"] for sample, at in zip(observation.samples, times, strict=True) if begin <= at <= end]
     for name in observation.header["processes"]:
@@ -232,7 +235,8 @@ def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple
 
 
 def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]:
-    """By name of processes: the shares of their time in a phase, all repeats together, that they slept, by where in the kernel; nothing where nobody looked."""
+    """By name of processes: the shares of their time in a phase, all repeats together, that they slept, by where in the
+    kernel; nothing where nobody looked."""
     content = read_utilisation(run) or {"phases": []}
     repeats = [p for p in content["phases"] if p["name"] == phase and "waits" in p]
     seconds = sum(p["seconds"] for p in repeats)
@@ -244,7 +248,8 @@ def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]
 
 
 def _timeline(observations: Sequence[Observation], start: float, begin: float, end: float) -> dict[str, Any]:
-    """Utilisation between neighbouring samples, by the middle of the time between them, in seconds since the start of the run."""
+    """Utilisation between neighbouring samples, by the middle of the time between them, in seconds since the start of
+    the run."""
     found: dict[str, Any] = {}
     for observation in observations:
         times = observation.times
@@ -265,7 +270,8 @@ def _timeline(observations: Sequence[Observation], start: float, begin: float, e
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, dict[str, Any]]:
-    """By resource: utilisation, demand and what rate it allows at most, over all repeats of a phase; only resources that were observed whole."""
+    """By resource: utilisation, demand and what rate it allows at most, over all repeats of a phase; only resources
+    that were observed whole."""
     content = read_utilisation(run)
     if content is None:
         return {}

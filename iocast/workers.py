@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who computes for studies, calibrations and forecasts: this process, processes of this machine, or Dask workers elsewhere (iocast/cluster.py).
+"""Who computes for studies, calibrations and forecasts: this process, processes of this machine, or Dask workers
+elsewhere (iocast/cluster.py).
 
-A task is a pure function of its input. The answer depends neither on who computes, nor on the order, nor on repetitions: a lost worker costs the
-task that it had. On one machine nothing listens: the processes speak through pipes.
+A task is a pure function of its input. The answer depends neither on who computes, nor on the order, nor on
+repetitions: a lost worker costs the task that it had. On one machine nothing listens: the processes speak through
+pipes.
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ class Workers:
         self, count: int = 0, scheduler: str = "", slurm: bool = False, slurm_options: tuple[str, ...] = (), logs: Path | None = None, *,
         secret: Path | None = None, interface: str = "", apart: bool = False,
     ) -> None:  # fmt: skip
-        """`scheduler`: address of a Dask scheduler, with the file of its `secret`. `logs`: directory for what workers inside Slurm write; left out: the
-        present one. `interface`: network interface of the scheduler that is started for them. `apart`: another process even when `count` is 1."""
+        """`scheduler`: address of a Dask scheduler, with the file of its `secret`. `logs`: directory for what workers
+        inside Slurm write; left out: the present one. `interface`: network interface of the scheduler that is started
+        for them. `apart`: another process even when `count` is 1."""
         if scheduler and slurm:
             raise InputError("Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or --slurm.")
         if secret is not None and not scheduler:

@@ -29,9 +29,9 @@ class Solution:
     """What the network does in its steady state.
 
     rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q25, q50, q75, q95, q99,
-    q999 and max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use. bottleneck: the
-    station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside an operation,
-    N/(1+T) without overshoot.
+    q999 and max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use.
+    bottleneck: the station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside
+    an operation, N/(1+T) without overshoot.
     """
 
     rate: float

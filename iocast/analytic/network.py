@@ -85,7 +85,8 @@ class Network:
 def build(
     platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, datasets: float
 ) -> Network:
-    """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for priorities that matter."""
+    """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for
+    priorities that matter."""
     ranks = nodes * ranks_per_node
     served = {}
     for name, spec in platform["stations"].items():

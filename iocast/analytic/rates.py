@@ -32,9 +32,9 @@ def measured(servers: int, speeds: Sequence[float]) -> Array:
 def forked(rates: Array, largest: float, customers: int) -> Array:
     """Customers who each leave parts at several stations like this one and go when the last part is done.
 
-    largest: mean of the longest part's service over the mean service. Response time S (largest + customers found), Varki
-    1999, "Mean value technique for closed fork-join networks", SIGMETRICS: exact for two single servers with exponential
-    service, where n customers have the rate 2n/(2n+1). More servers are taken to shorten the queue alike.
+    largest: mean of the longest part's service over the mean service. Response time S (largest + customers found),
+    Varki 1999, "Mean value technique for closed fork-join networks", SIGMETRICS: exact for two single servers with
+    exponential service, where n customers have the rate 2n/(2n+1). More servers are taken to shorten the queue alike.
     """
     n = np.arange(1.0, max(customers, len(rates)) + 1.0)
     queue = np.maximum(n / len(rates), 1.0)

@@ -77,11 +77,11 @@ def read_routes(
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
-    `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can it
-    say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
+    `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can
+    it say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
 
-    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks that some share and some don't, and for a mix
-    with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
+    that some share and some don't, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -206,7 +206,8 @@ def _read_steps(
 
 
 def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:
-    """The demand at a station whose servers have another speed than 1: seconds of service, without time by bandwidth."""
+    """The demand at a station whose servers have another speed than 1: seconds of service, without time by
+    bandwidth."""
     return demand.times(1 / float(platform["stations"][station].get("speed", 1)))
 
 

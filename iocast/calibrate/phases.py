@@ -21,7 +21,8 @@ Report = Callable[[str, int, int], None]
 
 
 def chosen_phases(sources: list[Path], named: list[str]) -> list[str]:
-    """The phases to fit, the one that stands for the workload first: those that are named, or all but set-up and clean-up that all runs have."""
+    """The phases to fit, the one that stands for the workload first: those that are named, or all but set-up and
+    clean-up that all runs have."""
     if named:
         return list(dict.fromkeys(named))
     operations = measured_phases(sources)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration from few numbers: how rates grow with nodes and ranks, when that is all that is known (docs/calibration.md, "Rates alone").
+"""Calibration from few numbers: how rates grow with nodes and ranks, when that is all that is known
+(docs/calibration.md, "Rates alone").
 
-Lists of results, tables in papers and logs of other tools hold a rate for each placement and nothing of latencies, often at one scale only.
-Forecasts of the measured system follow from curves of growth (iocast/growth.py). What an edit of the system changes follows from queueing
-networks, each weighted by how well it explains the rates: the smallest network that does what storage does (platforms/queue.yaml), in which an
-operation takes a time that nobody shares, then its node's queue, then one shared server that slows down as it is crowded.
+Lists of results, tables in papers and logs of other tools hold a rate for each placement and nothing of latencies,
+often at one scale only. Forecasts of the measured system follow from curves of growth (iocast/growth.py). What an edit
+of the system changes follows from queueing networks, each weighted by how well it explains the rates: the smallest
+network that does what storage does (platforms/queue.yaml), in which an operation takes a time that nobody shares, then
+its node's queue, then one shared server that slows down as it is crowded.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of the network: where it lies in the platform, its unit, and what is believed of its logarithm before any measurement, relative
-    to the largest one: mean and standard deviation. Chosen by hand, once for all systems."""
+    """A number of the network: where it lies in the platform, its unit, and what is believed of its logarithm before
+    any measurement, relative to the largest one: mean and standard deviation. Chosen by hand, once for all systems."""
 
     name: str
     path: str
@@ -49,7 +51,8 @@ PARAMETERS = (
     Parameter("crowding", "stations.server.crowding", "", math.log(0.02), 1.0),
 )
 DISCREPANCY = 0.15
-"""Standard deviation of the logarithm of a rate that the network itself misses, at twice the fitted scale; it grows as `GROWTH` says."""
+"""Standard deviation of the logarithm of a rate that the network itself misses, at twice the fitted scale; it grows as
+`GROWTH` says."""
 GROWTH = {"step": 2.0, "power": 0.5}
 SAMPLES, MOVES = 2**9, 6
 DRAWS = 24
@@ -73,17 +76,19 @@ class Placement:
 
 
 def rates_of(logs: Array, placements: Sequence[Placement]) -> Array:
-    """Operations a second of the network with each row of parameters (logarithms, in the order of PARAMETERS) at each placement.
+    """Operations a second of the network with each row of parameters (logarithms, in the order of PARAMETERS) at each
+    placement.
 
-    Approximate mean value analysis (Bard 1979, Schweitzer 1979) of two queues and a delay, N/(1+T) customers; the server's service grows by
-    1 + crowding ln(1 + waiting) as a platform's does. Within 8 % of the analytic solver."""
+    Approximate mean value analysis (Bard 1979, Schweitzer 1979) of two queues and a delay, N/(1+T) customers; the
+    server's service grows by 1 + crowding ln(1 + waiting) as a platform's does. Within 8 % of the analytic solver."""
     alone, node, server, crowding = np.exp(logs).T
     result = np.empty((len(logs), len(placements)))
     for column, place in enumerate(placements):
         customers = place.ranks / (1 + place.waiting_factor)
         others, neighbours = 1 - 1 / place.ranks, 1 - 1 / place.ranks_per_node
         low, high = np.zeros_like(server), np.full_like(server, customers)
-        # The number at the server is what all else follows from, and grows with the customers even where the rate falls.
+        # The number at the server is what all else follows from, and grows with the customers even where the rate
+        # falls.
         for _ in range(40):
             there = (low + high) / 2
             rate = _rate(there, server, crowding, others)
@@ -106,13 +111,14 @@ def spread(logs: Array, by: Array, count: int) -> Array:
 
 
 def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Array:
-    """What the rates leave of the belief in PARAMETERS, as samples of their logarithms (SAMPLES, 4). log_rates and their standard deviations:
-    one a placement.
+    """What the rates leave of the belief in PARAMETERS, as samples of their logarithms (SAMPLES, 4). log_rates and
+    their standard deviations: one a placement.
 
-    Sequential Monte Carlo (Del Moral, Doucet & Jasra 2006): samples of the belief to which the measurements are made to matter little by
-    little; each time, those that explain them are multiplied, and then moved by differences of others (differential evolution: ter Braak
-    2006), which follow whatever shape the rates leave: a faster server and less crowding, say. A measurement errs with Student's t of 4
-    degrees, for one that was disturbed must not overrule the others."""
+    Sequential Monte Carlo (Del Moral, Doucet & Jasra 2006): samples of the belief to which the measurements are made to
+    matter little by little; each time, those that explain them are multiplied, and then moved by differences of others
+    (differential evolution: ter Braak
+    2006), which follow whatever shape the rates leave: a faster server and less crowding, say. A measurement errs with
+    Student's t of 4 degrees, for one that was disturbed must not overrule the others."""
     from scipy.stats import qmc
 
     largest = max(range(len(placements)), key=lambda i: placements[i].ranks / (1 + placements[i].waiting_factor))
@@ -171,14 +177,16 @@ def _normalised(logs: Array) -> Array:
 
 
 def calibrate_rates(points: list[Point], platform: str, seed: int, report: Report) -> Document:
-    """The document of a platform file that extends `platform`, a network like platforms/queue.yaml, with a `fitted` section.
+    """The document of a platform file that extends `platform`, a network like platforms/queue.yaml, with a `fitted`
+    section.
 
     @raises InputError when there is no run, or for one that can't be fitted to"""
     reading.check_runs(points)
     noise = reading.noise(points)
     places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
     observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
-    # Measured one after the other, placements differ less from a common law than one measured on two days differs from itself.
+    # Measured one after the other, placements differ less from a common law than one measured on two days differs from
+    # itself.
     basis = reading.noise_basis(points)
     scatter = reading.UNREPEATED if basis["rate"] == reading.ASSUMED else noise["rate"]
     sigmas = np.hypot([scatter / math.sqrt(len(point.runs)) for point in points], reading.UNREPEATED)

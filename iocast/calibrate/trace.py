@@ -19,8 +19,9 @@ Asked = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
 
 
 class Trace:
-    """A file of one JSON object a line: `key`, `structure`, `parameters`, `cost` and the `summaries` that were simulated. Who searches again
-    with the same measurements, seed and simulator finds them there; so an interrupted calibration goes on where it was.
+    """A file of one JSON object a line: `key`, `structure`, `parameters`, `cost` and the `summaries` that were
+    simulated. Who searches again with the same measurements, seed and simulator finds them there; so an interrupted
+    calibration goes on where it was.
 
     Without a file nothing is kept."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs for other programs: one long table as CSV, Parquet or OpenMetrics, and the text of md-workbench (docs/export.md)."""
+"""Runs for other programs: one long table as CSV, Parquet or OpenMetrics, and the text of md-workbench
+(docs/export.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of the md-workbench pattern as the text that md-workbench prints.
 
-Lines have the form that its script results-in-db.py takes apart ("... 3919.7 obj/s 29.2 Mib/s (0 errs)"), which the last version of the
-program itself no longer prints; behind it stand that version's additions: op-max and the quantiles of each operation.
+Lines have the form that its script results-in-db.py takes apart ("... 3919.7 obj/s 29.2 Mib/s (0 errs)"), which the
+last version of the program itself no longer prints; behind it stand that version's additions: op-max and the quantiles
+of each operation.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def _is_number(value: Any) -> bool:
 
 
 def histograms_by_phase(path: Path, run: dict[str, Any]) -> dict[int, dict[str, list[tuple[float, int]]]]:
-    """By number of the phase and operation: seconds and counts. Intervals of the log follow the phases, so the n-th with a tag belongs to
-    the n-th phase that has this operation's latencies."""
+    """By number of the phase and operation: seconds and counts. Intervals of the log follow the phases, so the n-th
+    with a tag belongs to the n-th phase that has this operation's latencies."""
     if not (path / "latency.hlog").is_file():
         return {}
     found: dict[int, dict[str, list[tuple[float, int]]]] = defaultdict(dict)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of other tools as run directories. One file a format: a module here that defines IMPORTER is found by itself.
 
-An importer is two functions: `recognises` looks at one source and says whether it is of this format, by content and never by name; `read`
-turns all sources of a call into records (record.py), one for each run directory. What a format does not say stays None and is named
-in the record's `missing`; nothing is guessed. What it says wrongly or not at all where it must is refused with file and line.
+An importer is two functions: `recognises` looks at one source and says whether it is of this format, by content and
+never by name; `read` turns all sources of a call into records (record.py), one for each run directory. What a format
+does not say stays None and is named in the record's `missing`; nothing is guessed. What it says wrongly or not at all
+where it must is refused with file and line.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, InputError):
             raise
-        # Other people's JSON can be built in any way; what is not where the tool writes it is bad input, not a fault here.
+        # Other people's JSON can be built in any way; what is not where the tool writes it is bad input, not a fault
+        # here.
         raise InputError(f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error}).") from error
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """COSBench's CSV files of a stage: of its workers (sN-STAGE-worker.csv), and its time line (sN-STAGE.csv).
 
-A worker's file has a line for each worker and operation; COSBench's rate of a stage is the sum of its workers'. A time line has a line for
-each interval; its counts add up to the stage's. The files of drivers and workloads have a line for each stage, whose numbers of workers they
-do not tell. Avg-ResTime is the mean response time in milliseconds; a read is a whole object.
+A worker's file has a line for each worker and operation; COSBench's rate of a stage is the sum of its workers'. A time
+line has a line for each interval; its counts add up to the stage's. The files of drivers and workloads have a line for
+each stage, whose numbers of workers they do not tell. Avg-ResTime is the mean response time in milliseconds; a read is
+a whole object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Darshan logs as traces (ops.h5) for the pattern replay, and the text that darshan-parser prints of them.
 
-A log with DXT holds every read and write with its time; one without holds counters, from which the accesses are made up. Either way the
-trace is made whole, so that it can be replayed anywhere: what the application found there is created first, and all is removed at the end.
+A log with DXT holds every read and write with its time; one without holds counters, from which the accesses are made
+up. Either way the trace is made whole, so that it can be replayed anywhere: what the application found there is created
+first, and all is removed at the end.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ ELSEWHERE = ("/dev/", "/proc/", "/sys/")
 
 
 def recognises(path: Path) -> bool:
-    """By content: the version and the number that Darshan puts at the beginning of a log, or the first words of darshan-parser."""
+    """By content: the version and the number that Darshan puts at the beginning of a log, or the first words of
+    darshan-parser."""
     with path.open("rb") as file:
         head = file.read(16)
     return _is_text(path) or len(head) == 16 and head[:2] in (b"2.", b"3.") and 6567223 in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
@@ -122,7 +124,8 @@ def _is_text(path: Path) -> bool:
 
 
 def _read_text(path: Path) -> Log:
-    """The counters that darshan-parser prints: a line each with module, rank, record, counter, value, file, mount point, file system."""
+    """The counters that darshan-parser prints: a line each with module, rank, record, counter, value, file, mount
+    point, file system."""
     about: dict[str, str] = {}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     names: dict[int, str] = {}

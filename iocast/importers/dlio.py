@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """MLPerf Storage and DLIO: summary.json of a training run.
 
-Each epoch is a repeat of the phase `train`; its rate is samples a second of all accelerators, an operation one sample read. DLIO's MB are
-2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a rank: a process that reads and then sleeps
-as long as the accelerator would compute (accelerator_utilisation tells for what share of the time it did).
+Each epoch is a repeat of the phase `train`; its rate is samples a second of all accelerators, an operation one sample
+read. DLIO's MB are 2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a
+rank: a process that reads and then sleeps as long as the accelerator would compute (accelerator_utilisation tells for
+what share of the time it did).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""elbencho's result files: CSV (--csvfile; also its rows as a JSON list), JSON (--jsonfile, one object a phase), text (--resfile, and the
-standard output), and live CSV (--livecsv).
+"""elbencho's result files: CSV (--csvfile; also its rows as a JSON list), JSON (--jsonfile, one object a phase), text
+(--resfile, and the standard output), and live CSV (--livecsv).
 
-All are appended to, so a file may hold several runs: phases with the same configuration that follow each other are one run. A phase counts
-entries (files or directories); in file and block device mode there are none and its operations are block transfers. Times are whole
-milliseconds and latencies whole microseconds. Histograms are in JSON with --lathisto only.
+All are appended to, so a file may hold several runs: phases with the same configuration that follow each other are one
+run. A phase counts entries (files or directories); in file and block device mode there are none and its operations are
+block transfers. Times are whole milliseconds and latencies whole microseconds. Histograms are in JSON with --lathisto
+only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """filebench's report, of 1.4 and 1.5: the table of operations and the summary of each run in a log.
 
-Counts and rates of single operations (flowops) are kept under the kind of operation that their names begin with; "finish" and the like,
-which do no I/O, are left out. The summary's rate is of all that do. Threads are those that the log says it started.
+Counts and rates of single operations (flowops) are kept under the kind of operation that their names begin with;
+"finish" and the like, which do no I/O, are left out. The summary's rate is of all that do. Threads are those that the
+log says it started.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fs_mark's table: one line an iteration. With -v each also has minimum, mean and maximum of the system calls, in microseconds.
+"""fs_mark's table: one line an iteration. With -v each also has minimum, mean and maximum of the system calls, in
+microseconds.
 
-Files are created, written, and with some sync methods synced; "Files/sec" counts whole files and leaves out the closing deletion. The
-column Count adds up over iterations.
+Files are created, written, and with some sync methods synced; "Files/sec" counts whole files and leaves out the closing
+deletion. The column Count adds up over iterations.
 """
 
 from __future__ import annotations

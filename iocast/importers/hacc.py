@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HACC-IO's report: bandwidth, bytes and time of a checkpoint and a restart. Its MB are 2^20 bytes; it does not print its ranks."""
+"""HACC-IO's report: bandwidth, bytes and time of a checkpoint and a restart. Its MB are 2^20 bytes; it does not print
+its ranks."""
 
 from __future__ import annotations
 

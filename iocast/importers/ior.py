@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """IOR's results: JSON (-O summaryFormat=JSON) and the text table, of IOR 2, 3 and 4; a log may hold several runs.
 
-Each line of results is one phase: a write or a read by all tasks, with its repeat. An operation is one transfer. A run is complete when
-every repetition has its line; IOR as part of IO500 prints no closing summary. The columns IOPS and Latency(s) are kept under names of
-their own: IOPS counts the transfers' time alone, and Latency(s) is no mean (without the number of segments until January 2025, and the
-smallest over ranks).
+Each line of results is one phase: a write or a read by all tasks, with its repeat. An operation is one transfer. A run
+is complete when every repetition has its line; IOR as part of IO500 prints no closing summary. The columns IOPS and
+Latency(s) are kept under names of their own: IOPS counts the transfers' time alone, and Latency(s) is no mean (without
+the number of segments until January 2025, and the smallest over ranks).
 """
 
 from __future__ import annotations
@@ -216,14 +216,16 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
 
 
 def _without_total(record: Record, bandwidth: float, parts: float) -> float:
-    """Seconds of a result of IOR 2, which prints no total: bytes over bandwidth, or its parts, which overlap, where bytes are not known."""
+    """Seconds of a result of IOR 2, which prints no total: bytes over bandwidth, or its parts, which overlap, where
+    bytes are not known."""
     segments, block = record.parameters.get("segments", 1), record.parameters.get("block_size")
     whole = record.ranks * segments * block if record.ranks and isinstance(segments, int) and isinstance(block, int) else 0
     return whole / (bandwidth * 2**20) if whole and bandwidth else parts
 
 
 def _whole(record: Record, about: float) -> int | None:
-    """Bytes that all tasks move when nothing ends them early; None when those are not `about` the bytes that bandwidth and time say."""
+    """Bytes that all tasks move when nothing ends them early; None when those are not `about` the bytes that bandwidth
+    and time say."""
     segments, block = record.parameters.get("segments", 1), record.parameters.get("block_size")
     if not (record.ranks and isinstance(segments, int) and isinstance(block, int) and about):
         return None

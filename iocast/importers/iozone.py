@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """iozone's throughput mode (-t, also over a cluster with -+m): a phase for each of its tests.
 
-"Children see throughput for N writers" is the sum of the processes' own rates; iozone's kB are 1024 bytes, or it says otherwise.
+"Children see throughput for N writers" is the sum of the processes' own rates; iozone's kB are 1024 bytes, or it says
+otherwise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lustre's md_stats (stats) and job_stats of a server: the load that it saw, as counts and rates of operations.
 
-Counts are since the statistics were cleared. A rate needs a time: `elapsed_time`, which servers print since Lustre 2.15, or several snapshots in one
-file, of which the first is taken off the last. job_stats give a run for each job. How many ranks made the load a server does not know.
+Counts are since the statistics were cleared. A rate needs a time: `elapsed_time`, which servers print since Lustre
+2.15, or several snapshots in one file, of which the first is taken off the last. job_stats give a run for each job. How
+many ranks made the load a server does not know.
 """
 
 from __future__ import annotations

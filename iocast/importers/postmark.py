@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostMark's report. Its clock counts whole seconds and never says less than one, so rates of short runs mean nothing."""
+"""PostMark's report. Its clock counts whole seconds and never says less than one, so rates of short runs mean
+nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports everything below directories, globs and archives as one series: a directory of run directories that every verb takes.
+"""Imports everything below directories, globs and archives as one series: a directory of run directories that every
+verb takes.
 
-Beside the runs stands series.json: what was found, what was left out and why, whether a phase was scaled weakly or strongly, and which
-placements contradict each other.
+Beside the runs stands series.json: what was found, what was left out and why, whether a phase was scaled weakly or
+strongly, and which placements contradict each other.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Series:
 
 
 def is_series(paths: Sequence[Path]) -> bool:
-    """Whether the arguments name more than one call: several files each with its own, a directory that is no package, a glob, or an archive."""
+    """Whether the arguments name more than one call: several files each with its own, a directory that is no package, a
+    glob, or an archive."""
     if any((path.is_dir() and not io500.is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path) for path in paths):
         return True
     if len(paths) < 2 or not all(path.exists() for path in paths):
@@ -57,7 +59,8 @@ def is_series(paths: Sequence[Path]) -> bool:
 
 
 def import_series(paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | None = None) -> list[Path]:
-    """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in `out`.
+    """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in
+    `out`.
 
     @return the run directories
     @raises InputError when there is no result in any of them; nothing is written then"""
@@ -205,7 +208,8 @@ def _stem(path: Path) -> str:
 
 
 def _without_doubles(series: Series) -> list[Record]:
-    """One record of each run: what one call wrote into several files (CSV, text, live) is imported from the one with most numbers."""
+    """One record of each run: what one call wrote into several files (CSV, text, live) is imported from the one with
+    most numbers."""
     best: dict[Any, Record] = {}
     for _, record in series.runs:
         key = (record.tool, " ".join(record.command or []), (record.started or "")[:19], tuple((p.name, p.repeat) for p in record.phases), record.ranks, record.nodes)
@@ -324,7 +328,8 @@ def _work(record: Record) -> float | None:
 
 
 def _scaling(points: Sequence[Placed]) -> str | None:
-    """ "weak" when each rank has as much work everywhere, "strong" when all together have; None when neither, or time ended it."""
+    """ "weak" when each rank has as much work everywhere, "strong" when all together have; None when neither, or time
+    ended it."""
     work = [(p.ranks, p.work) for p in points if p.work is not None]
     if len(work) < len(points) or len({ranks for ranks, _ in work}) < 2:
         return None
@@ -341,10 +346,12 @@ def _alike(values: Sequence[float]) -> bool:
 
 
 def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]:
-    """Pairs of placements that no law explains by which a rate changes at most with the power STEEPEST_RISE of nodes and ranks a node, and
-    falls at most with their power -STEEPEST_FALL, each rate wrong by up to the square root of SLACK.
+    """Pairs of placements that no law explains by which a rate changes at most with the power STEEPEST_RISE of nodes
+    and ranks a node, and falls at most with their power -STEEPEST_FALL, each rate wrong by up to the square root of
+    SLACK.
 
-    Residuals are the smallest largest factors by which rates must be wrong for such a law to hold: a linear program over their logarithms."""
+    Residuals are the smallest largest factors by which rates must be wrong for such a law to hold: a linear program
+    over their logarithms."""
     pairs = []
     for i, a in enumerate(points):
         for b in points[i + 1 :]:

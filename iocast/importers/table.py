@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table of results typed from a paper, a list or a tender: CSV with a header, one run a line.
 
-Columns: `rate` (a second, of all ranks) and two of `nodes`, `ppn`, `ranks`; of choice `unit` of the rate (operations, bytes, KiB, MB, ...), `phase`
-(benchmark), `operation`, `operations` (how many), `waiting_factor`, `cores` and `memory` of a node, `working_set` (memory and working set in
-bytes, or with a unit such as 16GiB), `workload`, `label`, and the operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`,
-`q999`, `max`. An empty cell was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
+Columns: `rate` (a second, of all ranks) and two of `nodes`, `ppn`, `ranks`; of choice `unit` of the rate (operations,
+bytes, KiB, MB, ...), `phase` (benchmark), `operation`, `operations` (how many), `waiting_factor`, `cores` and `memory`
+of a node, `working_set` (memory and working set in bytes, or with a unit such as 16GiB), `workload`, `label`, and the
+operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`, `q999`, `max`. An empty cell
+was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MinIO warp: the analysis that it writes as JSON (--json, also compressed as .json.zst).
 
-Each type of operation is a phase; types of a mixed run go on at the same time. Rates, bytes and times are those of warp's measured part,
-which leaves out the ramps. Concurrent operations of all clients are ranks, clients are nodes.
+Each type of operation is a phase; types of a mixed run go on at the same time. Rates, bytes and times are those of
+warp's measured part, which leaves out the ramps. Concurrent operations of all clients are ranks, clients are nodes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """YCSB's report: its text, and the list of its JSON array exporter.
 
-The phase is `load` or `run`. Rates and times are of the whole client; latencies are those of each kind of operation, in microseconds (old
-versions: percentiles in milliseconds). Threads of the client are ranks. A read-modify-write is one operation, and its read and update
-are counted again under their own names.
+The phase is `load` or `run`. Rates and times are of the whole client; latencies are those of each kind of operation, in
+microseconds (old
+versions: percentiles in milliseconds). Threads of the client are ranks. A read-modify-write is one operation, and its
+read and update are counted again under their own names.
 """
 
 from __future__ import annotations

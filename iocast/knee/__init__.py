@@ -273,7 +273,8 @@ class Search:
         return "ranks" if risen < RISEN and not any(e["cut_off"] for e in loads) else "server"
 
     def _bounds(self, loads: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """N* = (D + Z) / D_max, here with Z = 0: the number of ranks in closed loop beyond which they must queue (Denning & Buzen 1978)."""
+        """N* = (D + Z) / D_max, here with Z = 0: the number of ranks in closed loop beyond which they must queue
+        (Denning & Buzen 1978)."""
         full = [self.look(r) for r in self.probes.made("full") if r.status == "complete"]
         if not full or not loads or not loads[0]["service"]:
             return None

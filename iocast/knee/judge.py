@@ -15,7 +15,8 @@ from iocast.strict_yaml import allowed_sentence
 from iocast.study.levels import ANY, STATISTICS, Level
 
 SLACK = 0.02
-"""An open loop that took so much longer than its last intended start kept up all the same: the last answers, and timers."""
+"""An open loop that took so much longer than its last intended start kept up all the same: the last answers, and
+timers."""
 SIGMAS = 3.09  # 0.1 % of runs that keep up take longer by chance
 BUSY = 0.97
 """Share of its time inside operations from which a rank in an open loop counts as always busy: its intended requests
@@ -28,8 +29,9 @@ FEW = 10
 class Seen:
     """One run at one load. Times in seconds, rates in operations a second of all ranks together.
 
-    values: {level: value}; response: mean of all operations, from the intended start in an open loop; service: from the real start; busy: share of
-    the time that a rank is inside an operation; few: levels whose quantile rests on fewer than FEW operations."""
+    values: {level: value}; response: mean of all operations, from the intended start in an open loop; service: from the
+    real start; busy: share of the time that a rank is inside an operation; few: levels whose quantile rests on fewer
+    than FEW operations."""
 
     rate: float
     response: float
@@ -92,7 +94,8 @@ def _weighted(values: list[float], counts: list[int]) -> float:
 
 
 def _kept_up(phase: dict[str, Any], rate: float, ranks: int, service: float, poisson: bool) -> bool:
-    """n gaps of a Poisson process last n / rate, with a standard deviation of 1 / sqrt(n) of that; a rank that kept up has answered soon after the last."""
+    """n gaps of a Poisson process last n / rate, with a standard deviation of 1 / sqrt(n) of that; a rank that kept up
+    has answered soon after the last."""
     each = phase["operations"] / ranks
     ends = phase.get("rank_seconds") or phase["rank_seconds_quantiles"]
     longer = (sum(ends) / len(ends) - service) * rate / each

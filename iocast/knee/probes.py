@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a knee search: a campaign directory whose runs are planned one after the other, on one data set if the workload allows it."""
+"""The runs of a knee search: a campaign directory whose runs are planned one after the other, on one data set if the
+workload allows it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from iocast.progress import stderr
 SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
 MOST_REPEATS = 10
-"""Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had piled up is gone."""
+"""Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had
+piled up is gone."""
 PILOT = 50
 """Operations of a rank in the run that only says how long operations take."""
 GUARD = (4.0, 20.0)
@@ -72,8 +74,8 @@ class Asked:
 
 
 class Probes:
-    """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use as a context manager: until
-    `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
+    """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use
+    as a context manager: until `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
     def __init__(self, request: Asked, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
         request.check()
@@ -177,7 +179,8 @@ class Probes:
     # ---- runs ----------------------------------------------------------------------------------------------------------
 
     def made(self, *steps: str) -> list[PlannedRun]:
-        """Runs of these steps that say something: complete ones, and ("failed") those that were ended because they took far too long."""
+        """Runs of these steps that say something: complete ones, and ("failed") those that were ended because they took
+        far too long."""
         return [run for run in self.runs if run.step.partition(" ")[0] in steps and run.status in ("complete", "failed")]
 
     def path(self, run: PlannedRun) -> Path:
@@ -216,7 +219,8 @@ class Probes:
         return run
 
     def _bench(self, run: PlannedRun, settings: dict[str, Any], seconds: float | None) -> None:
-        """The run's results take its name when it has ended, well or by its guard: what an earlier process left running writes elsewhere."""
+        """The run's results take its name when it has ended, well or by its guard: what an earlier process left running
+        writes elsewhere."""
         final = self.path(run)
         runs = final.parent
         runs.mkdir(parents=True, exist_ok=True)
@@ -295,7 +299,8 @@ class Probes:
         self.json["data_set"] = False
 
     def leave(self) -> None:
-        """Removes the data set, and this program's directories if nothing else is in them. Others may have them then."""
+        """Removes the data set, and this program's directories if nothing else is in them. Others may have them
+        then."""
         if self.fresh and self.reuses:
             self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
             self.json["data_set"] = False

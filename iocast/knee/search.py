@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which load to try next, and what the loads tried so far say of the knee (docs/knee.md). Nothing here runs anything, and the state of a
-search is no more than the list of its observations: a search that was killed goes on from what it had seen."""
+"""Which load to try next, and what the loads tried so far say of the knee (docs/knee.md). Nothing here runs anything,
+and the state of a search is no more than the list of its observations: a search that was killed goes on from what it
+had seen."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ import numpy as np
 from scipy.special import ndtr
 
 GROWTH = 2.0
-"""From load to load while the knee is not yet enclosed. An open loop that is so much above what it could keep up takes as much longer."""
+"""From load to load while the knee is not yet enclosed. An open loop that is so much above what it could keep up takes
+as much longer."""
 OUTLIERS = 0.02
 """Share of the observations that say nothing of the load: somebody else's job, a flush of caches."""
 SPREADS = np.geomspace(0.01, 0.3, 10)
@@ -30,7 +32,8 @@ Purpose = Literal["bracket", "search", "confirm"]
 
 @dataclass(frozen=True)
 class Observation:
-    """`met`: the levels held at this load; or in a search for the greatest power, it still rose there. `attempt` counts confirmations."""
+    """`met`: the levels held at this load; or in a search for the greatest power, it still rose there. `attempt` counts
+    confirmations."""
 
     load: float
     met: bool
@@ -40,8 +43,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Limits:
-    """lowest: an unloaded system. cap: the load that the ranks can't exceed, inf if there is none. precision: high / low - 1 that is narrow
-    enough. confirms: whether the end is a load at which fresh runs must meet the levels, and not the estimate itself."""
+    """lowest: an unloaded system. cap: the load that the ranks can't exceed, inf if there is none. precision: high /
+    low - 1 that is narrow enough. confirms: whether the end is a load at which fresh runs must meet the levels, and not
+    the estimate itself."""
 
     lowest: float
     cap: float
@@ -91,10 +95,11 @@ def believe(seen: Sequence[Observation], limits: Limits) -> Belief:
 
         P(met) = o / 2 + (1 - o) Phi((ln K - ln x) / s),
 
-    Phi the normal distribution function and o the share of outliers: the psychometric function (Watson & Pelli, QUEST, Perception &
-    Psychophysics 33, 1983). K and s are unknown; before anything was seen, ln K is uniform over the loads tried with a margin on both sides, ln s
-    uniform over SPREADS. Asking at the median of K is probabilistic bisection (Horstein 1963; Waeber, Frazier & Henderson, SIAM J. Control
-    Optim. 51, 2013) whose error probability is learned with the load's distance."""
+    Phi the normal distribution function and o the share of outliers: the psychometric function (Watson & Pelli, QUEST,
+    Perception & Psychophysics 33, 1983). K and s are unknown; before anything was seen, ln K is uniform over the loads
+    tried with a margin on both sides, ln s uniform over SPREADS. Asking at the median of K is probabilistic bisection
+    (Horstein 1963; Waeber, Frazier & Henderson, SIAM J. Control Optim. 51, 2013) whose error probability is learned
+    with the load's distance."""
     loads = [o.load for o in seen]
     bottom, top = min(loads) / GROWTH, min(max(loads), limits.cap) * GROWTH
     knees = np.geomspace(bottom, top, STEPS)
@@ -136,8 +141,9 @@ def decide(seen: Sequence[Observation], limits: Limits, *, hurry: bool = False) 
 
 
 def _split(seen: Sequence[Observation], limits: Limits) -> tuple[list[Observation], list[Observation], int]:
-    """What the search knows, the runs of the confirmation that is going on, and the number of attempts before it. An attempt ends with its second
-    miss, or when the search goes on because it was given more time; its runs are then evidence like others."""
+    """What the search knows, the runs of the confirmation that is going on, and the number of attempts before it. An
+    attempt ends with its second miss, or when the search goes on because it was given more time; its runs are then
+    evidence like others."""
     place = len(seen)
     while place > 0 and seen[place - 1].purpose == "confirm" and seen[place - 1].attempt == seen[-1].attempt:
         place -= 1
@@ -148,8 +154,9 @@ def _split(seen: Sequence[Observation], limits: Limits) -> tuple[list[Observatio
 
 
 def fresh_runs(limits: Limits, attempt: int) -> int:
-    """Runs that must meet the levels at the answer, with at most one miss beside them. At a load where half of the runs miss, n runs are met before
-    the second miss with a probability of (n + 2) / 2^(n+1). Each attempt asks for one more run than the one before, which makes less than 0.57 of the
+    """Runs that must meet the levels at the answer, with at most one miss beside them. At a load where half of the runs
+    miss, n runs are met before the second miss with a probability of (n + 2) / 2^(n+1). Each attempt asks for one more
+    run than the one before, which makes less than 0.57 of the
     probability: all attempts together stay below 1 - confidence."""
     n = 1
     while (n + 2) / 2 ** (n + 1) > 0.43 * (1 - limits.confidence):

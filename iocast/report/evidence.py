@@ -102,7 +102,8 @@ def checks(sources: Sources) -> list[Comparison]:
 
 
 def _held_out(held: dict[str, Any], phase: str, level: float) -> list[Comparison]:
-    """The held-out scale of a calibration, one comparison for each phase and waiting factor; rows name the latter as in "N=4 T=1"."""
+    """The held-out scale of a calibration, one comparison for each phase and waiting factor; rows name the latter as in
+    "N=4 T=1"."""
     by_setting: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for row in held.get("rows") or []:
         named = re.search(r"T=([\d.]+)", str(row.get("point", "")))
@@ -225,7 +226,8 @@ def forecast_phases(sources: Sources) -> list[str]:
 
 
 def targets(sources: Sources) -> list[dict[str, Any]]:
-    """Forecasts of the system as it is at scales that nothing was measured at, in the order of phases, the largest scale first."""
+    """Forecasts of the system as it is at scales that nothing was measured at, in the order of phases, the largest
+    scale first."""
     compared = {(c.phase, c.ranks, c.waiting_factor) for c in comparisons(sources)}
     measured = {(phase, r.ranks, r.waiting_factor) for r in sources.runs if not r.simulated for phase in r.phase_names}
     order = forecast_phases(sources)
@@ -280,7 +282,8 @@ def _typical(errors: list[float | None]) -> float | None:
 
 
 def focus_runs(sources: Sources) -> list[Run]:
-    """The runs worth drawing one by one: those named themselves (the 4 of most ranks), else the largest real one that is a check."""
+    """The runs worth drawing one by one: those named themselves (the 4 of most ranks), else the largest real one that
+    is a check."""
     if sources.given_runs:
         return sources.given_runs[-4:]
     real = [r for r in sources.runs if not r.simulated] or sources.runs

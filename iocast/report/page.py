@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Putting the page together: story, tables, figures and provenance in one HTML file that asks the network for nothing."""
+"""Putting the page together: story, tables, figures and provenance in one HTML file that asks the network for
+nothing."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ DIGITS = 7  # significant digits of numbers in the page and its JSON
 def write_report(sources: list[Path], out: Path, title: str | None = None) -> None:
     """Write the report on `sources` to the HTML file `out`.
 
-    Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix, recognised
-    by their content. Raises InputError for a source that can't be used, RunError when the file can't be written.
+    Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix,
+    recognised by their content. Raises InputError for a source that can't be used, RunError when the file can't be
+    written.
     """
     read = read_sources(sources)
     title = title or _title(read)
@@ -100,7 +102,8 @@ def _vega_lite() -> str:
 
 
 def write_data(sources: list[Path], out: Path) -> list[Path]:
-    """Write every number of the report into the directory `out`: one JSON file with all, and a CSV file for each table and figure."""
+    """Write every number of the report into the directory `out`: one JSON file with all, and a CSV file for each table
+    and figure."""
     read = read_sources(sources)
     numbers, _ = _numbers(read, _title(read))
     files = [out / "report.json"]

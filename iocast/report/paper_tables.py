@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables 1 and 2 of J. Kunkel, G. Markomanolis, Understanding Metadata Latency with MDWorkbench (2018, pages 8 and 10), in their columns.
+"""Tables 1 and 2 of J. Kunkel, G. Markomanolis, Understanding Metadata Latency with MDWorkbench (2018, pages 8 and 10),
+in their columns.
 
-Runs of the md-workbench pattern are gathered by system, nodes, processes per node and working set. The creation rate is that of the creates of a
-phase; with waiting factor T > 0 it is the virtual one, times T + 1, as in Table 1. Repeats are taken together: the rate over the sum of their
-times, the mean balance and third quartiles, the largest maximum.
+Runs of the md-workbench pattern are gathered by system, nodes, processes per node and working set. The creation rate is
+that of the creates of a phase; with waiting factor T > 0 it is the virtual one, times T + 1, as in Table 1. Repeats are
+taken together: the rate over the sum of their times, the mean balance and third quartiles, the largest maximum.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ class Distribution:
 
 @dataclass
 class Run:
-    """One run directory. `role` and `point` are known when it belongs to a campaign; `about` are those of its phases that the report is about."""
+    """One run directory. `role` and `point` are known when it belongs to a campaign; `about` are those of its phases
+    that the report is about."""
 
     path: Path
     document: dict[str, Any]
@@ -182,8 +183,9 @@ def phase_of_point(point: dict[str, Any], validation: dict[str, Any]) -> str:
 
 
 def _choose_phases(sources: Sources) -> None:
-    """What each run is looked at in: the phases that forecasts and calibrations name, as far as it has them. Where nothing is named, or it has none
-    of them, one phase for all runs of its workload, which all of them have as far as there is one."""
+    """What each run is looked at in: the phases that forecasts and calibrations name, as far as it has them. Where
+    nothing is named, or it has none of them, one phase for all runs of its workload, which all of them have as far as
+    there is one."""
     named, others = sources.named_phases, {}
     for run in sources.runs:
         run.about = tuple(phase for phase in named if phase in run.phase_names)

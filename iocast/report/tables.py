@@ -75,8 +75,8 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     rows = []
     for c in compared:
         for row in c.rows:
-            said = row.get("baselines") or {}
-            errors = {n: (said.get(n) or {}).get("error") for n in baselines}
+            printed = row.get("baselines") or {}
+            errors = {n: (printed.get(n) or {}).get("error") for n in baselines}
             rows.append({"phase": c.phase, "ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
     note = (
         "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the measurement. "
@@ -231,9 +231,9 @@ def _waits(sources: Sources) -> Table:
 
 def _parameters(sources: Sources) -> Table:
     rows = [
-        {"platform": p["name"], "parameter": path, **({"value": said} if not isinstance(said, dict) else said)}
+        {"platform": p["name"], "parameter": path, **({"value": printed} if not isinstance(printed, dict) else printed)}
         for p in sources.fitted
-        for path, said in (p["fitted"].get("parameters") or {}).items()
+        for path, printed in (p["fitted"].get("parameters") or {}).items()
     ]
     for row in rows:
         for key in ("value", "low", "high"):

@@ -74,7 +74,8 @@ def factor(value: float | None) -> str:
 
 
 def quantity(name: str, value: float | None) -> str:
-    """A value of a quantity: `rate`, `<operation>.<quantile>`, `read.bandwidth`, `<station>.utilisation`, `seconds`, ..."""
+    """A value of a quantity: `rate`, `<operation>.<quantile>`, `read.bandwidth`, `<station>.utilisation`, `seconds`,
+    ..."""
     what = name.rpartition(".")[2]
     if what == "bandwidth":
         return bandwidth(value)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: which design to buy, and how sure that is. From a STUDY.yaml to a decision with its reasons (docs/studies.md)."""
+"""Studies: which design to buy, and how sure that is. From a STUDY.yaml to a decision with its reasons
+(docs/studies.md)."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqli
 def run_study(
     file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], command: list[str], seed: int = 0, tell: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run is used again.
-    `report` hears the progress, `tell` what earlier runs' results say before more is computed.
+    """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run
+    is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed.
 
     @raises InputError for what the study file says, or a directory that holds something else"""
     from iocast.study.answer import answer, samples

@@ -94,7 +94,8 @@ def _platform_name(reference: str) -> str:
 
 
 def _stated_error(search: Search) -> Json | None:
-    """The model's error as the study states it, where some platform has none of its own: 90 % factors by kind of quantity, and their source."""
+    """The model's error as the study states it, where some platform has none of its own: 90 % factors by kind of
+    quantity, and their source."""
     study = search.study
     if not study.model_error or all(platform.fitted for platform in search.desk.platforms.values()):
         return None
@@ -137,28 +138,28 @@ def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> li
 def _design(search: Search, c: Candidate, breaks: dict[int, Json], in_front: bool) -> Json:
     design, study = c.design, search.study
     values = {axis.name: value.name for axis, value in zip(study.axes, design.values, strict=True)}
-    told: Json = {"id": design.id, "name": design.name, "values": values, "parts": dict(design.parts), "price": design.price, "cost": design.cost}
-    told |= {"watts": design.watts, "rack_units": design.rack_units, "beyond_limits": list(design.beyond)}
-    told["basis"] = "simulated" if c.simulated else "beyond limits" if design.beyond else "screened"
+    document: Json = {"id": design.id, "name": design.name, "values": values, "parts": dict(design.parts), "price": design.price, "cost": design.cost}
+    document |= {"watts": design.watts, "rack_units": design.rack_units, "beyond_limits": list(design.beyond)}
+    document["basis"] = "simulated" if c.simulated else "beyond limits" if design.beyond else "screened"
     if design.beyond:
-        return told | {"meets": None, "probability": None, "levels": [], "front": False, "rate": None, "tail": None, "first_failing": None, "breaks_at": None, "replications": 0}
+        return document | {"meets": None, "probability": None, "levels": [], "front": False, "rate": None, "tail": None, "first_failing": None, "breaks_at": None, "replications": 0}
     objectives = search.objectives(c)
-    told |= {"rate": objectives and objectives[1], "tail": objectives and objectives[2], "front": in_front}
-    told |= {"replications": len(c.replications), "probability": c.probability, "meets": bool(c.simulated and c.probability >= study.confidence)}
-    told["levels"] = [_condition(search, c, i) for i in range(len(search.conditions))]
-    told["first_failing"] = _first_failing(search, c, told["levels"])
-    told["breaks_at"] = breaks.get(design.number)
-    return told
+    document |= {"rate": objectives and objectives[1], "tail": objectives and objectives[2], "front": in_front}
+    document |= {"replications": len(c.replications), "probability": c.probability, "meets": bool(c.simulated and c.probability >= study.confidence)}
+    document["levels"] = [_condition(search, c, i) for i in range(len(search.conditions))]
+    document["first_failing"] = _first_failing(search, c, document["levels"])
+    document["breaks_at"] = breaks.get(design.number)
+    return document
 
 
 def _condition(search: Search, c: Candidate, index: int) -> Json:
     level, point = search.conditions[index]
-    told: Json = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "workload": point.workload, "scale": point.scale}
-    told["under"] = point.scenario or None
-    told["probability"] = float(c.level_probabilities[index]) if c.level_probabilities is not None else None
-    told |= interval(search, c, point, level.quantity)
-    told["margin"] = None if told["value"] is None else math.exp(level.margin(told["value"]))
-    return told
+    document: Json = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "workload": point.workload, "scale": point.scale}
+    document["under"] = point.scenario or None
+    document["probability"] = float(c.level_probabilities[index]) if c.level_probabilities is not None else None
+    document |= interval(search, c, point, level.quantity)
+    document["margin"] = None if document["value"] is None else math.exp(level.margin(document["value"]))
+    return document
 
 
 def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
@@ -167,15 +168,15 @@ def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
     if known is None or known[0] <= 0:
         return {"value": None if known is None else known[0], "low": None, "high": None}
     value, sd = known
-    told = _ends(search, c, point, quantity, value, sd)
+    document = _ends(search, c, point, quantity, value, sd)
     # Quantiles that were shifted apart from each other must not cross.
     subject, _, which = quantity.rpartition(".")
     for lower in QUANTITIES[: QUANTITIES.index(which)] if subject and which in QUANTITIES else ():
         other = search.value(c, point, f"{subject}.{lower}")
         if other is not None and other[0] > 0:
             ends = _ends(search, c, point, f"{subject}.{lower}", *other)
-            told = {key: max(told[key], ends[key]) for key in told}
-    return told
+            document = {key: max(document[key], ends[key]) for key in document}
+    return document
 
 
 def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
@@ -193,8 +194,8 @@ def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: floa
 
 
 def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:
-    """The level that fails at the smallest scale, there the least likely one; and the station that is why. Where only all levels
-    together are too much, the least likely one."""
+    """The level that fails at the smallest scale, there the least likely one; and the station that is why. Where only
+    all levels together are too much, the least likely one."""
     order = list(search.study.scales)
     known = [r for r in rows if r["probability"] is not None]
     failing = [r for r in known if r["probability"] < search.study.confidence]
@@ -203,14 +204,15 @@ def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | Non
     if not failing:
         return None
     first = min(failing, key=lambda r: (order.index(r["scale"]), r["probability"]))
-    told = {k: first[k] for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")}
-    told["ranks"] = search.study.scales[first["scale"]].ranks
+    document = {k: first[k] for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")}
+    document["ranks"] = search.study.scales[first["scale"]].ranks
     level, point = search.conditions[rows.index(first)]
-    return told | {"why": _why(search, c, level, point)}
+    return document | {"why": _why(search, c, level, point)}
 
 
 def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | None:
-    """The station where the time goes: for a response time where its operation spends most, for a rate the busiest one."""
+    """The station where the time goes: for a response time where its operation spends most, for a rate the busiest
+    one."""
     result = c.best.get(point) or c.screened.get(point)
     if result is None or "down" in result:
         return {"station": None, "part": "down", "share": 1.0}
@@ -229,7 +231,8 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
     inside = {k: v for k, v in spent.items() if k[0] != OUTSIDE}
     behind = {k: v for k, v in inside.items() if k[1] != "service"}
     if level.upper and station == OUTSIDE and 2 * sum(behind.values()) > sum(inside.values()):
-        # The queue for a slot of a limit is as long as those who hold one are slow; when these mostly wait too, it is for the cause.
+        # The queue for a slot of a limit is as long as those who hold one are slow; when these mostly wait too, it is
+        # for the cause.
         (station, part), seconds = max(behind.items(), key=lambda item: item[1])
         total = sum(inside.values())
     return {"station": station, "part": part, "share": seconds / total if total else 0.0}
@@ -301,20 +304,20 @@ def _relaxations(search: Search, best: Candidate | None) -> list[Json]:
     if best is None:
         return []
     cheaper = [c for c in search.tried if c.design.cost < best.design.cost]
-    told = []
+    entries = []
     for c in sorted(cheaper, key=lambda c: -c.probability)[:3]:
         needed = _needed(search, c)
         if needed and not any(n["down"] for n in needed):
-            told.append({"design": c.design.id, "name": c.design.name, "saves": best.design.cost - c.design.cost, "probability": c.probability, "needed": needed})
-    return told
+            entries.append({"design": c.design.id, "name": c.design.name, "saves": best.design.cost - c.design.cost, "probability": c.probability, "needed": needed})
+    return entries
 
 
 def _other_confidences(search: Search) -> list[Json]:
-    told = []
-    for asked in (0.5, 0.8, 0.9, 0.95, 0.99):
-        holds = sorted((c for c in search.tried if c.probability >= asked), key=lambda c: (c.design.cost, -c.probability, c.design.number))
-        told.append({"confidence": asked, "design": holds[0].design.id if holds else None, "name": holds[0].design.name if holds else None, "cost": holds[0].design.cost if holds else None})
-    return told
+    entries = []
+    for requested in (0.5, 0.8, 0.9, 0.95, 0.99):
+        holds = sorted((c for c in search.tried if c.probability >= requested), key=lambda c: (c.design.cost, -c.probability, c.design.number))
+        entries.append({"confidence": requested, "design": holds[0].design.id if holds else None, "name": holds[0].design.name if holds else None, "cost": holds[0].design.cost if holds else None})
+    return entries
 
 
 def _curves(search: Search, c: Candidate) -> list[Json]:
@@ -344,10 +347,11 @@ def _stations(search: Search, c: Candidate) -> list[Json]:
 
 
 def samples(search: Search) -> Json:
-    """What the replications of every simulated design gave, for comparisons: replication k of two designs shares its draw of what is
-    uncertain and its random numbers. By design, workload and scale, and quantity; null where a design did not serve."""
+    """What the replications of every simulated design gave, for comparisons: replication k of two designs shares its
+    draw of what is uncertain and its random numbers. By design, workload and scale, and quantity; null where a design
+    did not serve."""
     study = search.study
-    told: Json = {"schema_version": SCHEMA_VERSION, "kind": "samples", "designs": {}}
+    document: Json = {"schema_version": SCHEMA_VERSION, "kind": "samples", "designs": {}}
     for c in search.tried:
         rows = []
         for point in search.points:
@@ -357,5 +361,5 @@ def samples(search: Search) -> Json:
             for name in dict.fromkeys(names):
                 values = [search.read(one[point], point, name) for one in (c.best, *c.replications)]
                 rows.append({"scenario": point.scenario, "workload": point.workload, "scale": point.scale, "ranks": study.scales[point.scale].ranks, "quantity": name, "values": values})
-        told["designs"][c.design.id] = {"name": c.design.name, "cost": c.design.cost, "rows": rows}
-    return told
+        document["designs"][c.design.id] = {"name": c.design.name, "cost": c.design.cost, "rows": rows}
+    return document

@@ -29,8 +29,9 @@ def ladder(search: Search) -> list[int]:
 
 
 def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
-    """By design that was simulated: {ranks, level, workload, beyond}: `ranks` at which the first level is missed, None when none is up
-    to `beyond` ranks. By the analytic solver, set right at the simulated scales and between them in proportion."""
+    """By design that was simulated: {ranks, level, workload, beyond}: `ranks` at which the first level is missed, None
+    when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and between them in
+    proportion."""
     nodes = ladder(search)
     per_node = search.study.largest.ranks_per_node
     last = search.study.largest.name
@@ -67,8 +68,8 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
 
 
 def _with_simulated(search: Search, c: Candidate, level: Level, workload: str, curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The curve of margins with the simulated ones at the study's scales, from the largest scale on at which the level is kept: a design doesn't
-    break before a scale at which it keeps the level."""
+    """The curve of margins with the simulated ones at the study's scales, from the largest scale on at which the level
+    is kept: a design doesn't break before a scale at which it keeps the level."""
     known = {}
     for name, scale in search.study.scales.items():
         result = c.best.get(Point(level.under, workload, name))
@@ -81,8 +82,8 @@ def _with_simulated(search: Search, c: Candidate, level: Level, workload: str, c
 
 
 def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
-    """Rate and mean response time of one design against the number of clients, solved and simulated, with asymptotic bounds and the
-    number of clients at which they meet."""
+    """Rate and mean response time of one design against the number of clients, solved and simulated, with asymptotic
+    bounds and the number of clients at which they meet."""
     nodes, per_node, rows = ladder(search), search.study.largest.ranks_per_node, []
     for workload in search.study.workloads:
         if not search.desk.can_screen(workload):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fitted platform misses of its own measurements, carried to a study's designs by the rule of forecasts (docs/calibration.md): results of the measured
-workload are shifted by the residual; an edited system, or another workload, has it as a doubt."""
+"""What a fitted platform misses of its own measurements, carried to a study's designs by the rule of forecasts
+(docs/calibration.md): results of the measured workload are shifted by the residual; an edited system, or another
+workload, has it as a doubt."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Json = dict[str, Any]
 
 
 def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: str = "") -> bool:
-    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was fitted to.
+    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was
+    fitted to.
 
     @param fitted_phase in place of the first of the phases that were fitted"""
     campaign = fitted.get("campaign") or {}
@@ -26,7 +28,8 @@ def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: 
 
 
 def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:
-    """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has none (utilisations)."""
+    """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has
+    none (utilisations)."""
     subject, _, which = name.rpartition(".")
     if which == "utilisation":
         return 0.0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two designs, or two vendors' offers, beside each other: differences with intervals.
 
-Replication k of both shares its draw of what is uncertain and its random numbers, so a difference is known better than either side:
-intervals are of the paired logarithms, Student's t. The model's own error is common to both and cancels as far as it is one factor;
-what is left of it is not known here, and the answer says so.
+Replication k of both shares its draw of what is uncertain and its random numbers, so a difference is known better than
+either side: intervals are of the paired logarithms, Student's t. The model's own error is common to both and cancels as
+far as it is one factor; what is left of it is not known here, and the answer says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Json = dict[str, Any]
 
 
 def is_design(argument: str) -> bool:
-    """Whether an argument of `iocast compare` names a design (DIRECTORY:DESIGN), a study, or an offer (a platform file)."""
+    """Whether an argument of `iocast compare` names a design (DIRECTORY:DESIGN), a study, or an offer (a platform
+    file)."""
     path, colon, design = argument.rpartition(":")
     if colon and design and (Path(path) / ANSWER).is_file():
         return True
@@ -117,7 +118,8 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
             half = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) / math.sqrt(len(pairs))
             spread = _student(level, len(pairs) - 1) * float(np.std(pairs, ddof=1)) * math.sqrt(1 + 1 / len(pairs))
             middle = float(np.mean(pairs))
-            # The mean says which is better on the whole; where one and the same future may go either way, the wider interval says.
+            # The mean says which is better on the whole; where one and the same future may go either way, the wider
+            # interval says.
             reported |= {"pairs": len(pairs), "mean_low": math.exp(middle - half), "mean_high": math.exp(middle + half), "low": math.exp(middle - spread), "high": math.exp(middle + spread)}
             reported["clear"] = reported["low"] > 1 or reported["high"] < 1
         rows.append(reported)

@@ -26,7 +26,8 @@ STRATA = 4
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """One value on every axis. `number` counts designs from 1 in the order of the full factorial and names it for good."""
+    """One value on every axis. `number` counts designs from 1 in the order of the full factorial and names it for
+    good."""
 
     number: int
     values: tuple[Value, ...]
@@ -125,7 +126,8 @@ class Platform:
         return [self._ready(document) for document in self._source.draws()]
 
     def moved_with(self, path: str) -> tuple[str, ...]:
-        """A fitted parameter's path and those that its calibration sets in proportion to it (docs/calibration.md, `also`)."""
+        """A fitted parameter's path and those that its calibration sets in proportion to it (docs/calibration.md,
+        `also`)."""
         return (path, *self._also.get(path, ()))
 
     @cached_property
@@ -157,7 +159,8 @@ def _plain(value: Any) -> float:
 
 
 class Variants:
-    """Platform documents of designs, by scenario and replication. Replication 0 is the best estimate; the others draw what is uncertain."""
+    """Platform documents of designs, by scenario and replication. Replication 0 is the best estimate; the others draw
+    what is uncertain."""
 
     def __init__(self, study: Study, platforms: dict[str, Platform]) -> None:
         self.study = study
@@ -167,7 +170,8 @@ class Variants:
         return self.platforms[next((v.platform for v in design.values if v.platform), self.study.platform)]
 
     def edits(self, design: Design, scenario: str, replication: int, factors: dict[str, float] | None = None) -> list[Edit]:
-        """All edits of the platform: pieces laid over it first, then single values, then what goes wrong, then the unknown factors."""
+        """All edits of the platform: pieces laid over it first, then single values, then what goes wrong, then the
+        unknown factors."""
         given = [edit for value in design.values for edit in value.edits]
         edits = [e for e in given if e.how == "lay"] + [e for e in given if e.how != "lay"]
         if scenario != NORMAL:
@@ -180,7 +184,8 @@ class Variants:
         return edits
 
     def uncertain(self, design: Design) -> dict[str, float]:
-        """What is uncertain about a design, with the standard deviation of its logarithm: the study's own and the fitted parameters."""
+        """What is uncertain about a design, with the standard deviation of its logarithm: the study's own and the
+        fitted parameters."""
         found = {name: one.sd for name, one in self.study.uncertainty.items()}
         best = self.platform_of(design).best[0]
         for path, known in self.platform_of(design).fitted.get("parameters", {}).items():
@@ -197,12 +202,14 @@ class Variants:
 
     @staticmethod
     def draw_of(replication: int, count: int) -> int:
-        """Each choice is permuted over the draws by itself, so that any of them are a sample; few replications are spread over them all (van der Corput 1935)."""
+        """Each choice is permuted over the draws by itself, so that any of them are a sample; few replications are
+        spread over them all (van der Corput 1935)."""
         order = sorted(range(count), key=lambda i: int(f"{i:08b}"[::-1], 2))
         return order[(replication - 1) % count]
 
     def seed_of(self, design: Design, replication: int) -> int:
-        """What is added to the study's seed: for a draw of the calibration as much as a forecast adds for it, so that the two say the same."""
+        """What is added to the study's seed: for a draw of the calibration as much as a forecast adds for it, so that
+        the two say the same."""
         count = len(self.platform_of(design).draws)
         return self.draw_of(replication, count) if 0 < replication <= count else replication
 
@@ -220,7 +227,8 @@ class Variants:
         return result
 
     def scores(self, design: Design, replication: int) -> dict[str, float]:
-        """How far this replication's draw lies from the best estimate, in standard deviations of each uncertain thing's logarithm."""
+        """How far this replication's draw lies from the best estimate, in standard deviations of each uncertain thing's
+        logarithm."""
         found = self.normal_scores(replication)
         best, drawn = self.platform_of(design).best[0], self.base(design, replication)[0]
         for path, sd in self.uncertain(design).items():

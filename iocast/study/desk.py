@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The desk between a study and its workers: turns questions about designs into requests, looks them up, has the rest computed."""
+"""The desk between a study and its workers: turns questions about designs into requests, looks them up, has the rest
+computed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Ask:
-    """One evaluation. `factors`, when given, are the factors on what is uncertain, in place of the replication's draw."""
+    """One evaluation. `factors`, when given, are the factors on what is uncertain, in place of the replication's
+    draw."""
 
     what: str  # "analytic" or "simulate"
     design: int
@@ -96,7 +98,8 @@ class Desk:
         return result
 
     def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
-        """Refuses edits of what the platform does not have. Returns the defaults of what is edited but not written in its files."""
+        """Refuses edits of what the platform does not have. Returns the defaults of what is edited but not written in
+        its files."""
         def resolve(one: Any) -> Any:
             return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
 
@@ -185,7 +188,8 @@ class Desk:
         return found
 
     def _take_phases(self) -> None:
-        """Of a platform that was fitted phase by phase takes the one that the study asks about. @raises InputError when it asks about several"""
+        """Of a platform that was fitted phase by phase takes the one that the study asks about. @raises InputError when
+        it asks about several"""
         for name, platform in self.platforms.items():
             if len(platform.phases) < 2:
                 continue
@@ -222,7 +226,8 @@ class Desk:
         return replace(level, workloads=having)
 
     def _check_phases(self, level: Level, needed: set[str]) -> None:
-        """@raises InputError for a workload that names no phase, and whose main phases with the level's operation are several, or another than is looked at"""
+        """@raises InputError for a workload that names no phase, and whose main phases with the level's operation are
+        several, or another than is looked at"""
         for workload in (w for w in self.study.workloads.values() if w.name in level.workloads and not w.phase):
             profile = self.profiles[workload.name]
             having = [name for name in main_phases(profile["phases"]) if needed <= set(profile["phases"][name]["operations"])]
@@ -241,9 +246,9 @@ class Desk:
     def _check_measurements(self) -> None:
         known = [*self.study.uncertainty, *(path for p in self.platforms.values() for path in p.fitted.get("parameters", {})), MODEL]
         for measurement in self.study.measurements:
-            for told in measurement.tells:
-                if told not in known:
-                    raise InputError(f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{told}'. {allowed_sentence(told, known)}")
+            for reported in measurement.tells:
+                if reported not in known:
+                    raise InputError(f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{reported}'. {allowed_sentence(reported, known)}")
 
     # Points ---------------------------------------------------------------------------------------------------------------------
 
@@ -330,7 +335,8 @@ class Desk:
         requests = {a: self._request(a) for a in missing}
         tasks: dict[Any, list[Ask]] = {}
         for ask in missing:
-            # Analytic answers of one platform share its resolution; a simulation is long enough to be a task of its own.
+            # Analytic answers of one platform share its resolution; a simulation is long enough to be a task of its
+            # own.
             key = (ask.what, requests[ask]["platform_key"]) if ask.what == "analytic" else ask
             tasks.setdefault(key, []).append(ask)
         # The longest first, so that nobody waits for one at the end.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits of platform documents: set a value, multiply it, add to it, or lay a piece of platform over it (docs/platforms.md)."""
+"""Edits of platform documents: set a value, multiply it, add to it, or lay a piece of platform over it
+(docs/platforms.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One evaluation: a platform, a workload and a scale in; throughput, response times and what the stations did out.
 
-Requests and results are plain data, and a result depends on nothing but its request and the two programs: that is what lets
-any worker anywhere compute it, and the store keep it.
+Requests and results are plain data, and a result depends on nothing but its request and the two programs: that is what
+lets any worker anywhere compute it, and the store keep it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def versions() -> str:
 
 
 def key_of(request: dict[str, Any]) -> str:
-    """The request's place in the store: the content of all that its answer depends on. The platform counts by `platform_key`, the hash of
-    what it was made from, so that it need not be made."""
+    """The request's place in the store: the content of all that its answer depends on. The platform counts by
+    `platform_key`, the hash of what it was made from, so that it need not be made."""
     counted = {k: v for k, v in request.items() if k not in ("platform", "workload", "settings")}
     if "workload" in request:
         counted["workload"] = workload_hash(request["workload"], request["settings"])
@@ -93,13 +93,13 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     quantities = {"rate": pooled_quantity(run, "rate", request["phase"]), "seconds": total / len(repeats)}
     operations: dict[str, Any] = {}
     counts: dict[str, float] = {}
-    for operation, said in phase["latency"].items():
-        if "." in operation or not said["count"]:
+    for operation, printed in phase["latency"].items():
+        if "." in operation or not printed["count"]:
             continue
         counts[operation] = sum(p["latency"][operation]["count"] for p in repeats)
         quantities[f"{operation}.rate"] = counts[operation] / total
         quantities |= {f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS}
-        operations[operation] = _where(operation, said, phase["stations"])
+        operations[operation] = _where(operation, printed, phase["stations"])
     _bandwidths(quantities, request["bytes"], counts, total)
     stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
     for name, station in stations.items():
@@ -112,19 +112,21 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
 
 
 def pooled(results: list[Result]) -> Result:
-    """Simulations of one question with other seeds as one: geometric means of what is above 0, as a forecast has them; all else is the first one's."""
+    """Simulations of one question with other seeds as one: geometric means of what is above 0, as a forecast has them;
+    all else is the first one's."""
     first = results[0]
     if len(results) == 1 or any("quantities" not in one for one in results):
         return first
-    told = {}
+    answer = {}
     for name, value in first["quantities"].items():
         values = [one["quantities"].get(name, value) for one in results]
-        told[name] = math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
-    return first | {"quantities": told}
+        answer[name] = math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
+    return first | {"quantities": answer}
 
 
 def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) -> dict[str, Any]:
-    """Seconds that a mean operation spends in each way at each station; the rest goes to client limits and the network."""
+    """Seconds that a mean operation spends in each way at each station; the rest goes to client limits and the
+    network."""
     result: dict[str, Any] = {}
     for name, station in stations.items():
         visit = station["operations"].get(operation)

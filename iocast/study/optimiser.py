@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spaces too large for the full factorial: NSGA-II over cost, rate and tail (Deb et al. 2002, by Optuna), then a local search around
-what it found, so that the cheapest design is not missed by one step."""
+"""Spaces too large for the full factorial: NSGA-II over cost, rate and tail (Deb et al. 2002, by Optuna), then a local
+search around what it found, so that the cheapest design is not missed by one step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ POPULATION = 40
 
 
 def explore(search: Search) -> None:
-    """Adds designs to the search: in whole generations, so that the answer is the same however many workers there are."""
+    """Adds designs to the search: in whole generations, so that the answer is the same however many workers there
+    are."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -69,8 +70,8 @@ def _judged(search: Search, design: Design) -> tuple[list[float], list[float]]:
 
 
 def _climb(search: Search) -> None:
-    """Looks at all single-axis changes of the cheapest design that seems to keep everything (or of the one that comes nearest), and goes
-    on from the best of them, until there is none better."""
+    """Looks at all single-axis changes of the cheapest design that seems to keep everything (or of the one that comes
+    nearest), and goes on from the best of them, until there is none better."""
     designs = search.desk.designs
     seen: set[int] = set()
     while (best := _leading(search)) is not None and best.design.number not in seen:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a level asks about, from what an evaluation says: an operation, the worst of them, or a task of several in a row."""
+"""What a level asks about, from what an evaluation says: an operation, the worst of them, or a task of several in a
+row."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def value(result: Result, quantity: str, tasks: dict[str, dict[str, float]]) -> 
 def _task(known: dict[str, Any], task: dict[str, float], what: str) -> float:
     """A statistic of the time that a task takes whose operations follow each other, their times taken as independent.
 
-    Quantiles by sampling; a maximum is all means and the one largest excess (Foss, Korshunov & Zachary 2013: one big jump)."""
+    Quantiles by sampling; a maximum is all means and the one largest excess (Foss, Korshunov & Zachary 2013: one big
+    jump)."""
     mean = sum(n * known[f"{op}.mean"] for op, n in task.items())
     if what == "mean":
         return float(mean)
@@ -57,7 +59,8 @@ def _task(known: dict[str, Any], task: dict[str, float], what: str) -> float:
 
 
 def _quantile(known: dict[str, Any], op: str, scores: np.ndarray) -> np.ndarray:
-    """An operation's quantile function of normal scores: straight lines between the logarithms of the known quantiles."""
+    """An operation's quantile function of normal scores: straight lines between the logarithms of the known
+    quantiles."""
     count = max(known[f"{op}.rate"] * known["seconds"], 2000.0)
     normal = NormalDist()
     places = [*(normal.inv_cdf(p) for p in _KNOWN.values()), normal.inv_cdf(1 - 0.5 / count)]

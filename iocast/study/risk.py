@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How likely a design keeps its levels, and how sure that likelihood is.
 
-A margin is the logarithm of the factor by which a level is kept; it is negative when the level is missed. Replications, each with
-its own draw of what is uncertain and its own random numbers, give margins; between and beyond them the distribution is smoothed
-(smoothed bootstrap: Silverman & Young 1987). On top comes the error of the model itself, common to all designs.
+A margin is the logarithm of the factor by which a level is kept; it is negative when the level is missed. Replications,
+each with its own draw of what is uncertain and its own random numbers, give margins; between and beyond them the
+distribution is smoothed (smoothed bootstrap: Silverman & Young 1987). On top comes the error of the model itself,
+common to all designs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ FEWEST_POOLED = 4
 @dataclass(frozen=True)
 class ModelError:
     """Of each condition: the scale of the model's error on the logarithmic scale, its degrees of freedom (few held-out
-    measurements know it badly: Student's t), the noise of a measurement, and the kind of quantity, within which errors are common."""
+    measurements know it badly: Student's t), the noise of a measurement, and the kind of quantity, within which errors
+    are common."""
 
     scale: Array
     degrees: Array
@@ -65,13 +67,15 @@ def probabilities(samples: Array) -> tuple[float, Array]:
 
 
 def pooled(tables: Sequence[Array], screened: Sequence[Array] | None = None) -> list[Array]:
-    """Replications [replications, conditions] of several designs, corrected for choosing among them: each condition's mean is drawn towards
-    what the designs have in common, and its spread towards theirs, as far as chance explains the differences.
+    """Replications [replications, conditions] of several designs, corrected for choosing among them: each condition's
+    mean is drawn towards what the designs have in common, and its spread towards theirs, as far as chance explains the
+    differences.
 
-    The cheapest of many designs that pass by estimate is one whose estimate came out well. Its margin is therefore estimated together with
-    the others' (empirical Bayes: Efron & Morris 1975; James-Stein with as many degrees of freedom as designs leave). Noise that replications
-    share can't favour one design and doesn't count. `screened`: margins by condition of each design from the analytic solver; where all
-    designs have one, means are drawn towards a straight line over it. Fewer than four designs, and conditions under which one is down, stay as they are."""
+    The cheapest of many designs that pass by estimate is one whose estimate came out well. Its margin is therefore
+    estimated together with the others' (empirical Bayes: Efron & Morris 1975; James-Stein with as many degrees of
+    freedom as designs leave). Noise that replications share can't favour one design and doesn't count. `screened`:
+    margins by condition of each design from the analytic solver; where all designs have one, means are drawn towards a
+    straight line over it. Fewer than four designs, and conditions under which one is down, stay as they are."""
     result = [np.array(table, dtype=float) for table in tables]
     if len(tables) < FEWEST_POOLED:
         return result
@@ -104,7 +108,8 @@ def _line(known: Array | None, means: Array) -> tuple[Array, int]:
 
 
 def _common_spread(deviations: Array, count: int) -> Array:
-    """Factors on standard deviations that draw them towards their root mean square, as far as `count` values leave them uncertain."""
+    """Factors on standard deviations that draw them towards their root mean square, as far as `count` values leave them
+    uncertain."""
     if (deviations < 1e-9).any():
         return np.ones(len(deviations))
     logs, chance = 2 * np.log(deviations), 2 / (count - 1)
@@ -114,20 +119,21 @@ def _common_spread(deviations: Array, count: int) -> Array:
 
 
 def resampled(margins: Array, error: ModelError, resamples: int = RESAMPLES, number: int = 400) -> Array:
-    """Probabilities that all conditions hold, had the replications fallen otherwise: bootstrap over replications, with the same
-    choice of replications for every design."""
+    """Probabilities that all conditions hold, had the replications fallen otherwise: bootstrap over replications, with
+    the same choice of replications for every design."""
     count, conditions = margins.shape
     samples = (margins.T @ _weights_of_resamples(count, resamples, number)).reshape(conditions, resamples, number)
     samples += error.samples(number, seed=1).T[:, None, :]
     return np.asarray((samples >= 0).all(axis=0).mean(axis=1))
 
 
-# Samples of a smoothed bootstrap are sums of the replications with weights that are the same for every design. They take longer to draw than to use.
+# Samples of a smoothed bootstrap are sums of the replications with weights that are the same for every design. They
+# take longer to draw than to use.
 
 
 def _weights(picked: NDArray[np.int64], mixing: Array, stretch: float = 1.0) -> Array:
-    """[samples, replications]: a replication for each sample, and a kernel with the replications' own covariance that `mixing` draws
-    from, shrunk towards their mean so that their variance is kept, but for the factor `stretch`."""
+    """[samples, replications]: a replication for each sample, and a kernel with the replications' own covariance that
+    `mixing` draws from, shrunk towards their mean so that their variance is kept, but for the factor `stretch`."""
     count = mixing.shape[1]
     width = 1.06 * count**-0.2
     own = (picked[:, None] == np.arange(count)) - 1 / count

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From many designs to one: screened by the analytic solver, then simulated, cheapest candidates first, until the decision stands."""
+"""From many designs to one: screened by the analytic solver, then simulated, cheapest candidates first, until the
+decision stands."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ STABLE = 0.95
 PLAUSIBLE = 0.02
 """A design that screening leaves less chance than this is not simulated."""
 _PRIOR = {"rate": (0.15, 0.10), "q50": (0.4, 0.25), "q75": (0.4, 0.25), "q95": (0.5, 0.3), "q99": (0.5, 0.3), "max": (0.7, 0.5)}
-"""Of log(simulated / analytic), by kind: standard deviation of its mean before anything is simulated, and from design to design."""
+"""Of log(simulated / analytic), by kind: standard deviation of its mean before anything is simulated, and from design
+to design."""
 _NORMAL = NormalDist()
 
 
@@ -87,7 +89,8 @@ class Search:
         self.desk.before_computing = None
 
     def _glance(self) -> None:
-        """What is known already, of all designs: another price makes other designs deserve a simulation, which takes a while."""
+        """What is known already, of all designs: another price makes other designs deserve a simulation, which takes a
+        while."""
         known = Search(self.desk)
         for c in self.allowed:
             runs = self._known_runs(c.design)
@@ -113,8 +116,8 @@ class Search:
         best = self.decision()
         if best is None:
             likeliest = max(self.tried, key=lambda c: c.probability)
-            told = f"none of the {len(self.tried)} designs simulated so far keeps all levels, the likeliest is"
-            return f"{told} {quoted(likeliest.design.name)} ({chance(likeliest.probability)})"
+            text = f"none of the {len(self.tried)} designs simulated so far keeps all levels, the likeliest is"
+            return f"{text} {quoted(likeliest.design.name)} ({chance(likeliest.probability)})"
         priced = any(c.design.cost for c in self.candidates.values())
         cost = f" for {money(best.design.cost, self.study.currency)}," if priced else ","
         return f"{quoted(best.design.name)}{cost} which keeps all levels with {chance(best.probability)} confidence ({len(self.tried)} designs simulated so far)"
@@ -125,12 +128,12 @@ class Search:
         if not every:
             return "All of them are excluded."
         least = [("cost", "budget", study.currency), ("watts", "watts", "W"), ("rack_units", "rack_units", "rack units")]
-        told = [
+        entries = [
             f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
             for what, limit, unit in least
             if any(getattr(d, what) > getattr(study.limits, limit) for d in every)
         ]
-        return ("; ".join(told) + ".").replace("the cost limit", "the budget").capitalize()
+        return ("; ".join(entries) + ".").replace("the cost limit", "the budget").capitalize()
 
     def add(self, designs: list[Design]) -> None:
         """Makes candidates of the designs and screens those that break no limit."""
@@ -157,8 +160,8 @@ class Search:
         return [c for c in self.allowed if c.simulated]
 
     def simulate(self) -> None:
-        """Simulates candidates in small rounds: those that could be the decision, cheapest first; what is left of the budget goes to
-        the front of cost, rate and tail, and to the neighbours of the decision in cost."""
+        """Simulates candidates in small rounds: those that could be the decision, cheapest first; what is left of the
+        budget goes to the front of cost, rate and tail, and to the neighbours of the decision in cost."""
         budget = self.budget
         while len(self.tried) < budget:
             chosen = self._next(min(BATCH, budget - len(self.tried)))
@@ -194,7 +197,8 @@ class Search:
     # What screening says of a design that was not simulated ---------------------------------------------------------------------
 
     def value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
-        """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been simulated."""
+        """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been
+        simulated."""
         if candidate.simulated:
             found = self.read(candidate.best[point], point, quantity)
             drawn = self.drawn(candidate, point, quantity) if self.desk.variants.platform_of(candidate.design).undecided else []
@@ -231,8 +235,8 @@ class Search:
         return found
 
     def bridge(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float]:
-        """Mean and standard deviation of log(simulated / analytic) at this point, learnt from the designs that were simulated; those
-        that share more values with this one count for more."""
+        """Mean and standard deviation of log(simulated / analytic) at this point, learnt from the designs that were
+        simulated; those that share more values with this one count for more."""
         of_mean, between = _PRIOR[kind_of(quantity)]
         key = (point, quantity)
         if key not in self._ratios:
@@ -296,12 +300,13 @@ class Search:
             self._errors[key] = self.error_of(candidate, [(level.quantity, point) for level, point in self.conditions])
         return self._errors[key]
 
-    def error_of(self, candidate: Candidate, asked: list[tuple[str, Point]]) -> ModelError:
-        """What the platform's calibration found, grown with the distance beyond its scales; where the design is another system than the measured one, what the
-        platform misses of its own measurements as well, which may be something else there; without a calibration, what the study states."""
+    def error_of(self, candidate: Candidate, rows: list[tuple[str, Point]]) -> ModelError:
+        """What the platform's calibration found, grown with the distance beyond its scales; where the design is another
+        system than the measured one, what the platform misses of its own measurements as well, which may be something
+        else there; without a calibration, what the study states."""
         scale, degrees, noise, kinds = [], [], [], []
         fitted = self.desk.variants.platform_of(candidate.design).fitted
-        for quantity, point in asked:
+        for quantity, point in rows:
             kind = kind_of(quantity)
             kinds.append(kind)
             if fitted:
@@ -324,7 +329,8 @@ class Search:
         return bool(self.study.uncertainty) or any(p.draws for p in self.desk.platforms.values())
 
     def settle(self) -> None:
-        """Adds replications until the decision no longer changes; a design that comes into play then is simulated too."""
+        """Adds replications until the decision no longer changes; a design that comes into play then is simulated
+        too."""
         self.replicate(self.tried, BATCH)
         while True:
             self.judge()
@@ -419,8 +425,8 @@ class Search:
     # The front ------------------------------------------------------------------------------------------------------------------
 
     def objectives(self, candidate: Candidate) -> tuple[float, float, float] | None:
-        """Cost, rate and tail at the largest scale in normal service: weighted geometric means over the workloads, the rate of all
-        operations, the worst operation's p99. None for a design that does not run."""
+        """Cost, rate and tail at the largest scale in normal service: weighted geometric means over the workloads, the
+        rate of all operations, the worst operation's p99. None for a design that does not run."""
         rate = tail = weights = 0.0
         for workload in self.study.workloads.values():
             scale = [s for s in self.study.scales if s in workload.scales][-1]

@@ -95,7 +95,8 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """Numbers that all are wrong by one unknown factor, which lies between 1/factor and factor with 90 % probability."""
+    """Numbers that all are wrong by one unknown factor, which lies between 1/factor and factor with 90 %
+    probability."""
 
     name: str
     paths: tuple[str, ...]
@@ -352,7 +353,8 @@ def _axes(yaml: Section, parts: dict[str, Part]) -> list[Axis]:
 
 
 def _numbers_axis(one: Section, name: str, parts: dict[str, Part]) -> Axis:
-    """path: one place of the platform; values: what is written there; part: what is bought as often as the value says."""
+    """path: one place of the platform; values: what is written there; part: what is bought as often as the value
+    says."""
     path, part = str(one.value("path")), str(one.value("part", ""))
     if part and part not in parts:
         known = f"{allowed_sentence(part, list(parts))[:-1]}" if parts else "The study has no 'parts'"
@@ -391,7 +393,8 @@ def _checked(one: Section, name: str, values: list[Value], numbers: bool = False
 
 
 def _exclude(yaml: Section, axes: list[Axis]) -> list[dict[str, tuple[str, ...]]]:
-    """Combinations that nobody can build: {axis: values}; a design is out when it has one of the values on every axis named."""
+    """Combinations that nobody can build: {axis: values}; a design is out when it has one of the values on every axis
+    named."""
     if "exclude" not in yaml:
         return []
     by_name = {axis.name: axis for axis in axes}

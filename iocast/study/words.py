@@ -54,7 +54,8 @@ def quoted(name: str) -> str:
 
 
 def tightest(rows: list[Json]) -> list[Json]:
-    """Of a design's rows, one for each place where a level must hold, the one with the least margin for each level, in their order."""
+    """Of a design's rows, one for each place where a level must hold, the one with the least margin for each level, in
+    their order."""
     found: dict[str, Json] = {}
     for row in rows:
         known = found.get(row["level"])
@@ -83,92 +84,92 @@ def limit_of(row: Json) -> str:
     return f"{'at most' if row['upper'] else 'at least'} {amount(row['quantity'], row['limit'])}"
 
 
-def place(row: Json, told: Json) -> str:
+def place(row: Json, answer: Json) -> str:
     """Where a level must hold: "at 1,024 clients", and of which workload where there are several."""
-    ranks = next(s["ranks"] for s in told["scales"] if s["name"] == row["scale"])
+    ranks = next(s["ranks"] for s in answer["scales"] if s["name"] == row["scale"])
     where = f"at {ranks:,} client{'s' if ranks != 1 else ''}"
-    if len(told["workloads"]) > 1 and f"({row['workload']})" not in row["level"]:
+    if len(answer["workloads"]) > 1 and f"({row['workload']})" not in row["level"]:
         where += f", {row['workload']}"
     return where + (f", with {row['under']}" if row["under"] else "")
 
 
-def reference(told: Json) -> Json | None:
+def reference(answer: Json) -> Json | None:
     """The design that the answer is about: the decision, or else the nearest miss."""
-    chosen = (told["decision"] or {}).get("id") or (told["nearest_miss"] or {}).get("design")
-    return next((d for d in told["designs"] if d["id"] == chosen), None)
+    chosen = (answer["decision"] or {}).get("id") or (answer["nearest_miss"] or {}).get("design")
+    return next((d for d in answer["designs"] if d["id"] == chosen), None)
 
 
-def is_priced(told: Json) -> bool:
+def is_priced(answer: Json) -> bool:
     """Whether any design costs anything."""
-    return any(d["cost"] for d in told["designs"])
+    return any(d["cost"] for d in answer["designs"])
 
 
-def sentence(told: Json) -> str:
+def sentence(answer: Json) -> str:
     """The decision, its cost and its confidence."""
-    asked = f"{100 * told['confidence_asked']:g} %"
-    looked = [d for d in told["designs"] if d["basis"] != "beyond limits"]
-    count = len(told["levels"])
+    words = f"{100 * answer['confidence_asked']:g} %"
+    looked = [d for d in answer["designs"] if d["basis"] != "beyond limits"]
+    count = len(answer["levels"])
     levels = {1: "its service level", 2: "both service levels"}.get(count, f"all {count} service levels")
-    if told["decision"]:
-        d = told["decision"]
-        cost = f" for {money(d['cost'], told['currency'])}" if any(x["cost"] for x in told["designs"]) else ""
-        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(told['confidence'])} confidence (required: {asked})."
-    miss = told["nearest_miss"]
-    return f"None of the {len(looked)} designs within the limits keeps {levels} with {asked} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}."
+    if answer["decision"]:
+        d = answer["decision"]
+        cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words})."
+    miss = answer["nearest_miss"]
+    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}."
 
 
-def conclusions(told: Json) -> list[Json]:
+def conclusions(answer: Json) -> list[Json]:
     """What a board asks next, as {about, text}."""
     texts = {
-        "What it is": _what(told),
-        "Why not cheaper": _cheaper(told),
-        "Which levels decide": _levels(told),
-        "Where it ends": _ends(told),
-        "What would change it": _changes(told),
-        "What matters most": _matters(told),
-        "Measure before signing": _measure(told),
-        "How it was found": _found(told),
+        "What it is": _what(answer),
+        "Why not cheaper": _cheaper(answer),
+        "Which levels decide": _levels(answer),
+        "Where it ends": _ends(answer),
+        "What would change it": _changes(answer),
+        "What matters most": _matters(answer),
+        "Measure before signing": _measure(answer),
+        "How it was found": _found(answer),
     }
     return [{"about": about, "text": words} for about, words in texts.items() if words]
 
 
-def _what(told: Json) -> str:
-    if not told["decision"]:
+def _what(answer: Json) -> str:
+    if not answer["decision"]:
         return ""
-    d = told["decision"]
-    swapped = _swapped(told)
+    d = answer["decision"]
+    swapped = _swapped(answer)
     values = ", ".join(
         f"{axis}: {value}" + (f" (another system: the platform {swapped[axis][value]})" if swapped.get(axis, {}).get(value) else "") for axis, value in d["values"].items()
     )
     words = f"{values[0].upper()}{values[1:]}."
     if d["cost"]:
         running = d["cost"] - d["price"]
-        words += f" It costs {money(d['price'], told['currency'])} to buy"
-        words += f" and {money(running, told['currency'])} of electricity in {told['years']:g} years." if running else "."
+        words += f" It costs {money(d['price'], answer['currency'])} to buy"
+        words += f" and {money(running, answer['currency'])} of electricity in {answer['years']:g} years." if running else "."
     return words
 
 
-def _swapped(told: Json) -> dict[str, dict[str, str]]:
+def _swapped(answer: Json) -> dict[str, dict[str, str]]:
     """By axis and value the platform, where a value is a whole other system."""
-    return {axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]} for axis in told.get("axes", [])}
+    return {axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]} for axis in answer.get("axes", [])}
 
 
-def _cheaper(told: Json) -> str:
-    if told["nearest_miss"]:
-        words = [_needs(n) for n in told["nearest_miss"]["needed"] if not n["down"]]
-        return f"{quoted(told['nearest_miss']['name'])} would do with {' and '.join(words)}." if words else "No change of the limits alone would do."
-    if not told["decision"] or not is_priced(told):
+def _cheaper(answer: Json) -> str:
+    if answer["nearest_miss"]:
+        words = [_needs(n) for n in answer["nearest_miss"]["needed"] if not n["down"]]
+        return f"{quoted(answer['nearest_miss']['name'])} would do with {' and '.join(words)}." if words else "No change of the limits alone would do."
+    if not answer["decision"] or not is_priced(answer):
         return ""
-    designs = {d["id"]: d for d in told["designs"]}
+    designs = {d["id"]: d for d in answer["designs"]}
     found = []
-    for one in told["relaxations"][:2]:
-        saves = f"{quoted(one['name'])} would save {money(one['saves'], told['currency'])}, but keeps all levels with {chance(one['probability'])} only"
+    for one in answer["relaxations"][:2]:
+        saves = f"{quoted(one['name'])} would save {money(one['saves'], answer['currency'])}, but keeps all levels with {chance(one['probability'])} only"
         if all(max(n["needed"] / n["limit"], n["limit"] / n["needed"]) < SMALL_CHANGE for n in one["needed"]):
             found.append(f"{saves}; it would do with {' and '.join(_needs(n) for n in one['needed'])}.")
         else:
             found.append(f"{saves}: {_misses(designs[one['design']])}")
     if not found:
-        cheaper = [d for d in told["designs"] if d["cost"] < told["decision"]["cost"] and d["first_failing"]]
+        cheaper = [d for d in answer["designs"] if d["cost"] < answer["decision"]["cost"] and d["first_failing"]]
         if not cheaper:
             return "No design that may be built costs less."
         return f"The next cheaper design, {quoted(cheaper[-1]['name'])}, does not: {_misses(cheaper[-1])}"
@@ -182,8 +183,8 @@ def _misses(design: Json) -> str:
     where = f"{failing['level'].partition(' with ')[0]}", f"at {failing['ranks']:,} clients{under}"
     if value is not None and (value < limit) == failing["upper"]:  # it may go either way, and goes wrong too often
         return f"{where[0]} is kept {where[1]} with {chance(failing['probability'])} only (best estimate {amount(failing['quantity'], value)}); {_because(failing)}"
-    told = "" if value is None else f" ({amount(failing['quantity'], value)})"
-    return f"{where[0]} is missed {where[1]}{told}; {_because(failing)}"
+    reported = "" if value is None else f" ({amount(failing['quantity'], value)})"
+    return f"{where[0]} is missed {where[1]}{reported}; {_because(failing)}"
 
 
 def _needs(needed: Json) -> str:
@@ -213,30 +214,31 @@ def _because(failing: Json) -> str:
     return f"the time goes to {why['station']}."
 
 
-def _levels(told: Json) -> str:
-    rows = sorted((r for r in told["levels"] if r["rules_out"]), key=lambda r: -r["rules_out"])
+def _levels(answer: Json) -> str:
+    rows = sorted((r for r in answer["levels"] if r["rules_out"]), key=lambda r: -r["rules_out"])
     if not rows:
         return "Every design within the limits keeps every level."
     words = [f"{r['level']} rules out {100 * r['rules_out']:.0f} % of the designs" + (f" ({100 * r['alone']:.0f} % by itself alone)" if r["alone"] else "") for r in rows[:3]]
     return "; ".join(words) + "."
 
 
-def _ends(told: Json) -> str:
-    design = reference(told)
+def _ends(answer: Json) -> str:
+    design = reference(answer)
     end = design and design["breaks_at"]
     if not end:
         return ""
     if end["ranks"] is None:
         return f"No level is missed up to {end['beyond']:,} clients, as far as was looked; beyond the study's scales this is the analytic solver's word alone."
-    largest = told["scales"][-1]["ranks"]
+    largest = answer["scales"][-1]["ranks"]
     times = end["ranks"] / largest
     where = f"{times:.1f} times the largest scale of the study" if times > 1.5 else f"{100 * (times - 1):.0f} % beyond the largest scale of the study" if times > 1 else "within the scales of the study"
-    return f"The best estimate is that it breaks at about {break_count(told, end['ranks']):,} clients, {where}, where {end['level']} is missed first."
+    return f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where {end['level']} is missed first."
 
 
-def break_count(told: Json, ranks: int) -> int:
-    """The clients at which a design breaks, with as few digits as leave it on its side of every scale of the study, at least two."""
-    scales = [scale["ranks"] for scale in told["scales"]]
+def break_count(answer: Json, ranks: int) -> int:
+    """The clients at which a design breaks, with as few digits as leave it on its side of every scale of the study, at
+    least two."""
+    scales = [scale["ranks"] for scale in answer["scales"]]
     for digits in range(2, len(str(ranks)) + 1):
         rounded = int(round(ranks, digits - len(str(ranks))))
         if all((rounded > scale) == (ranks > scale) for scale in scales):
@@ -244,90 +246,90 @@ def break_count(told: Json, ranks: int) -> int:
     return ranks
 
 
-def _changes(told: Json) -> str:
+def _changes(answer: Json) -> str:
     words = []
-    if told["decision"]:
-        dearer = [d for d in told["designs"] if d["meets"] and d["id"] != told["decision"]["id"] and d["cost"] >= told["decision"]["cost"]]
+    if answer["decision"]:
+        dearer = [d for d in answer["designs"] if d["meets"] and d["id"] != answer["decision"]["id"] and d["cost"] >= answer["decision"]["cost"]]
         if dearer:
-            gap = dearer[0]["cost"] - told["decision"]["cost"]
+            gap = dearer[0]["cost"] - answer["decision"]["cost"]
             costs = ""
-            if is_priced(told):
-                costs = f" and costs {money(gap, told['currency'])} more" if gap else " and costs the same"
-                if gap and told["decision"]["cost"]:  # nothing gets cheaper than free
+            if is_priced(answer):
+                costs = f" and costs {money(gap, answer['currency'])} more" if gap else " and costs the same"
+                if gap and answer["decision"]["cost"]:  # nothing gets cheaper than free
                     costs += ": if prices move by that much, it is the cheaper choice"
             words.append(f"{quoted(dearer[0]['name'])} also keeps all levels{costs}.")
-        at = {o["confidence"]: o for o in told["other_confidences"]}
-        lower = next((at[c] for c in (0.5, 0.8) if c < told["confidence_asked"] and at[c]["design"] not in (None, told["decision"]["id"])), None)
+        at = {o["confidence"]: o for o in answer["other_confidences"]}
+        lower = next((at[c] for c in (0.5, 0.8) if c < answer["confidence_asked"] and at[c]["design"] not in (None, answer["decision"]["id"])), None)
         if lower:
-            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(told, lower)}.")
-        higher = next((at[c] for c in (0.95, 0.99) if c > told["confidence_asked"] and at[c]["design"] != told["decision"]["id"]), None)
+            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(answer, lower)}.")
+        higher = next((at[c] for c in (0.95, 0.99) if c > answer["confidence_asked"] and at[c]["design"] != answer["decision"]["id"]), None)
         if higher:
-            instead = f"{quoted(higher['name'])}{_for(told, higher)}" if higher["design"] else "none of the designs"
+            instead = f"{quoted(higher['name'])}{_for(answer, higher)}" if higher["design"] else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
-    turning = [u for u in told["sensitivity"]["uncertain"] if u["turns_at"]]
+    turning = [u for u in answer["sensitivity"]["uncertain"] if u["turns_at"]]
     if turning:
         u = min(turning, key=lambda u: abs(math.log(u["turns_at"])))
-        side = "kept" if told["nearest_miss"] else "missed"
+        side = "kept" if answer["nearest_miss"] else "missed"
         words.append(f"If {u['name']} is {u['turns_at']:.2g} times what is thought, {u['level']} is {side}.")
     return " ".join(words)
 
 
-def _for(told: Json, design: Json) -> str:
+def _for(answer: Json, design: Json) -> str:
     """" for 5,000 EUR", where anything has a price."""
-    return f" for {money(design['cost'], told['currency'])}" if is_priced(told) else ""
+    return f" for {money(design['cost'], answer['currency'])}" if is_priced(answer) else ""
 
 
-def _matters(told: Json) -> str:
+def _matters(answer: Json) -> str:
     words = []
-    choices = [a for a in told["sensitivity"]["axes"] if len(a["values"]) > 1]
+    choices = [a for a in answer["sensitivity"]["axes"] if len(a["values"]) > 1]
     ranked = sorted(choices, key=lambda a: -a["shares"]["worst margin"])
     if len(choices) > 1 and ranked[0]["shares"]["worst margin"] > 0.05:  # of a single axis all differences come
         shares = ", ".join(f"{quoted(a['axis'])} {100 * a['shares']['worst margin']:.0f} %" for a in ranked[:2] if a["shares"]["worst margin"] > 0.05)
         words.append(f"Share of the differences between designs, in the margin of their worst level, that an axis explains by itself: {shares}.")
-    for axis, values in _swapped(told).items():
+    for axis, values in _swapped(answer).items():
         if values:
             others = ", ".join(f"{quoted(value)} the platform {platform}" for value, platform in values.items())
             words.append(f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in everything, and each system's model has an error of its own.")
-    uncertain = told["sensitivity"]["uncertain"]
+    uncertain = answer["sensitivity"]["uncertain"]
     if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
         u = uncertain[0]
         words.append(f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
     return " ".join(words)
 
 
-def _measure(told: Json) -> str:
-    paying = [m for m in told["measurements"] if m["price"] is not None]
+def _measure(answer: Json) -> str:
+    paying = [m for m in answer["measurements"] if m["price"] is not None]
     if paying:
         best = paying[0]
         if best["net"] > 0:
-            return f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], told['currency'])} and saves {money(best['value'], told['currency'])} on average, by choosing better with its result."
-        return f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs {money(best['price'], told['currency'])} and would save {money(best['value'], told['currency'])} on average."
-    if not told["measurements"] or not (is_priced(told) or told["study"].get("falling_short")):
+            return f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], answer['currency'])} and saves {money(best['value'], answer['currency'])} on average, by choosing better with its result."
+        return f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs {money(best['price'], answer['currency'])} and would save {money(best['value'], answer['currency'])} on average."
+    if not answer["measurements"] or not (is_priced(answer) or answer["study"].get("falling_short")):
         return ""
-    known = [m for m in told["measurements"] if round(m["value"]) > 0]
+    known = [m for m in answer["measurements"] if round(m["value"]) > 0]
     if known:
-        return f"The most valuable measurement would be of {known[0]['name']}: it would be worth up to {money(known[0]['value'], told['currency'])}."
+        return f"The most valuable measurement would be of {known[0]['name']}: it would be worth up to {money(known[0]['value'], answer['currency'])}."
     return "Nothing uncertain here could change the choice enough to be worth measuring."
 
 
-def _found(told: Json) -> str:
-    s = told["search"]
+def _found(answer: Json) -> str:
+    s = answer["search"]
     words = f"Of {s['designs']:,} designs {s['within_limits']:,} within the limits were screened by the analytic solver"
     if s["explored"] != "full factorial":
         words = f"Of {s['designs']:,} designs {s['explored']} looked at {s['looked_at']:,}"
-    words += f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in {100 * told['stability']:.0f} % of resampled replications the decision is the same."
-    stated = told.get("model_error")
+    words += f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in {100 * answer['stability']:.0f} % of resampled replications the decision is the same."
+    stated = answer.get("model_error")
     if stated:
         factors = ", ".join(f"{factor:.3g} for {kind}" for kind, factor in stated["factors"].items())
         words += f" The model's own error is the study's: within a factor of {factors} in 90 of 100 cases ({stated['source'].rstrip('.')})."
-    holdout = told["platform"].get("holdout") or {}
+    holdout = answer["platform"].get("holdout") or {}
     rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
     if rate:
         words += f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, and was wrong by {100 * rate['error']:+.0f} % in throughput."
     return words
 
 
-def warnings(search: Search, told: Json) -> list[str]:
+def warnings(search: Search, answer: Json) -> list[str]:
     """Everything that must be known before the answer is believed."""
     study, found = search.study, []
     for platform in search.desk.platforms.values():
@@ -347,12 +349,12 @@ def warnings(search: Search, told: Json) -> list[str]:
             found += platform.fitted.get("notes", [])
     if not search.is_random:
         found.append("Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much.")
-    if told["stability"] < 0.95:
-        found.append(f"The decision is not settled: in {100 * (1 - told['stability']):.0f} % of resampled replications it would be another; allow more replications.")
+    if answer["stability"] < 0.95:
+        found.append(f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it would be another; allow more replications.")
     placeholders = [p.name for p in study.parts.values() if "placeholder" in p.source.lower() or not p.source]
     if placeholders:
         found.append(f"Prices without a source, to be replaced by those of an offer: {', '.join(placeholders)}.")
-    shares = [(w["name"], w["simulated_share"]) for w in told["workloads"] if w["simulated_share"] < 1]
+    shares = [(w["name"], w["simulated_share"]) for w in answer["workloads"] if w["simulated_share"] < 1]
     for name, share in shares:
         found.append(f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer.")
     found += _stall_warnings(search)
@@ -360,7 +362,7 @@ def warnings(search: Search, told: Json) -> list[str]:
     if shown is not None:
         name = search.desk.variants.platform_of(shown.design).reference.rpartition("/")[2].removesuffix(".yaml")
         found += [sentence.replace("'platform'", f"'{name}'") for result in shown.best.values() for sentence in result.get("model_limits", [])]
-    unscreened = [w["name"] for w in told["workloads"] if not w["screened"]]
+    unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
         found.append(f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each.")
     return list(dict.fromkeys(found))
@@ -393,32 +395,32 @@ def _seconds(value: Any) -> float:
     return 0.0 if found is None else found[0] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0}.get(found[1], 1.0)
 
 
-def as_text(told: Json, most: int = 12) -> str:
+def as_text(answer: Json, most: int = 12) -> str:
     """The answer for a terminal: the sentence, the likeliest and cheapest designs, then the rest in words."""
-    looked = [d for d in told["designs"] if d["basis"] != "beyond limits"]
-    decision = told["decision"]["id"] if told["decision"] else None
+    looked = [d for d in answer["designs"] if d["basis"] != "beyond limits"]
+    decision = answer["decision"]["id"] if answer["decision"] else None
     simulated = [d for d in looked if d["basis"] == "simulated"] or looked
     rows = []
     for d in simulated[:most]:
         failing = d["first_failing"]
         fails = "" if failing is None else f"{failing['level']} at {failing['ranks']:,} clients"
         rows.append([
-            ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}", money(d["cost"], told["currency"]), chance(d["probability"]),
+            ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}", money(d["cost"], answer["currency"]), chance(d["probability"]),
             amount("rate", d["rate"]) if d["rate"] else "-", amount("", d["tail"]) if d["tail"] else "-", "*" if d["front"] else "", fails,
         ])  # fmt: skip
-    lines = [told["headline"], ""]
-    chosen = reference(told)
+    lines = [answer["headline"], ""]
+    chosen = reference(answer)
     if chosen:
         kept = [
-            [f"  {r['level']}", place(r, told), limit_of(r), amount(r["quantity"], r["value"]), margin(r), chance(r["probability"])] for r in tightest(chosen["levels"])
+            [f"  {r['level']}", place(r, answer), limit_of(r), amount(r["quantity"], r["value"]), margin(r), chance(r["probability"])] for r in tightest(chosen["levels"])
         ]
         lines += [text.table([f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"], kept), ""]
     lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
-    if len(told["workloads"]) > 1:
+    if len(answer["workloads"]) > 1:
         lines.append("  rate: of all operations, mean over the workloads; q99: of the slowest operation, mean over the workloads; both at the largest scale")
     if len(looked) > len(rows):
         lines.append(f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv")
     lines.append("")
-    lines += [f"{c['about']}: {c['text']}" for c in told["conclusions"]]
-    lines += [f"Beware: {w}" for w in told["warnings"]]
+    lines += [f"{c['about']}: {c['text']}" for c in answer["conclusions"]]
+    lines += [f"Beware: {w}" for w in answer["warnings"]]
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the answer hangs on: the axes, what is uncertain, and what it would be worth to know it before buying.
 
-The expected value of information (Howard 1966; Raiffa & Schlaifer 1961): what a choice made with the knowledge costs less, on
-average, than the choice that is best without it. A choice costs its price, and the price of falling short when a level is missed.
+The expected value of information (Howard 1966; Raiffa & Schlaifer 1961): what a choice made with the knowledge costs
+less, on average, than the choice that is best without it. A choice costs its price, and the price of falling short when
+a level is missed.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Slopes:
 
 
 def slopes(search: Search, chosen: list[Candidate]) -> dict[int, Slopes]:
-    """By the analytic solver, whose answers have no noise, set right by a ridge regression over the replications: the solver's slope
-    counts as much as one replication."""
+    """By the analytic solver, whose answers have no noise, set right by a ridge regression over the replications: the
+    solver's slope counts as much as one replication."""
     desk = search.desk
     asks: dict[Any, Ask] = {}
     uncertain = {c.design.number: desk.variants.uncertain(c.design) for c in chosen}
@@ -80,8 +81,8 @@ def contenders(search: Search) -> list[Candidate]:
 
 
 def axes(search: Search) -> list[dict[str, Any]]:
-    """How much of the differences in rate, in tail and in the worst margin each axis explains by itself (first-order share of the
-    variance over all designs looked at), and what each of its values does on average."""
+    """How much of the differences in rate, in tail and in the worst margin each axis explains by itself (first-order
+    share of the variance over all designs looked at), and what each of its values does on average."""
     known = [(c, o) for c in search.allowed if (o := search.objectives(c)) is not None]
     result: list[dict[str, Any]] = []
     if len(known) < 2:
@@ -107,8 +108,8 @@ def axes(search: Search) -> list[dict[str, Any]]:
 
 
 def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[str, Any]]:
-    """What the tightest condition of a design does when something uncertain is one standard deviation up, most important first; and
-    the factor from which on that level is missed, all else being as thought."""
+    """What the tightest condition of a design does when something uncertain is one standard deviation up, most
+    important first; and the factor from which on that level is missed, all else being as thought."""
     margins = np.array(search.margins(candidate.best))
     index = int(np.argmin(margins))
     level, point = search.conditions[index]
@@ -194,7 +195,8 @@ def _stays(left: float | None, deviation: float) -> float:
 
 
 def measurements(search: Search, value: Value) -> list[dict[str, Any]]:
-    """The study's measurements with what they are worth and cost, and what it would be worth to know each uncertain thing exactly."""
+    """The study's measurements with what they are worth and cost, and what it would be worth to know each uncertain
+    thing exactly."""
     result = []
     for one in search.study.measurements:
         left = math.log(one.leaves) / NormalDist().inv_cdf(0.95)

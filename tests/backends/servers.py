@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers on loopback for the backends of iocast-bench, and what lies in them, seen by another client than iocast's."""
+"""Real servers on loopback for the backends of iocast-bench, and what lies in them, seen by another client than
+iocast's."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ class Place(ABC):
         """Whether nothing at all is left: no object, no dataset, no manifest."""
 
     def forget_the_killed(self) -> None:
-        """What clients that were killed still hold is theirs no longer; for services that find that out only after a while."""
+        """What clients that were killed still hold is theirs no longer; for services that find that out only after a
+        while."""
 
 
 class Served(Place):
@@ -474,7 +476,8 @@ class CollectionsOfOneUser(Collections):
 
 
 class CephFiles(Served):
-    """A Ceph cluster of a monitor, a metadata server, and one for objects, which keeps them in memory. Keys say who may do what."""
+    """A Ceph cluster of a monitor, a metadata server, and one for objects, which keeps them in memory. Keys say who may
+    do what."""
 
     backend = needs = "cephfs"
     keeps = False

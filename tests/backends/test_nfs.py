@@ -27,7 +27,8 @@ def run(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[s
 
 
 def test_two_nodes_see_each_others_files(run: Run, place: NfsMount) -> None:
-    """Each rank reads and removes what was made through the other mount, which keeps names and attributes for a second."""
+    """Each rank reads and removes what was made through the other mount, which keeps names and attributes for a
+    second."""
     done = run(*SMALL, "--set", "datasets=1", "--set", "repeats=3", "--verify", "--json")
     assert done.code == 0, done.err
     assert [phase["errors"] for phase in done.json["phases"]] == [0] * 5
@@ -68,7 +69,8 @@ def test_a_server_that_is_killed_is_waited_for(
     process.communicate(timeout=60)
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
-    # What the server did before it died, and didn't answer, is asked for again: a removal then finds nothing to remove, and has failed.
+    # What the server did before it died, and didn't answer, is asked for again: a removal then finds nothing to remove,
+    # and has failed.
     slowest, failed = max(row["max"] for phase in document["phases"] for row in phase["latency"].values()), sum(phase["errors"] for phase in document["phases"])
     assert slowest > 0.4 if failed == 0 else failed == 1, document["phases"]
     if list(place.export.iterdir()):
@@ -77,7 +79,8 @@ def test_a_server_that_is_killed_is_waited_for(
 
 
 def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount) -> None:
-    """Files and directories go away under a client that still knows them: counted or the end, in sentences, and never a hang."""
+    """Files and directories go away under a client that still knows them: counted or the end, in sentences, and never a
+    hang."""
     assert run(*SMALL, "--set", "phases=precreate").code == 0
     subprocess.run(["rm", "-r", place.export / "0_0"], check=True)
     done = run(*SMALL, "--set", "phases=benchmark")
@@ -89,7 +92,8 @@ def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict
 
 
 def test_an_open_file_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount, tmp_path: Path) -> None:
-    """Its handle is stale (ESTALE): the run ends in one sentence, what was measured is kept, and the rest can be swept."""
+    """Its handle is stale (ESTALE): the run ends in one sentence, what was measured is kept, and the rest can be
+    swept."""
     long = ["--workload", "ior-easy", "--set", "transfer_size=1KiB", "--set", "per_process=64MiB", "--set", "shift_nodes=0"]
     command = [str(bench), "--posix.root", str(place.nodes[0]), *long, "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an S3 service may answer: conditions it knows or not, buckets that are somebody's, and answers that are wrong or have no end."""
+"""What an S3 service may answer: conditions it knows or not, buckets that are somebody's, and answers that are wrong or
+have no end."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def root(tmp_path: Path) -> Path:
 def start(
     bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]
 ) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a run in a session of its own; whatever is left of it ends with the test. Ranks that mpirun has to end have `patience` seconds for it."""
+    """Starts a run in a session of its own; whatever is left of it ends with the test. Ranks that mpirun has to end
+    have `patience` seconds for it."""
     processes: list[subprocess.Popen[str]] = []
 
     def start_it(*arguments: str, ranks: int, patience: int = 2) -> subprocess.Popen[str]:

@@ -145,7 +145,8 @@ Begin = Callable[..., tuple[subprocess.Popen[str], list[str]]]
 
 @pytest.fixture
 def begin(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> Begin:
-    """Starts three ranks that take seconds for a phase, and returns when they are in the middle of it, with what its runs have in common."""
+    """Starts three ranks that take seconds for a phase, and returns when they are in the middle of it, with what its
+    runs have in common."""
 
     def begin_it(phase: str, patience: int = 2) -> tuple[subprocess.Popen[str], list[str]]:
         base = ["--set", "datasets=2", "--set", "objects=500", "--set", "iterations=500", "--posix.root", str(root)]
@@ -165,7 +166,8 @@ PHASES = ["precreate", "benchmark", "cleanup"]
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("signals", ["SIGTERM to mpirun", "SIGINT to all ranks"])
 def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, signals: str, phase: str) -> None:
-    """What batch systems send, and Ctrl-C: what was measured is kept, nobody is left behind, and what lies there can be removed."""
+    """What batch systems send, and Ctrl-C: what was measured is kept, nobody is left behind, and what lies there can be
+    removed."""
     to_ranks = signals == "SIGINT to all ranks"  # mpirun makes it SIGTERM, other launchers pass it on
     process, base = begin(phase, patience=0 if to_ranks else 2)
     for one in ranks_in(root) if to_ranks else [process.pid]:
@@ -184,7 +186,8 @@ def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pa
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("who", ["one rank", "all ranks"])
 def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, who: str, phase: str) -> None:
-    """As when memory runs out, or a node goes down: mpirun ends the others, the run never says that it is complete, and --sweep removes what lies there."""
+    """As when memory runs out, or a node goes down: mpirun ends the others, the run never says that it is complete, and
+    --sweep removes what lies there."""
     process, base = begin(phase, patience=0)
     ranks = sorted(ranks_in(root))
     assert len(ranks) == 3
@@ -309,7 +312,8 @@ def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path:
 
 @pytest.mark.parametrize("name", ["ENOTEMPTY", "EBUSY"])
 def test_a_directory_that_nfs_keeps_for_a_while(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
-    """What somebody has open stays as .nfs and a number, and its directory with it: the run goes on, says where, and the rest is swept later."""
+    """What somebody has open stays as .nfs and a number, and its directory with it: the run goes on, says where, and
+    the rest is swept later."""
     base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
     done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=injected(injection, "rmdir", 2, getattr(errno, name)))
     assert done.code == 1

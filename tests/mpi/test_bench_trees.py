@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mdtest and source-tree on real directories: nested datasets, stat of directories, ranks that go on with what others made."""
+"""mdtest and source-tree on real directories: nested datasets, stat of directories, ranks that go on with what others
+made."""
 
 import json
 from pathlib import Path

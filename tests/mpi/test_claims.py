@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's data and other runs: what is not the run's own is neither touched nor trusted, and one run has a place at a time."""
+"""Other people's data and other runs: what is not the run's own is neither touched nor trusted, and one run has a place
+at a time."""
 
 import json
 import os

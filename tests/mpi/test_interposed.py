@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that stand between the benchmark and the kernel (LD_PRELOAD: Darshan, file systems in user space) see every call of an operation,
-although without them iocast-bench passes the C library by (real/system_calls.hpp)."""
+"""Libraries that stand between the benchmark and the kernel (LD_PRELOAD: Darshan, file systems in user space) see every
+call of an operation, although without them iocast-bench passes the C library by (real/system_calls.hpp)."""
 
 import subprocess
 from pathlib import Path

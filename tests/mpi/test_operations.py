@@ -107,7 +107,8 @@ def test_verify_finds_a_flipped_byte_in_an_access(start: Callable[..., subproces
 
 
 def test_verifying_is_in_no_latency(run: Run, root: Path) -> None:
-    """Filling and comparing take the more time beside the operations, the larger the objects; here a third of these and more."""
+    """Filling and comparing take the more time beside the operations, the larger the objects; here a third of these and
+    more."""
     large = ["--set", "datasets=1", "--set", "objects=40", "--set", "iterations=40", "--set", "object_size=4MiB", *place("posix", root), "--verify", "--json"]
     done = run(*large, ranks=1)
     assert done.code == 0, done.err

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real effect equals intent: the system calls of each rank, as the kernel saw them, are those that its operation stream asks for,
-and the simulator was given the same stream, byte by byte."""
+"""Real effect equals intent: the system calls of each rank, as the kernel saw them, are those that its operation stream
+asks for, and the simulator was given the same stream, byte by byte."""
 
 import json
 import os
@@ -135,8 +135,8 @@ def test_system_calls_are_those_of_the_stream(
     traces.mkdir()
     chosen = settings_arguments(settings)
     command = [str(bench), "--workload", workload, *chosen, "--no-time-limits", "--posix.root", str(root), "--dump-ops", str(streams), "--json"]
-    # A file a thread of a rank; the rank's own number is in the environment that its launcher gave it. With the filter, calls that nobody
-    # asks for are not held up.
+    # A file a thread of a rank; the rank's own number is in the environment that its launcher gave it. With the filter,
+    # calls that nobody asks for are not held up.
     traced = f'exec strace -ff --seccomp-bpf -q -y -e trace={CALLS} -o {traces}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
     done = subprocess.run([*mpirun(ranks), "sh", "-c", traced, "sh", *command], capture_output=True, text=True, env=mpi_environment, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -194,7 +194,8 @@ def accesses(workload: str, settings: str) -> bool:
 
 
 def shared_cases() -> list[Any]:
-    """The first settings of every workload that reads or writes at offsets, and all with which processes do so together."""
+    """The first settings of every workload that reads or writes at offsets, and all with which processes do so
+    together."""
     return [
         pytest.param(name, settings, id=f"{name}-{number}")
         for name in workload_names("iocast-bench")

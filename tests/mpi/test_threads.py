@@ -54,7 +54,8 @@ def test_everything_that_clients_measured_is_there(run: Run, root: Path) -> None
 
 
 def test_clients_wait_at_the_same_time(run: Run) -> None:
-    """Each operation takes 2 ms whoever else asks: sixteen clients take as long as one, within what a busy machine adds."""
+    """Each operation takes 2 ms whoever else asks: sixteen clients take as long as one, within what a busy machine
+    adds."""
     base = ["--backend", "dummy", "--dummy.delay", "2ms", "--set", "datasets=1", "--set", "objects=100", "--set", "iterations=50", "--set", "phases=benchmark", "--json"]
     one, many = (run(*base, "--threads-per-rank", str(threads), ranks=1).json["phases"][0] for threads in (1, 16))
     assert many["operations"] == 16 * one["operations"]
@@ -130,7 +131,8 @@ WITHOUT_COLLECTIVE_ACCESSES = [
 
 @pytest.mark.parametrize(("workload", "settings"), WITHOUT_COLLECTIVE_ACCESSES)
 def test_clients_of_mpi_io_are_threads_too(run: Run, root: Path, workload: str, settings: str) -> None:
-    """Each opens files for itself, at the same time as the others of its rank; as many operations as of so many ranks, contents verified."""
+    """Each opens files for itself, at the same time as the others of its rank; as many operations as of so many ranks,
+    contents verified."""
     chosen = ["--workload", workload, *settings_arguments(settings), "--no-time-limits"]
     base = [*chosen, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", "--json"]
     threads, ranks = run(*base, "--threads-per-rank", "3", ranks=2), run(*base, ranks=6)

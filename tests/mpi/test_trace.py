@@ -132,7 +132,8 @@ def test_failed_operations_are_in_the_trace(run: Run, tmp_path: Path) -> None:
     ids=["", "few rows", "threads", "threads with few rows", "threads beyond their memory"],
 )
 def test_rows_of_many_ranks_share_chunks(run: Run, simulator: Path, tmp_path: Path, ranks: int, threads: int, objects: int, iterations: int) -> None:
-    """Chunks that begin with one rank's rows and end with those of others, several chunks a rank: nothing is lost or out of place."""
+    """Chunks that begin with one rank's rows and end with those of others, several chunks a rank: nothing is lost or
+    out of place."""
     chosen = ["--set", "datasets=1", "--set", f"objects={objects}", "--set", f"iterations={iterations}", "--trace", "--out"]
     assert run("--backend", "dummy", *chosen, str(tmp_path / "run"), "--threads-per-rank", str(threads), ranks=ranks).code == 0
     clients = ranks * threads
@@ -162,7 +163,8 @@ def test_a_trace_without_room_ends_the_run(
 
 
 def test_replay_at_recorded_times(run: Run, tmp_path: Path) -> None:
-    """What took a second at 100/s takes half of it at time_scale=0.5, and responses are counted from the intended starts."""
+    """What took a second at 100/s takes half of it at time_scale=0.5, and responses are counted from the intended
+    starts."""
     work = ["--workload", "md-workbench", "--set", "datasets=1", "--set", "objects=25", "--set", "iterations=25", "--set", "phases=benchmark"]
     assert run("--backend", "dummy", *work, "--set", "rate=100/s", "--set", "arrivals=fixed", "--trace", "--out", str(tmp_path / "run"), ranks=1).code == 0
     for timing, expected in (("fast", 0.0), ("think", 0.5), ("start", 0.5)):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that wait: between operations (think time), for the moment of the next one (open loop), or because an operation says so."""
+"""Ranks that wait: between operations (think time), for the moment of the next one (open loop), or because an operation
+says so."""
 
 import json
 import subprocess
@@ -25,7 +26,8 @@ operations:
 
 @pytest.mark.parametrize("settings", ["waiting_factor=1", "think_time=3ms", "waiting_factor=2 think_time=1ms"])
 def test_a_moment_is_thought_once(run: Run, settings: str) -> None:
-    """What a rank waits for and what it works for add up to no more than its time; operations that are think times follow think times."""
+    """What a rank waits for and what it works for add up to no more than its time; operations that are think times
+    follow think times."""
     done = run("--backend", "dummy", "--dummy.delay", "1ms", "--workload", "probe", *settings_arguments(f"think=5ms accesses=20 objects=5 {settings}"), "--json")
     assert done.code == 0, done.err
     for phase in done.json["phases"]:

@@ -51,18 +51,21 @@ def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, io
     for op in ("stat", "read", "unlink", "create"):
         for quantile in ("q50", "q75", "q95"):
             assert abs(rows[f"{op}.{quantile}"]["error"]) < 0.10, (op, quantile, rows[f"{op}.{quantile}"])
-    # 21 quantities with 90 % intervals: fewer than 15 inside has a probability below 0.2 % even if all were independent.
+    # 21 quantities with 90 % intervals: fewer than 15 inside has a probability below 0.2 % even if all were
+    # independent.
     assert sum(row["inside"] for row in rows.values()) >= 15
     assert {"closed M/M/c", "universal scalability law", "straight line"} <= set(rows["rate"]["baselines"])
     distances = validation["points"][0]["wasserstein"]
     assert set(distances) == {"stat", "read", "unlink", "create"}
-    # Most of a mean latency is waits of many quanta that few operations have, so a distance is that of the means: as far as the quantum is off, and chance.
+    # Most of a mean latency is waits of many quanta that few operations have, so a distance is that of the means: as
+    # far as the quantum is off, and chance.
     quantum = yaml.safe_load(fitted.read_text())["fitted"]["parameters"]["stations.cpu.quantum"]["value"]
     phases = [run_of_truth(32, seed)["phases"][1] for seed in range(1, 25)]
     for op, distance in distances.items():
         means = [phase["latency"][op]["mean"] for phase in phases]
         chance = np.std(means, ddof=1) / np.mean(means)
-        # The measured mean is of two runs, the forecast's of at least as many: beyond four times `chance`, itself of 24 runs, in less than 1 of 1000 checks.
+        # The measured mean is of two runs, the forecast's of at least as many: beyond four times `chance`, itself of 24
+        # runs, in less than 1 of 1000 checks.
         assert distance < abs(math.log(quantum / 0.005)) + 4 * chance + 0.05, (op, distance, quantum, chance)
     assert validation["summary"]["wasserstein_median"] <= max(distances.values())
     assert 0 < validation["summary"]["crps"]["rate"] < 0.1
@@ -76,7 +79,8 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
         del point["peak_objects"]
     (tmp_path / "untold.yaml").write_text(yaml.safe_dump(untold))
     warned = []
-    # Of a rank in each of two datasets: with 16 ranks three times as many, and a few more; and as before it was told how many there were.
+    # Of a rank in each of two datasets: with 16 ranks three times as many, and a few more; and as before it was told
+    # how many there were.
     for platform, objects in ((fitted, 2250), (fitted, 2260), (tmp_path / "untold.yaml", 2260)):
         settings = ("--set", f"iterations={objects}", "--set", f"objects={objects}")
         done = iocast("predict", platform, "--ppn", "16", *settings, "--json")
@@ -86,7 +90,8 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
 
 
 def test_the_score_of_a_distribution_is_its_integral() -> None:
-    """CRPS by its definition: the integral of the squared difference of the distribution function and the step at what was seen."""
+    """CRPS by its definition: the integral of the squared difference of the distribution function and the step at what
+    was seen."""
     said, measured = {"low": 70.0, "value": 100.0, "high": 100.0**2 / 70}, 130.0
     sd = math.log(said["high"] / said["low"]) / (2 * norm.ppf(0.95))
     x = np.linspace(-10, 10, 400_001)
@@ -109,7 +114,8 @@ def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, i
 
 
 def test_an_interrupted_calibration_goes_on_where_it_was(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
-    """What was tried lies beside the platform, the best of it with the least cost; of a line that was being written nothing is taken."""
+    """What was tried lies beside the platform, the best of it with the least cost; of a line that was being written
+    nothing is taken."""
     tried = fitted.with_suffix(".search.jsonl").read_text().splitlines(keepends=True)
     entries = [json.loads(line) for line in tried]
     assert len({entry["key"] for entry in entries}) == len(entries) and {entry["structure"]["lock"] for entry in entries} == {"none", "journal"}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One question has one number, whichever verb answers it: studies and forecasts, calibrations and forecasts, reports and the files that they show."""
+"""One question has one number, whichever verb answers it: studies and forecasts, calibrations and forecasts, reports
+and the files that they show."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def cells(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("more", [{}, TIED], ids=["settled", "tied"])
 def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Value and interval, of the measured workload on a fitted platform; also where structures tie, and in a phase with repeats."""
+    """Value and interval, of the measured workload on a fitted platform; also where structures tie, and in a phase with
+    repeats."""
     monkeypatch.setattr("iocast.study.search.STABLE", 1.1)  # as many replications as there are draws
     platform = parts.server(tmp_path, fit=ROWS, **more)
     settings = {"iterations": "20", "objects": "20", "datasets": "1", "repeats": "2"}

@@ -194,7 +194,8 @@ time.sleep(20)
 
 @pytest.fixture
 def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and two workers without anybody who would restart them: options that name it, worker processes."""
+    """A Dask scheduler and two workers without anybody who would restart them: options that name it, worker
+    processes."""
     own = Security.temporary()
     secret = tmp_path / "secret.pem"
     secret.touch(0o600)

@@ -79,7 +79,8 @@ DESCRIPTIVE = {
 
 
 BESIDE = {("multisocket", "stations.cpu.sockets.remote"): {"stations.cpu.servers": 48}}
-"""What is changed together with a value, before and after: all of multisocket's cores are in one socket, so that no access is remote."""
+"""What is changed together with a value, before and after: all of multisocket's cores are in one socket, so that no
+access is remote."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +202,10 @@ class Asker:
             found[key] = math.sqrt(sum((one - mean) ** 2 for one in known) / max(len(known) - 1, 1))
         return found
 
-    def simulated(self, platform: str | Path, asked: list[Any], seed: int = 0) -> Answer:
+    def simulated(self, platform: str | Path, rows: list[Any], seed: int = 0) -> Answer:
         """@raises InputError, RunError with the simulator's sentences"""
         found: Answer = {}
-        for place, (workload, settings, nodes, per_node) in enumerate(asked):
+        for place, (workload, settings, nodes, per_node) in enumerate(rows):
             found |= told_by(binaries.simulate(platform, str(workload), settings, nodes, per_node, seed), f"{place} {workload}")
         return found
 
@@ -213,7 +214,7 @@ class Asker:
         with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
             streams = Path(scratch) / "streams"
             command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", str(self.write(content, name)), "--nodes", "2", "--ppn", "4"]
-            command += ["--dump-ops", str(streams), *(word for key, said in settings.items() for word in ("--set", f"{key}={said}"))]
+            command += ["--dump-ops", str(streams), *(word for key, printed in settings.items() for word in ("--set", f"{key}={printed}"))]
             try:
                 binaries.run_json(command)
             except (InputError, RunError):
@@ -224,9 +225,9 @@ class Asker:
         return list(self._pool.map(ask, tasks))
 
 
-def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), asked: list[Any] = ASKED) -> list[Change]:
+def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = ASKED) -> list[Change]:
     """Every value of a platform, changed one at a time."""
-    seeds = [asker.simulated(asker.write(document, name), asked, seed) for seed in (0, 1, 2)]
+    seeds = [asker.simulated(asker.write(document, name), rows, seed) for seed in (0, 1, 2)]
     noise = asker.noise(seeds)
     chosen = [(path, value) for path, value in values(document) if path[0] not in DESCRIPTIVE["platform"] and value not in (None, [], {})][sample]
 
@@ -240,12 +241,12 @@ def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: 
         beside = copy.deepcopy(document)
         for other_path, other_value in BESIDE.get((name, dotted), {}).items():
             set_path(beside, other_path, other_value)
-        start = seeds[0] if beside == document else asker.simulated(asker.write(beside, name), asked)
+        start = seeds[0] if beside == document else asker.simulated(asker.write(beside, name), rows)
 
         def tried() -> Iterator[tuple[Any, float | str]]:
             for other in others(value):
                 try:
-                    yield other, farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), asked), noise)
+                    yield other, farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), rows), noise)
                 except (InputError, RunError) as error:
                     yield other, str(error)
 
@@ -267,11 +268,11 @@ def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: 
         path, value = place
         parameter = path[-2] if path[-1] == "default" else path[-1]
         own = next((key for key in small if key == parameter or key == ".".join(map(str, path[1:]))), None)
-        settings = {key: said for key, said in small.items() if key != own}
+        settings = {key: printed for key, printed in small.items() if key != own}
         shown = ".".join(map(str, path))
 
-        def ask(platform: str, said: Any, seed: int = 0) -> Answer:
-            file = asker.write(replaced(document, path, said), name)
+        def ask(platform: str, printed: Any, seed: int = 0) -> Answer:
+            file = asker.write(replaced(document, path, printed), name)
             return {key.partition(str(file))[2]: log for key, log in asker.simulated(platform, [(file, settings, 2, 4)], seed).items()}
 
         start = small[own] if own else value  # as small as the others, where that is what keeps the run short
@@ -293,7 +294,7 @@ def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: 
         best = farthest_of(name, shown, value, tried())
         if best.noticed:
             return best
-        streams = [asker.operations(replaced(document, path, said), name, settings) for said in (start, *others(start))]
+        streams = [asker.operations(replaced(document, path, printed), name, settings) for printed in (start, *others(start))]
         return replace(best, operations=any(one != streams[0] for one in streams[1:] if one))
 
     return asker.each(chosen, one)

@@ -259,8 +259,8 @@ def fault(kind: str, directory: Path, content: bytes) -> str:
         if not text.rstrip().endswith((".", ")")) or "\x1b" in text or len(text) > 4000:
             return f"no sentence: {text[:200]!r}"
     except Exception as error:
-        said, status = _unexpected(error)
-        if status != 2 or str(directory) not in said:
+        printed, status = _unexpected(error)
+        if status != 2 or str(directory) not in printed:
             return traceback.format_exc(limit=-4)
         where = [frame for frame in traceback.extract_tb(error.__traceback__) if "/iocast/" in frame.filename][-1]
         unforeseen[f"{kind}: {Path(where.filename).name}:{where.lineno} {type(error).__name__}"] += 1
@@ -276,7 +276,7 @@ class Fuzz:
         make_corpus(self.directory)
         self.whole = {kind: (self.directory / used.file).read_bytes() for kind, used in KINDS.items()}
         for kind, content in self.whole.items():
-            assert not (said := fault(kind, self.directory, content)), f"{kind}, undamaged: {said}"
+            assert not (printed := fault(kind, self.directory, content)), f"{kind}, undamaged: {printed}"
 
     def round(self, kind: str, chance: random.Random) -> str:
         content = self.whole[kind]
@@ -306,13 +306,13 @@ def main() -> None:
                 break
             kind = kinds[number % len(kinds)]
             count[kind] += 1
-            if said := fuzz.round(kind, random.Random(f"{given.seed}-{number}")):
-                last = said.strip().splitlines()[-1]
-                where = re.findall(r'File "[^"]*/(iocast/[^"]*)", line (\d+)', said)
+            if printed := fuzz.round(kind, random.Random(f"{given.seed}-{number}")):
+                last = printed.strip().splitlines()[-1]
+                where = re.findall(r'File "[^"]*/(iocast/[^"]*)", line (\d+)', printed)
                 key = f"{kind}: {':'.join(where[-1]) if where else ''} {last.split(':')[0]}"
                 faults[key] += 1
                 if faults[key] == 1:
-                    print(f"{given.seed}-{number}, {kind}: {said}", file=sys.stderr, flush=True)
+                    print(f"{given.seed}-{number}, {kind}: {printed}", file=sys.stderr, flush=True)
     if given.json:
         print(json.dumps({"inputs": count.total(), "by_kind": count, "faults": faults, "unforeseen": unforeseen}))
     else:

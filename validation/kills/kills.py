@@ -79,15 +79,15 @@ class Rounds:
         outcome = Outcome(victim, self._phase(place))
         self._kill(child, victim, outcome)
         child.communicate(timeout=300)
-        said = []
+        entries = []
         for _ in range(3):
             again = self._measure(place)
             _, errors = again.communicate(timeout=300)
-            said.append(errors.strip())
+            entries.append(errors.strip())
             if again.returncode == 0:
                 break
         else:
-            outcome.faults.append(f"does not resume: {said}")
+            outcome.faults.append(f"does not resume: {entries}")
         if not outcome.faults and (found := self._results(place)) != self.expected:
             outcome.faults.append(f"other results: {found}")
         if (left := sorted(p.name for p in (place / "root").iterdir())) != ["mine"]:
@@ -96,7 +96,7 @@ class Rounds:
             outcome.faults.append(f"still alive: {alive}")
             for process in _of(place):
                 process.kill()
-        if traces := [text for text in said if "Traceback" in text]:
+        if traces := [text for text in entries if "Traceback" in text]:
             outcome.faults.append(traces[0])
         if not outcome.faults:
             shutil.rmtree(place)

@@ -76,8 +76,8 @@ def run(simulator: Path, platform: str, workload: str, nodes: int, settings: tup
 def line(cell: Cell) -> str:
     if cell.error:
         return f"{cell.name}: {cell.error}"
-    told = Counter((finding["kind"], finding.get("operation", finding.get("of", ""))) for finding in cell.findings)
-    return f"{cell.name}: " + "; ".join(f"{kind} {of}" for kind, of in told)
+    reported = Counter((finding["kind"], finding.get("operation", finding.get("of", ""))) for finding in cell.findings)
+    return f"{cell.name}: " + "; ".join(f"{kind} {of}" for kind, of in reported)
 
 
 def main() -> None:

@@ -61,9 +61,9 @@ def forecasts_of(question: Question) -> list[Row]:
         rows = []
         for nodes, ranks_per_node in dict.fromkeys((rate.nodes, rate.ranks_per_node) for rate in question.asked):
             answer = predict(Fitted.open(str(platform)), None, {}, nodes, ranks_per_node)
-            said = {name: answer["baselines"].get(name, {}).get("rate") for name in BASELINES}
-            said |= rulers(question.fitted, nodes * ranks_per_node)
-            rows.append({"nodes": nodes, "ranks_per_node": ranks_per_node, "iocast": answer["quantities"]["rate"], **said})
+            document = {name: answer["baselines"].get(name, {}).get("rate") for name in BASELINES}
+            document |= rulers(question.fitted, nodes * ranks_per_node)
+            rows.append({"nodes": nodes, "ranks_per_node": ranks_per_node, "iocast": answer["quantities"]["rate"], **document})
     return rows
 
 
@@ -95,9 +95,9 @@ def score(question: Question) -> list[Row]:
     return rows
 
 
-def error(said: float, measured: float) -> float:
+def error(printed: float, measured: float) -> float:
     """How many times too large or too small, less 1."""
-    return math.expm1(abs(math.log(max(said, 1e-9) / measured)))
+    return math.expm1(abs(math.log(max(printed, 1e-9) / measured)))
 
 
 def summary(rows: list[Row]) -> Row:
@@ -167,12 +167,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="every forecast")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
-    asked = [question for question in questions(given.data) if given.family in (None, question.family)]
-    if not asked:
+    entries = [question for question in questions(given.data) if given.family in (None, question.family)]
+    if not entries:
         parser.error(f"There is no question in '{given.data}'" + (f" of the family '{given.family}'." if given.family else "; README.md says which tables are read."))
     rows: dict[str, list[Row]] = defaultdict(list)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for question, found in zip(asked, pool.map(score, asked), strict=True):
+        for question, found in zip(entries, pool.map(score, entries), strict=True):
             rows[question.family] += found
     everything = [row for found in rows.values() for row in found]
     asked_once = [row for row in everything if row["why_not"] not in DROPPED]

@@ -58,9 +58,9 @@ def _group(rows: list[Row], key: Callable[[Row], tuple[str, ...]], rate: Callabl
 def _split(family: str, groups: Groups, may_fit: Callable[[Rate, list[Rate]], bool]) -> Iterator[Question]:
     for name, rates in sorted(groups.items()):
         fitted = tuple(r for r in rates if may_fit(r, rates))
-        asked = tuple(r for r in rates if not may_fit(r, rates))
-        if fitted and asked:
-            yield Question(family, name[0], _words(name[1:]), fitted, asked)
+        requested = tuple(r for r in rates if not may_fit(r, rates))
+        if fitted and requested:
+            yield Question(family, name[0], _words(name[1:]), fitted, requested)
 
 
 def _words(parts: tuple[str, ...]) -> str:

@@ -71,8 +71,8 @@ def main() -> None:
         print(json.dumps(found, indent=1))
         return
     for way, by_ranks in found.items():
-        for n, said in by_ranks.items():
-            print(f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in said['rates'])}; highest {said['highest_over_lowest']:.2f} times the lowest")
+        for n, printed in by_ranks.items():
+            print(f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in printed['rates'])}; highest {printed['highest_over_lowest']:.2f} times the lowest")
 
 
 if __name__ == "__main__":

@@ -51,13 +51,13 @@ def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> 
     found: Counter[str | None] = Counter()
     repeats = max(1, round(operations / (ranks * objects * DATASETS * OPERATIONS_PER_ITERATION)))
     settings = {"datasets": DATASETS, "objects": objects, "iterations": objects, "repeats": repeats}
-    with MOUNTS[kind](place) as directory, tempfile.TemporaryFile() as said, tempfile.TemporaryDirectory(prefix="iocast-waits-") as scratch:
+    with MOUNTS[kind](place) as directory, tempfile.TemporaryFile() as printed, tempfile.TemporaryDirectory(prefix="iocast-waits-") as scratch:
         root = directory / "ranks"
         root.mkdir()
         command = [*bench_command(1, ranks), "--workload", "md-workbench", *settings_arguments(settings), "--posix.root", str(root), "--quiet"]
         subprocess.run([*command, "--set", "phases=precreate"], check=True, stdout=subprocess.DEVNULL, env=bench_environment())
         run = Path(scratch) / "run"
-        launcher = subprocess.Popen([*command, "--set", "phases=benchmark", "--out", str(run)], stdout=subprocess.DEVNULL, stderr=said, env=bench_environment())
+        launcher = subprocess.Popen([*command, "--set", "phases=benchmark", "--out", str(run)], stdout=subprocess.DEVNULL, stderr=printed, env=bench_environment())
         try:
             while launcher.poll() is None and not (run / "run.json").exists():  # which is there when the first phase begins
                 time.sleep(EVERY / 10)
@@ -70,8 +70,8 @@ def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> 
             ask_to_end(launcher)
             launcher.wait()
         if launcher.returncode != 0 or not found:
-            said.seek(0)
-            sys.exit(f"The benchmark on {kind} with {told(ranks, objects)} failed, or ended before it was looked at: {said.read().decode().strip()}")
+            printed.seek(0)
+            sys.exit(f"The benchmark on {kind} with {told(ranks, objects)} failed, or ended before it was looked at: {printed.read().decode().strip()}")
         phases = json.loads((run / "run.json").read_text())["phases"]
     rate = sum(phase["operations"] for phase in phases) / sum(phase["seconds"] for phase in phases)
     return rate, {where: count / found.total() for where, count in found.most_common() if where}

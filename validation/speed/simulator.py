@@ -97,8 +97,8 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
     return {"platform": platform, "sizes": sizes, "bars": bars}
 
 
-def _at_most(value: float, asked: float) -> dict[str, Any]:
-    return {"value": value, "asked": asked, "met": value <= asked}
+def _at_most(value: float, requested: float) -> dict[str, Any]:
+    return {"value": value, "asked": requested, "met": value <= requested}
 
 
 def against_actors(program: str, actors: str, clients: int, requests: int, runs: int) -> dict[str, Any]:

@@ -86,9 +86,9 @@ def screening(scratch: Path) -> dict[str, Any]:
 
 
 def whole(scratch: Path) -> dict[str, Any]:
-    seconds, told, _ = run(STUDY, scratch / "whole")
-    assert told["search"]["looked_at"] == 200 and told["search"]["simulated"] >= 20, told["search"]
-    return {"what": f"the whole study, {told['search']['simulated']} designs simulated, {told['search']['computed']} evaluations", "seconds": seconds, "target": 300}
+    seconds, reported, _ = run(STUDY, scratch / "whole")
+    assert reported["search"]["looked_at"] == 200 and reported["search"]["simulated"] >= 20, reported["search"]
+    return {"what": f"the whole study, {reported['search']['simulated']} designs simulated, {reported['search']['computed']} evaluations", "seconds": seconds, "target": 300}
 
 
 def price(scratch: Path) -> list[dict[str, Any]]:
@@ -96,8 +96,8 @@ def price(scratch: Path) -> list[dict[str, Any]]:
     until the first answer."""
     seconds = []
     for dearer in range(1, 8):
-        one, told, _ = run(with_core_at(400 + dearer), scratch / "whole")
-        assert told["search"]["computed"] == 0
+        one, reported, _ = run(with_core_at(400 + dearer), scratch / "whole")
+        assert reported["search"]["computed"] == 0
         seconds.append(one)
     whole = f"an edited price, whole answer, median of {len(seconds)} ({min(seconds):.1f} to {max(seconds):.1f} s)"
     first, heard = first_answer(with_core_at(500), scratch / "whole")
@@ -155,7 +155,7 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
 
     file = scratch / "workers.yaml"
     file.write_text(yaml.safe_dump({**STUDY, "most_operations": 400_000}, sort_keys=False))
-    cores, told, answers = len(os.sched_getaffinity(0)), [], []
+    cores, reported, answers = len(os.sched_getaffinity(0)), [], []
 
     def seconds_of(crew: Any, name: str) -> float:
         with Store(scratch / f"{name}.sqlite") as store, crew as working:
@@ -174,9 +174,9 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
         machine = plain[1] / plain[count] / used
         raw = by_workers[1] / seconds / used
         what = f"{count} workers on {cores} cores, 40 simulations: {raw:.2f} of one worker's speed a core; plain processes {machine:.2f}"
-        told.append({"what": what, "seconds": seconds, "plain_seconds": plain[count], "raw_efficiency": raw, "efficiency": plain[count] / seconds, "least_efficiency": 0.9})
+        reported.append({"what": what, "seconds": seconds, "plain_seconds": plain[count], "raw_efficiency": raw, "efficiency": plain[count] / seconds, "least_efficiency": 0.9})
     assert all(answer == answers[0] for answer in answers), "another number of workers gave another answer"
-    return told
+    return reported
 
 
 def million(scratch: Path) -> dict[str, Any]:
@@ -190,9 +190,9 @@ def million(scratch: Path) -> dict[str, Any]:
         "uncertainty": {},
         "search": {"replications": 4, "simulate": 1},
     }
-    seconds, told, _ = run(study, scratch / "million")
-    row = next(r for r in told["curves"] if r["scale"] == "a million" and r["quantity"] == "rate")
-    return {"what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {told['search']['computed']} evaluations", "seconds": seconds, "target": None}
+    seconds, reported, _ = run(study, scratch / "million")
+    row = next(r for r in reported["curves"] if r["scale"] == "a million" and r["quantity"] == "rate")
+    return {"what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {reported['search']['computed']} evaluations", "seconds": seconds, "target": None}
 
 
 def main() -> None:

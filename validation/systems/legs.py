@@ -48,8 +48,8 @@ def newest_clang() -> str:
     """The newest clang++ of this machine. @raises NotTried"""
     found = [name for name in ("clang++", *(f"clang++-{n}" for n in range(30, 15, -1))) if shutil.which(name)]
     for name in found:
-        said = subprocess.run([name, "-dumpversion"], capture_output=True, text=True, check=True).stdout
-        if int(said.partition(".")[0]) >= 16:
+        printed = subprocess.run([name, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        if int(printed.partition(".")[0]) >= 16:
             return name
     raise NotTried("there is no clang 16 or later; install a Debian package such as clang-19")
 
@@ -131,13 +131,13 @@ def main() -> None:
         log, began = given.place.resolve() / f"{name}.log", time.monotonic()
         log.unlink(missing_ok=True)
         try:
-            word, said = "passed", LEGS[name](place, log)
+            word, printed = "passed", LEGS[name](place, log)
         except NotTried as reason:
-            word, said = "not tried", str(reason)
+            word, printed = "not tried", str(reason)
         except (subprocess.CalledProcessError, RuntimeError) as error:
-            word, said = "FAILED", f"{error} See {log}."
+            word, printed = "FAILED", f"{error} See {log}."
         bad += word != "passed"
-        print(f"{name:<14}{time.monotonic() - began:>7.0f} s  {word}: {said}", flush=True)
+        print(f"{name:<14}{time.monotonic() - began:>7.0f} s  {word}: {printed}", flush=True)
     sys.exit(4 if bad else 0)
 
 

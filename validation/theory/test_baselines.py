@@ -33,18 +33,18 @@ POINTS = [queue_point(n) for n in SCALES]
 def test_all_answer_in_the_same_keys() -> None:
     keys = {"rate", *(f"stat.{q}" for q in ("q50", "q75", "q95", "q99", "max"))}
     for factor in (0.0, 4.0):
-        for name, said in forecast(POINTS, 256, factor).items():
-            assert said.keys() == keys, name
+        for name, printed in forecast(POINTS, 256, factor).items():
+            assert printed.keys() == keys, name
 
 
 def test_closed_queue_finds_the_queue() -> None:
     """16 times the ranks, with and without thinking: the rate is that of the queue that made the points."""
     for factor in (0.0, 4.0):
         truth = queue_point(256).rate if factor == 0 else None
-        said = closed_queue(POINTS, 256, factor)
+        printed = closed_queue(POINTS, 256, factor)
         if truth is not None:
-            assert said["rate"] == pytest.approx(truth, rel=1e-4)
-        high, low = said["stat.q95"], said["stat.q50"]
+            assert printed["rate"] == pytest.approx(truth, rel=1e-4)
+        high, low = printed["stat.q95"], printed["stat.q50"]
         assert isinstance(high, float) and isinstance(low, float) and high > low
     assert closed_queue(POINTS, 16)["stat.q95"] == pytest.approx(POINTS[-1].operations["stat"]["q95"], rel=1e-6)
     grown = closed_queue(POINTS, 256)["stat.q50"]
@@ -82,17 +82,17 @@ def test_think_time_is_outside_of_the_operations() -> None:
     """On a queue whose ranks think, where it is saturated: rates and response times of the truth, not those of ranks
     that never think."""
     points, truth = [thinking_point(n) for n in (1, 2, 4, 8, 16, 32, 64)], thinking_point(256)
-    said = forecast(points, 256, 0.0, THINK)
+    printed = forecast(points, 256, 0.0, THINK)
     for name, rate in (("closed M/M/c", 1e-4), ("last value", 0.02)):
-        assert said[name]["rate"] == pytest.approx(truth.rate, rel=rate), name
-        assert said[name]["stat.q50"] == pytest.approx(truth.operations["stat"]["q50"], rel=0.05), name
+        assert printed[name]["rate"] == pytest.approx(truth.rate, rel=rate), name
+        assert printed[name]["stat.q50"] == pytest.approx(truth.operations["stat"]["q50"], rel=0.05), name
     # The curve is one over concurrency: as many ranks inside an operation as here, that never think, have the same
     # rate.
-    rate = said["universal scalability law"]["rate"]
+    rate = printed["universal scalability law"]["rate"]
     assert isinstance(rate, float)
     same = universal_scalability_law(points, 1, 1 / (256 - rate * THINK) - 1)["rate"]
     assert same == pytest.approx(rate, rel=1e-6)
-    low, high = said["asymptotic bounds"]["rate"]  # type: ignore[misc]
+    low, high = printed["asymptotic bounds"]["rate"]  # type: ignore[misc]
     assert low <= truth.rate * (1 + 1e-9) and truth.rate <= high
     # Where nobody is in anybody's way, all rules say that ranks go on as one.
     few = [thinking_point(n) for n in (1, 2)]
@@ -124,8 +124,8 @@ def test_thinking_is_concurrency() -> None:
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_few_points_are_enough(count: int) -> None:
-    for said in forecast(POINTS[:count], 64).values():
-        assert all(np.all(np.isfinite(value)) for value in said.values())
+    for printed in forecast(POINTS[:count], 64).values():
+        assert all(np.all(np.isfinite(value)) for value in printed.values())
 
 
 def test_one_scale_is_refused() -> None:

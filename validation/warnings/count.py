@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often forecasts warn or refuse: each workload of the catalogue, with the settings that it has for tests, on each platform of the catalogue, by both
-solvers. One line for each sentence, its numbers and names left out, with the share of questions that have it.
+"""How often forecasts warn or refuse: each workload of the catalogue, with the settings that it has for tests, on each
+platform of the catalogue, by both solvers. One line for each sentence, its numbers and names left out, with the share
+of questions that have it.
 
     validation/warnings/count.py [PLATFORM...] [--workload NAME] [--solver simulate] [--nodes 2] [--ppn 4] [--keep FILE] [--out FILE]
 
-A sentence on more than a tenth of the questions tells nobody anything: exit status 4. A refusal is counted apart; it is the answer to its question.
-About ten minutes on two cores; `tests/python/test_warnings.py` runs a sample. `validation/warnings/results.txt` is its output."""
+A sentence on more than a tenth of the questions tells nobody anything: exit status 4. A refusal is counted apart; it is
+the answer to its question. About ten minutes on two cores; `tests/python/test_warnings.py` runs a sample.
+`validation/warnings/results.txt` is its output."""
 
 from __future__ import annotations
 
@@ -125,29 +127,29 @@ class Row:
     example: str
 
 
-def rows(told: Iterable[tuple[Question, str]], asked: int) -> list[Row]:
+def rows(reported: Iterable[tuple[Question, str]], requested: int) -> list[Row]:
     """One for each form of a sentence, the most frequent first."""
     counted: Counter[str] = Counter()
     first: dict[str, Question] = {}
-    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in told):
+    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in reported):
         counted[shown] += 1
         first.setdefault(shown, question)
-    return [Row(shown, n, n / max(asked, 1), f"{first[shown].workload} on {first[shown].platform}") for shown, n in counted.most_common()]
+    return [Row(shown, n, n / max(requested, 1), f"{first[shown].workload} on {first[shown].platform}") for shown, n in counted.most_common()]
 
 
-def warned(told: list[Told]) -> list[Row]:
-    answered = [one for one in told if not one.refused]
+def warned(entries: list[Told]) -> list[Row]:
+    answered = [one for one in entries if not one.refused]
     return rows(((one.question, sentence) for one in answered for sentence in one.warnings), len(answered))
 
 
-def refused(told: list[Told]) -> list[Row]:
-    return rows(((one.question, one.refused) for one in told if one.refused), len(told))
+def refused(entries: list[Told]) -> list[Row]:
+    return rows(((one.question, one.refused) for one in entries if one.refused), len(entries))
 
 
-def text(told: list[Told]) -> str:
+def text(entries: list[Told]) -> str:
     lines = []
-    for solver in dict.fromkeys(one.question.solver for one in told):
-        own = [one for one in told if one.question.solver == solver]
+    for solver in dict.fromkeys(one.question.solver for one in entries):
+        own = [one for one in entries if one.question.solver == solver]
         answered = [one for one in own if not one.refused]
         none = sum(not one.warnings for one in answered)
         lines.append(f"{solver}: {len(own)} questions, {len(answered)} answered, {none} of them without a warning")
@@ -167,21 +169,21 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="file that keeps each answer; what it has is not asked again, so that the count can be made in parts")
     given = parser.parse_args()
     solvers = given.solver or SOLVERS
-    asked = [placed(p, w, s, given.nodes, given.ppn) for s in solvers for p in given.platforms or platforms() for w in given.workload or workloads()]
+    requested = [placed(p, w, s, given.nodes, given.ppn) for s in solvers for p in given.platforms or platforms() for w in given.workload or workloads()]
     known = kept(given.keep) if given.keep else {}
-    left = [question for question in asked if question not in known]
+    left = [question for question in requested if question not in known]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for one in pool.map(ask, left, chunksize=2):
             known[one.question] = one
             if given.keep:
                 with given.keep.open("a") as file:
                     file.write(json.dumps([*astuple(one.question), list(one.warnings), one.refused]) + "\n")
-    told = [known[question] for question in asked]
-    shown = f"{given.nodes} nodes with {given.ppn} ranks each\n{text(told)}"
+    entries = [known[question] for question in requested]
+    shown = f"{given.nodes} nodes with {given.ppn} ranks each\n{text(entries)}"
     print(shown)
     if given.out:
         given.out.write_text(shown + "\n")
-    often = [row for solver in solvers for row in warned([one for one in told if one.question.solver == solver]) if row.share > OFTEN]
+    often = [row for solver in solvers for row in warned([one for one in entries if one.question.solver == solver]) if row.share > OFTEN]
     return 4 if often else 0
 
 

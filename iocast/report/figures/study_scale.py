@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How designs bear growth: what the levels ask about against the number of clients, with bands, and the levels themselves."""
+"""How designs bear growth: what the levels ask about against the number of clients, with bands, and the levels
+themselves."""
 
 from __future__ import annotations
 
