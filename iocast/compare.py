@@ -36,7 +36,7 @@ LEAST_REPEATS = 4
 """Within each of two runs, to know the noise within them."""
 BETWEEN_RUNS = UNREPEATED
 """Assumed standard deviation of the logarithm between runs of an unchanged system, where one run a side can't tell."""
-MOST_ARRANGEMENTS = 12_870  # of 8 and 8 repeats; beyond, that many are drawn
+MAX_ARRANGEMENTS = 12_870  # of 8 and 8 repeats; beyond, that many are drawn
 LEAST_INTERVALS = 20
 RESAMPLES = 4000
 QUANTITIES = ("mean", "q50", "q75", "q95", "q99")
@@ -86,10 +86,10 @@ class Side:
 
 def _logs(phases: list[dict[str, Any]], quantity: str) -> np.ndarray:
     """Logarithms of the quantity in those of the phases that tell it."""
-    return np.log([v for phase in phases if (v := _told(phase, quantity)) is not None and v > 0])
+    return np.log([v for phase in phases if (v := _value_of(phase, quantity)) is not None and v > 0])
 
 
-def _told(phase: dict[str, Any], quantity: str) -> float | None:
+def _value_of(phase: dict[str, Any], quantity: str) -> float | None:
     op, _, which = quantity.rpartition(".")
     value = phase.get("rate") if not op else phase["latency"].get(op, {}).get(which)
     return None if value is None else float(value)
@@ -401,14 +401,14 @@ def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, between: float
 def _arrangements(n: int, m: int, seed: int) -> tuple[np.ndarray, bool]:
     """Rows of indices whose first n are side a; the observed one first. All of them, or a sample."""
     total = math.comb(n + m, n)
-    if total <= MOST_ARRANGEMENTS:
+    if total <= MAX_ARRANGEMENTS:
         rows = []
         for chosen in itertools.combinations(range(n + m), n):
             rest = [i for i in range(n + m) if i not in chosen]
             rows.append([*chosen, *rest])
         return np.array(rows), False
     generator = np.random.default_rng(seed)
-    return np.array([np.arange(n + m), *(generator.permutation(n + m) for _ in range(MOST_ARRANGEMENTS - 1))]), True
+    return np.array([np.arange(n + m), *(generator.permutation(n + m) for _ in range(MAX_ARRANGEMENTS - 1))]), True
 
 
 def _welch(logs: np.ndarray, arrangements: np.ndarray, n: int) -> np.ndarray:

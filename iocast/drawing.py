@@ -35,16 +35,16 @@ def platform_text(platform: dict[str, Any]) -> str:
             lines += textwrap.wrap(f"{key}: {platform[key]}", WIDTH, subsequent_indent="  ")
     lines += ["", "Stations", _indented(_stations(platform["stations"]))]
     lines += [""]
-    for section, (called, unsaid) in MEMBERS.items():
+    for section, (called, unstated) in MEMBERS.items():
         for name, member in (platform.get(section) or {}).items():
-            entries = [_said(key, value) for key, value in member.items() if key not in STEPS and value is not None and unsaid.get(key, ...) != value]
+            entries = [_described(key, value) for key, value in member.items() if key not in STEPS and value is not None and unstated.get(key, ...) != value]
             lines += [f"{called} {name}: {', '.join(entries)}"]
             for key in STEPS:
                 if member.get(key):
                     lines += [f"  {key}", *_route(member[key], 4)]
     network = {key: value for key, value in platform["network"].items() if value and (key != "flow_threshold" or platform["network"].get("latency"))}
     if network:
-        lines += [f"network: {', '.join(_said(key, value) for key, value in network.items())}"]
+        lines += [f"network: {', '.join(_described(key, value) for key, value in network.items())}"]
     lines += [*([""] if lines[-1] else []), "Routes (mean times; what is indented happens with the slot of a limit, or after a hit or a miss)"]
     for operation, parts in platform["operations"].items():
         lines += ["", f"  {operation}"]
@@ -129,7 +129,7 @@ def _law(law: dict[str, Any]) -> str:
     return quantity("", law["mean"]) + (f" {law['name']}" if law.get("name") else "")
 
 
-def _said(key: str, value: Any) -> str:
+def _described(key: str, value: Any) -> str:
     name = key.replace("_", " ")
     if isinstance(value, dict):
         return f"{name} {_law(value)}"

@@ -27,8 +27,8 @@ def interval(value: float, draws: Sequence[float], error: float, degrees: float,
 
 
 def _ends(draws: Sequence[float], value: float, sd: float, level: float) -> tuple[float, float]:
-    """Ends of the interval that holds `level` of the draws, and `level` of what the value may be, when the logarithm of
-    each is blurred by `sd`. As logarithms of the ends over the value."""
+    """Ends of the interval that holds `level` of the draws, and `level` of the value's distribution, when the logarithm
+    of each is blurred by `sd`. As logarithms of the ends over the value."""
     sd = max(sd, 1e-9)
     logs = np.log(np.maximum(draws if len(draws) else [value], 1e-9)) - math.log(max(value, 1e-9))
     reach = 10 * sd + float(np.abs(logs).max()) + 1e-9

@@ -38,23 +38,23 @@ WAITING_FACTORS = (0.0, 1.0, 4.0)
 TELLING_APART = {"read_only": "true", "offset": "0"}
 """Settings of patterns with which a run shows alone what others show together: reads beside no changes; each rank in
 directories of its own."""
-TOLD = ("q50", "q95")
+QUANTILES = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
 """Quantities of a point are far from independent: this many count as one (calibrate/fit.py)."""
 OPERATIONS, FEWEST = 6000, 40
 """Of all ranks in a simulation together, and of each at least."""
-MOST_RANKS = 50_000
+MAX_RANKS = 50_000
 """Of the target."""
 STARTUP = 2.0
 """Seconds that a run takes beside its phases."""
 WORTH_IT = 0.02
 """A measurement that narrows the interval by less, on the logarithmic scale, is not proposed."""
-MOST_TOLD = 30.0
+MAX_UNCERTAINTY_FACTOR = 30.0
 """An interval of so much either way says that nothing is known."""
 LENGTHS = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds of the phase of a lone rank: the longest with which the least there must be takes a third of the time."""
-MOST_REPEATS = 3
+MAX_REPEATS = 3
 BENCHMARK_REPEATS = 3
 
 
@@ -85,7 +85,7 @@ ALONE = Place(1, 1)
 
 
 @dataclass(frozen=True)
-class Said:
+class Simulated:
     """What each platform says of a place: logarithms, [platform, quantity], the rate first; NaN where it has no
     answer."""
 
@@ -121,7 +121,7 @@ class Proposed:
 
 
 def either_way(factor: float) -> str:
-    return f"a factor {factor:.2f} either way" if factor < MOST_TOLD else f"more than a factor {MOST_TOLD:g} either way"
+    return f"a factor {factor:.2f} either way" if factor < MAX_UNCERTAINTY_FACTOR else f"more than a factor {MAX_UNCERTAINTY_FACTOR:g} either way"
 
 
 class Ensemble:
@@ -131,7 +131,7 @@ class Ensemble:
         self.simulations, self.documents, self.pattern, self.phase, self.noise, self.seed = simulations, documents, pattern, phase, noise, seed
         self.rates_alone = rates_alone
         self.settings = settings
-        self.known: dict[Place, Said] = {}
+        self.known: dict[Place, Simulated] = {}
         self._files = [] if rates_alone else [simulations.write(document) for document in documents]
         self._short = set() if rates_alone else set(units_of(pattern)) & {"iterations", "objects", "repeats"}
         self._each = self._operations_of_an_iteration() if "iterations" in self._short else 1.0
@@ -141,17 +141,17 @@ class Ensemble:
         if self.rates_alone:
             for place in new:
                 solved = [analytic.solve(resolved(d), {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64) for d in self.documents]
-                self.known[place] = Said(np.log([[one.rate] for one in solved]), np.array([self._variance("rate")]))
+                self.known[place] = Simulated(np.log([[one.rate] for one in solved]), np.array([self._variance("rate")]))
             return
         jobs = [(file, self.pattern, self._settings(place), place.nodes, place.ranks_per_node, self.seed) for place in new for file in self._files]
         found = self.simulations.run_those_that_settle(jobs)
         for number, place in enumerate(new):
             runs = [one and next(p for p in one["phases"] if p["name"] == self.phase) for one in found[number * len(self._files) : (number + 1) * len(self._files)]]
             operations = next((sorted(op for op in one["latency"] if "." not in op) for one in runs if one), [])
-            names = [(op, which) for op in operations for which in TOLD]
+            names = [(op, which) for op in operations for which in QUANTILES]
             rows = [[one["rate"], *(one["latency"][op][which] for op, which in names)] if one else [math.nan] * (1 + len(names)) for one in runs]
             variances = [self._variance("rate"), *(self._variance(which) for _, which in names)]
-            self.known[place] = Said(np.log(np.maximum(np.array(rows, dtype=float), 1e-9)), np.array(variances))
+            self.known[place] = Simulated(np.log(np.maximum(np.array(rows, dtype=float), 1e-9)), np.array(variances))
 
     def _settings(self, place: Place) -> dict[str, str]:
         iterations = str(max(2, round(max(FEWEST, OPERATIONS / place.ranks) / self._each)))
@@ -184,8 +184,8 @@ class Ensemble:
         for number in range(len(target)):
             others = np.arange(len(target)) != number
             mean = facts[others].mean(axis=0)
-            apart, asked_apart = facts[others] - mean, target[others] - target[others].mean()
-            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ asked_apart / (len(apart) - 1)) if entries else np.zeros(0)
+            apart, target_apart = facts[others] - mean, target[others] - target[others].mean()
+            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ target_apart / (len(apart) - 1)) if entries else np.zeros(0)
             missed = target[number] - target[others].mean() - (facts[number] - mean) @ weights
             squares.append(missed**2 + weights @ errors @ weights)
         return math.sqrt(float(np.mean(squares)))
@@ -257,23 +257,23 @@ class Planner:
     length: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.asked.ranks > MOST_RANKS:
-            raise InputError(f"{self.asked.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MOST_RANKS}); what tells of fewer tells of them too.")
+        if self.target.ranks > MAX_RANKS:
+            raise InputError(f"{self.target.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MAX_RANKS}); what tells of fewer tells of them too.")
 
     def within(self, measured: Sequence[Place]) -> float:
         """By which factor either way a 90 % interval of the target's throughput would hold after these measurements
         beside those that were fitted."""
-        spread = self.ensemble.spread(self.asked, measured)
+        spread = self.ensemble.spread(self.target, measured)
         own = 0.0
         if self.fitted:
             largest = max([*self.fitted["campaign"]["ranks"], *(place.ranks for place in measured)])
-            own, degrees = discrepancy_at(self.fitted, "rate", self.asked.ranks, largest)
+            own, degrees = discrepancy_at(self.fitted, "rate", self.target.ranks, largest)
             own *= float(stdtrit(degrees, 0.95) / ndtri(0.95))
         return math.exp(float(ndtri(0.95)) * math.hypot(spread, own))
 
     def proposals(self, candidates: Sequence[Place], measured: Sequence[Place] = ()) -> list[Proposed]:
         """What each candidate would add, the one that narrows the interval most first."""
-        self.ensemble.ask([ALONE, self.asked, *measured, *candidates])
+        self.ensemble.ask([ALONE, self.target, *measured, *candidates])
         before = self.within(measured)
         entries = [Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place])) for place in candidates]
         return sorted(entries, key=lambda one: (one.after, one.seconds))
@@ -283,7 +283,7 @@ class Planner:
         narrows it or the time is used; and how often each is made. Those that a calibration can't do without are first.
 
         @raises InputError when the time isn't enough for those"""
-        self.ensemble.ask([ALONE, self.asked, *candidates])
+        self.ensemble.ask([ALONE, self.target, *candidates])
         needed = [] if self.fitted else _needed(candidates)
         longest = [place for place in candidates if not place.settings][-1:]
         repeats = 2
@@ -319,7 +319,7 @@ class Planner:
         while not self.fitted and (left := [place for place in affordable() if place.ranks not in {one.ranks for one in chosen}]):
             take(left[0], "checks")
         if chosen and (repeats + 1) / repeats * time_of(chosen) <= budget:
-            repeats = MOST_REPEATS
+            repeats = MAX_REPEATS
         return rows, repeats
 
 
@@ -327,7 +327,7 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
     """A campaign in YAML, as `iocast measure --campaign` takes it."""
     document = {
         "schema_version": 1,
-        "description": f"planned for a forecast of {planner.asked.text}",
+        "description": f"planned for a forecast of {planner.target.text}",
         "source": source,
         "workload": workload,
         "settings": settings,
@@ -343,7 +343,7 @@ def next_runs(platform: Fitted, requested: Place | None = None, *, seed: int = 0
     """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
     the most telling first; none where there would be too much to simulate."""
     requested = requested or _four_times(platform)
-    if requested.ranks > MOST_RANKS:
+    if requested.ranks > MAX_RANKS:
         return requested, []
     with Simulations(workers, platform.file) as simulations:
         planner = Planner(of_fitted(simulations, platform, seed), requested, platform.fitted)

@@ -39,7 +39,7 @@ class Steps:
     def __init__(self, every: float = 0) -> None:
         self._live = stderr.is_terminal
         self._every = every
-        self._told: tuple[str, float] = ("", 0.0)
+        self._printed: tuple[str, float] = ("", 0.0)
         self._began: tuple[str, float, int] = ("", 0.0, 0)
         self._progress = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
@@ -76,9 +76,9 @@ class Steps:
         now = time.monotonic()
         if what != self._began[0] or done <= self._began[2]:
             self._began = (what, now, done)
-        if self._every and what == self._told[0] and now - self._told[1] < self._every:
+        if self._every and what == self._printed[0] and now - self._printed[1] < self._every:
             return
-        self._told = (what, now)
+        self._printed = (what, now)
         _, began, first = self._began
         left = f", {(now - began) * (total - done) / (done - first):.0f} s left" if self._every and first < done < total else ""
         stderr.print(f"  [{done}/{total}] {what}{left}", markup=False)

@@ -12,7 +12,7 @@ from typing import Any
 from iocast.content import content_hash
 from iocast.errors import InputError
 
-NOT_ASKED = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
+NO_PART = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
 """Parameters for the length of a run, its start in its data and its random numbers; they are no part of the
 question."""
 SCALES = {
@@ -115,7 +115,7 @@ class Question:
         return cls(
             str(workload["pattern"]),
             definition_of(workload),
-            tuple(sorted((name, Setting.read(value)) for name, value in _flat(parameters) if _is_asked(name))) if settings_known else None,
+            tuple(sorted((name, Setting.read(value)) for name, value in _flat(parameters) if _is_part(name))) if settings_known else None,
             Placement.read(placement),
             Setting.read(parameters.get("waiting_factor") or 0).number or 0.0,
             phase,
@@ -187,5 +187,5 @@ def _flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, An
     return found
 
 
-def _is_asked(name: str) -> bool:
-    return name != "waiting_factor" and name.rpartition(".")[2] not in NOT_ASKED
+def _is_part(name: str) -> bool:
+    return name != "waiting_factor" and name.rpartition(".")[2] not in NO_PART

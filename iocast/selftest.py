@@ -34,7 +34,7 @@ from iocast.validate import errors, validate
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
 """Median errors, as factors less 1, that a forecast may have at four times the ranks."""
-MOST_DEVIATION = 4.0
+MAX_DEVIATION = 4.0
 """Standard errors between the mean of the logged service times and what the truth says."""
 Report = Callable[[str, int, int], None]
 
@@ -67,7 +67,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     answer["errors"] = {kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed} for kind, allowed in ALLOWED.items()}
     answer["coverage"] = validation["summary"]["coverage"]
     answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
-        one["deviation"] <= MOST_DEVIATION for one in answer["services"].values()
+        one["deviation"] <= MAX_DEVIATION for one in answer["services"].values()
     )
     write_json(out / "selftest.json", answer)
     return answer

@@ -29,7 +29,7 @@ class Section:
         self.path = path
         self._line = node.start_mark.line + 1
         self._keys: dict[str, tuple[yaml.Node, int]] = {}
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self.fail_at(key.start_mark.line + 1, "a key must be a single word or number")
@@ -58,7 +58,7 @@ class Section:
         return self._keys[key][1] if key in self._keys else self._line
 
     def __contains__(self, key: str) -> bool:
-        self._asked.add(key)
+        self._read.add(key)
         return key in self._keys
 
     def keys(self) -> list[str]:
@@ -142,5 +142,5 @@ class Section:
     def finish(self) -> None:
         """Refuses keys that were not read."""
         for key in self._keys:
-            if key not in self._asked:
-                self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._asked))[:-1]}")
+            if key not in self._read:
+                self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._read))[:-1]}")

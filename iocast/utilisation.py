@@ -25,7 +25,7 @@ FILE = "utilisation.json"
 LEAST_SAMPLES = 3
 """Within a phase; with fewer, what lies before and after it weighs too much."""
 CLOCK_STEP = 0.05  # seconds by which the wall clock may stray from the monotonic one before it counts as set
-MOST_POINTS = 600
+MAX_POINTS = 600
 LEAST_WAIT = 0.01
 """Minimum share of processes' time for a sleeping place to be reported."""
 STATED = "the start that run.json states"
@@ -254,7 +254,7 @@ def _timeline(observations: Sequence[Observation], start: float, begin: float, e
     for observation in observations:
         times = observation.times
         kept = np.flatnonzero((times >= begin - observation.header["every_seconds"]) & (times <= end + observation.header["every_seconds"]))
-        kept = kept[:: max(1, -(-len(kept) // MOST_POINTS))]
+        kept = kept[:: max(1, -(-len(kept) // MAX_POINTS))]
         if len(kept) < 2:
             continue
         at = times[kept]

@@ -92,7 +92,7 @@ def knee(
     not even an unloaded system keeps the levels."""
     from iocast.campaign import Ending
     from iocast.knee import Search, check_levels
-    from iocast.knee.probes import Asked, Probes
+    from iocast.knee.probes import KneeSearch, Probes
     from iocast.knee.words import knee_text
     from iocast.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level
@@ -105,7 +105,7 @@ def knee(
         levels = [parse_level(text) for text in slo or []]
     except InputError as error:
         raise InputError(f"--slo: {error}.") from error
-    question = Asked(
+    question = KneeSearch(
         None if directory is None else directory.resolve(),
         out,
         workload,

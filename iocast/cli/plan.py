@@ -69,7 +69,7 @@ def plan(
             workload, settings = ensemble.pattern, planning.measured_settings(fitted)
         else:
             settings = settings_of(sets)
-            noise = dict.fromkeys(("rate", *planning.TOLD), UNREPEATED)
+            noise = dict.fromkeys(("rate", *planning.QUANTILES), UNREPEATED)
             ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
         planner = planning.Planner(ensemble, wanted, fitted.fitted)
         candidates = planning.candidates(nodes, ppn, "" if ensemble.rates_alone else workload, settings)

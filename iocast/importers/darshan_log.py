@@ -33,7 +33,7 @@ COLUMNS: tuple[tuple[str, Any], ...] = (
 CHUNK = 16384
 FOR_WRITING, MAKE_IT = 1, 2
 PHASES = ("setup", "precreate", "benchmark", "cleanup", "teardown")
-MOST_OPEN = 60  # of one rank at a time; the executors allow 64
+MAX_OPEN = 60  # of one rank at a time; the executors allow 64
 ELSEWHERE = ("/dev/", "/proc/", "/sys/")
 """Files there are on no storage."""
 
@@ -350,7 +350,7 @@ def _rows(log: Log) -> tuple[dict[str, np.ndarray], list[int]]:
             if access.file in open_files:
                 open_files.move_to_end(access.file)
             else:
-                if len(open_files) == MOST_OPEN:
+                if len(open_files) == MAX_OPEN:
                     put("close", max(now, access.start), files.place[open_files.popitem(last=False)[0]])
                 put("open", max(now, access.start), place, flags=(FOR_WRITING | MAKE_IT) if access.file in writes else 0)
                 open_files[access.file] = None

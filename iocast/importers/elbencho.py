@@ -29,7 +29,7 @@ PARTS = {"pwrite": "create.write", "pread": "read.read"}
 NOT_MEASURED = ("SYNC", "DROPCACHE", "DROPCACHES")
 PLACEMENT = ("hosts", "threads")
 CONFIG = ("path type", "paths", "hosts", "threads", "dirs", "files", "file size", "block size", "direct IO", "random", "IO depth")
-NOT_TOLD = {
+NOT_PRINTED = {
     "phases[].latency.*.quantiles": "elbencho's CSV has minimum, mean and maximum only; its JSON has a histogram with --lathisto.",
     "phases[].errors": "elbencho ends at the first failed operation and does not count them.",
     "phases[].rank_seconds": "elbencho tells the first and the last thread's end only.",
@@ -270,7 +270,7 @@ def _read_live(source: Source) -> list[Record]:
 
 def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: int) -> Record:
     record = Record(f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])})
-    record.missing |= NOT_TOLD | {
+    record.missing |= NOT_PRINTED | {
         "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.", "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
         "phases[].latency.*": "elbencho's live file has no latencies.", "started": "elbencho's live file has no time of day.",
     }  # fmt: skip
@@ -370,7 +370,7 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
             records[-1].parameters = {k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items() if k not in PLACEMENT}
             records[-1].origin = dict.fromkeys(("ranks", "nodes", "parameters", "command", "started"), source.at(line))
             records[-1].command = Source.words(command) if command else None
-            records[-1].missing |= NOT_TOLD
+            records[-1].missing |= NOT_PRINTED
             records[-1].label = str(label or "")
         phase = _phase(operation, facts)
         if phase is not None:

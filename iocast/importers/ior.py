@@ -33,7 +33,7 @@ KEPT = {  # options that make a measurement another one, and what they are calle
 }  # fmt: skip
 LETTERED = {"transfer_size": "t", "block_size": "b", "segments": "s"}
 """Parameters that a command line has exactly, with their letters."""
-NOT_TOLD = {
+NOT_PRINTED = {
     "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see ior_latency).",
     "phases[].errors": "IOR does not count failed operations.",
     "phases[].rank_seconds": "IOR prints no times of single ranks.",
@@ -284,7 +284,7 @@ def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) 
                 record.parameters[ours] = exact
     if "aggregate filesize" in options:
         record.facts["aggregate_file_size"] = _size(options["aggregate filesize"])
-    record.missing |= NOT_TOLD
+    record.missing |= NOT_PRINTED
     return record
 
 

@@ -37,7 +37,7 @@ STEEPEST_RISE, STEEPEST_FALL = 1.1, 0.5
 """Exponents by which a rate may rise or fall with ranks or nodes before two placements contradict each other."""
 SLACK = 1.5
 """Factor by which two runs of one placement may differ: repeats of imported runs do, on shared systems."""
-MOST_UNPACKED = 4 * 2**30
+MAX_UNPACKED = 4 * 2**30
 
 
 @dataclass
@@ -121,12 +121,12 @@ def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
 
 def _unpack(archive: Path, inside: Path) -> None:
     """Regular files of the archive, below `inside` whatever they are called."""
-    left = MOST_UNPACKED
+    left = MAX_UNPACKED
     for name, size, content in _members(archive):
         parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".", "")]
         left -= size
         if left < 0:
-            raise InputError(f"The archive '{archive}' holds more than {MOST_UNPACKED // 2**30} GiB; unpack it and name what is to be imported.")
+            raise InputError(f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to be imported.")
         if not parts or any(part.startswith("._") for part in parts):
             continue
         target = inside.joinpath(*parts)

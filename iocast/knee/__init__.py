@@ -28,7 +28,7 @@ PAIR = 1.2
 """In a search for the greatest power two runs at load / PAIR and load * PAIR tell whether power rises."""
 RISEN = 1.25
 """Service time over that of the unloaded system from which the server counts as loaded."""
-MOST_HALVINGS = 6
+MAX_HALVINGS = 6
 
 Report = Callable[[str, int, int], None]
 
@@ -37,7 +37,7 @@ class Search:
     """One search. `levels` empty: for the greatest power. Times in seconds."""
 
     def __init__(self, probes: Probes, levels: list[Level], *, budget: float, confidence: float, precision: float) -> None:
-        self.probes, self.levels, self.asked = probes, levels, probes.asked
+        self.probes, self.levels, self.search = probes, levels, probes.search
         self.budget, self.confidence, self.precision = budget, confidence, precision
         self.began = time.monotonic()
         self.before = probes.seconds  # of an earlier process
@@ -48,20 +48,20 @@ class Search:
     @property
     def cap(self) -> float:
         """Ranks that are inside an operation at T = 0. How much of a rate the ranks can do is not known before."""
-        return float(self.asked.ranks) if self.asked.over == "waiting_factor" else math.inf
+        return float(self.search.ranks) if self.search.over == "waiting_factor" else math.inf
 
     def settings(self, load: float) -> dict[str, Any]:
-        if self.asked.over == "rate":
-            return {"rate": f"{load:.10g}/s", **self.probes.sized(load * self.asked.length)}
-        factor = max(0.0, self.asked.ranks / load - 1)
-        return {"waiting_factor": factor, **self.probes.sized(self.asked.length / ((1 + factor) * self._response_near(load)))}
+        if self.search.over == "rate":
+            return {"rate": f"{load:.10g}/s", **self.probes.sized(load * self.search.length)}
+        factor = max(0.0, self.search.ranks / load - 1)
+        return {"waiting_factor": factor, **self.probes.sized(self.search.length / ((1 + factor) * self._response_near(load)))}
 
     def load(self, run: PlannedRun) -> float:
         """Operations a second and rank, or ranks that are inside an operation on average, N / (1 + T)."""
-        if self.asked.over == "rate":
+        if self.search.over == "rate":
             return number(run.settings, "rate")
         factor = float(run.settings["waiting_factor"])
-        return rounded(self.asked.ranks / (1 + factor)) if factor > 0 else float(self.asked.ranks)
+        return rounded(self.search.ranks / (1 + factor)) if factor > 0 else float(self.search.ranks)
 
     def _response_near(self, load: float) -> float:
         """Of the run whose load is closest, to size another."""
@@ -71,7 +71,7 @@ class Search:
 
     def look(self, run: PlannedRun) -> Seen:
         if run.name not in self._looks:
-            self._looks[run.name] = look(self.probes.path(run), self.asked.phase, self.levels)
+            self._looks[run.name] = look(self.probes.path(run), self.search.phase, self.levels)
         return self._looks[run.name]
 
     # ---- the search ----------------------------------------------------------------------------------------------------
@@ -81,29 +81,29 @@ class Search:
         self._make("pilot", {"waiting_factor": 0, **self.probes.sized(PILOT)}, report, role="beside", seconds=None)
         pilot = self.look(self.probes.made("pilot")[0])
         if not self.levels:
-            self._make("full", {"waiting_factor": 0, **self.probes.sized(self.asked.length / pilot.response)}, report, seconds=None)
-        if self.asked.over == "rate":
-            self.lowest = rounded(UNLOADED * pilot.rate / self.asked.ranks)
+            self._make("full", {"waiting_factor": 0, **self.probes.sized(self.search.length / pilot.response)}, report, seconds=None)
+        if self.search.over == "rate":
+            self.lowest = rounded(UNLOADED * pilot.rate / self.search.ranks)
         else:
-            self.lowest = self._unloaded(rounded(UNLOADED * self.asked.ranks), report)
+            self.lowest = self._unloaded(rounded(UNLOADED * self.search.ranks), report)
         while True:
             step = self._next()
             if isinstance(step, Done):
                 break
             for word, load in self._runs_of(step):
                 self._make(word, self.settings(load), report)
-            write_json(self.asked.out / "knee.json", self.answer(Done("unfinished", None, None, None, None, 0)))
+            write_json(self.search.out / "knee.json", self.answer(Done("unfinished", None, None, None, None, 0)))
         answer = self.answer(step)
         self.probes.leave()
-        write_json(self.asked.out / "knee.json", answer)
+        write_json(self.search.out / "knee.json", answer)
         return answer
 
     def _make(self, step: str, settings: dict[str, Any], report: Report, *, role: str = "fit", seconds: float | None = math.nan) -> None:
         if step in ("pilot", "full") and self.probes.made(step):
             return
         load = settings.get("rate") or f"T = {number(settings, 'waiting_factor'):.4g}"
-        report(f"{step}: {self.asked.ranks} ranks, {load}", min(int(self._spent()), int(self.budget)), int(self.budget))
-        length = self.asked.length if self.probes.size else None
+        report(f"{step}: {self.search.ranks} ranks, {load}", min(int(self._spent()), int(self.budget)), int(self.budget))
+        length = self.search.length if self.probes.size else None
         self.probes.make(step, settings, role=role, seconds=length if seconds is not None else None)
 
     def _spent(self) -> float:
@@ -114,7 +114,7 @@ class Search:
         while True:
             made = sorted((r for r in self.probes.made("bracket") if r.status == "complete"), key=self.load)
             low = [r for r in made if self.load(r) <= load]
-            if len(low) > 1 and self.look(low[0]).response > FELL * self.look(low[1]).response or len(low) > MOST_HALVINGS:
+            if len(low) > 1 and self.look(low[0]).response > FELL * self.look(low[1]).response or len(low) > MAX_HALVINGS:
                 return self.load(low[0])
             if low and self._short(1):
                 return self.load(low[0])
@@ -122,7 +122,7 @@ class Search:
 
     def _short(self, runs: float) -> bool:
         """Whether the time left is not enough for this many runs."""
-        each = max(self.probes.slowest, self.asked.length + 1.0)
+        each = max(self.probes.slowest, self.search.length + 1.0)
         return self._spent() + runs * each > self.budget
 
     def _next(self) -> Ask | Done:
@@ -156,7 +156,7 @@ class Search:
         bottom, top = self.load(made[0]), self.load(made[-1])
         if all(o.met for o in bracket):
             return Ask(rounded(top * GROWTH) if top * GROWTH < self.cap else self.cap, "bracket") if top < self.cap else None
-        if not any(o.met for o in bracket) and bottom > self.lowest / GROWTH**MOST_HALVINGS:
+        if not any(o.met for o in bracket) and bottom > self.lowest / GROWTH**MAX_HALVINGS:
             return Ask(rounded(bottom / GROWTH), "bracket")
         return None
 
@@ -204,7 +204,7 @@ class Search:
     # ---- the answer ----------------------------------------------------------------------------------------------------
 
     def answer(self, done: Done) -> dict[str, Any]:
-        a = self.asked
+        a = self.search
         loads = self._loads()
         by_load = {entry["load"]: entry for entry in loads}
         low, high, reason = done.low, done.high, done.reason
@@ -233,9 +233,9 @@ class Search:
         return content
 
     def _of_load(self, load: float) -> dict[str, Any]:
-        if self.asked.over == "rate":
-            return {"load": load, "rate_of_a_rank": load, "offered": load * self.asked.ranks}
-        return {"load": load, "waiting_factor": max(0.0, self.asked.ranks / load - 1), "asking": load}
+        if self.search.over == "rate":
+            return {"load": load, "rate_of_a_rank": load, "offered": load * self.search.ranks}
+        return {"load": load, "waiting_factor": max(0.0, self.search.ranks / load - 1), "asking": load}
 
     def _loads(self) -> list[dict[str, Any]]:
         """Every load tried, ascending, its runs together."""
@@ -284,7 +284,7 @@ class Search:
 
     def _notes(self, content: dict[str, Any]) -> list[str]:
         notes = []
-        ranks, answer = self.asked.ranks, content["answer"]
+        ranks, answer = self.search.ranks, content["answer"]
         known = [entry for entry in content["loads"] if entry["service"]]
         if content["limited_by"] == "ranks":
             notes.append(
@@ -295,7 +295,7 @@ class Search:
             )  # fmt: skip
         elif content["limited_by"] == "server":
             notes.append("No level was missed up to the load that the system can't keep up with; the answer is where its throughput ends.")
-        if self.asked.over == "rate" and answer and known and content["limited_by"] is None:
+        if self.search.over == "rate" and answer and known and content["limited_by"] is None:
             here = min(known, key=lambda e: abs(e["load"] - answer["load"]))
             waits, above = here["response"] - here["service"], here["response"] - known[0]["response"]
             if above > 0.1 * here["response"] and waits > 0.5 * above and here["service"] < RISEN * known[0]["service"]:
@@ -306,11 +306,11 @@ class Search:
         few = sorted({text for entry in content["loads"] for text in entry["few"]})
         if few:
             notes.append(f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs (--length) know it better.")
-        short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.asked.length]
+        short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.search.length]
         if short and self.probes.size:
-            notes.append(f"The data set is too small for runs of {self.asked.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs.")
+            notes.append(f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs.")
         if not self.probes.reuses:
-            notes.append(f"This workload's phase '{self.asked.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say.")
+            notes.append(f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say.")
         elif not self.probes.size:
             notes.append("The amount of work of a run was the workload's own, as its parameters say, and so their length changed with the load.")
         if cut := sum(entry["cut_off"] for entry in content["loads"]):

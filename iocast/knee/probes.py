@@ -25,7 +25,7 @@ from iocast.progress import stderr
 
 SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
-MOST_REPEATS = 10
+MAX_REPEATS = 10
 """Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had
 piled up is gone."""
 PILOT = 50
@@ -35,7 +35,7 @@ GUARD = (4.0, 20.0)
 
 
 @dataclass
-class Asked:
+class KneeSearch:
     """What a search is about. directory: None for a backend without one. over: "rate" or "waiting_factor"."""
 
     directory: Path | None
@@ -77,9 +77,9 @@ class Probes:
     """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use
     as a context manager: until `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
-    def __init__(self, request: Asked, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
+    def __init__(self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
         request.check()
-        self.asked, self.ending = request, ending
+        self.search, self.ending = request, ending
         self.backend = Backend(request.backend, request.backend_options)
         self.backend.check_place(request.directory)
         if request.directory is not None and not request.directory.is_dir():
@@ -109,7 +109,7 @@ class Probes:
 
     def _open(self, identity: dict[str, Any]) -> None:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
-        requested = self.asked
+        requested = self.search
         if not (requested.out / "campaign.json").is_file():
             self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": requested.workload, "root": str(requested.directory or "")}
             self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": requested.seed, "search": identity, "data_set": False, "attempt": 0}
@@ -128,7 +128,7 @@ class Probes:
 
     def _inspect(self) -> None:
         """Operations of the phase, whether it can be run by itself on one data set, and how to size it."""
-        a = self.asked
+        a = self.search
         described = {} if a.workload.endswith((".yaml", ".yml")) else binaries.run_json([binaries.find("iocast-bench"), "--describe", a.workload, "--json"])
         pattern = described.get("pattern") or (described.get("name") if described.get("kind") == "pattern" else None) or self._dry_run({})["workload"]["pattern"]
         self.size, bound = SIZES.get(str(pattern), ("", None))
@@ -159,7 +159,7 @@ class Probes:
             self.bound = int(known[bound]) if bound else 0
 
     def _dry_run(self, settings: dict[str, Any]) -> dict[str, Any]:
-        a = self.asked
+        a = self.search
         command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
@@ -173,7 +173,7 @@ class Probes:
         if not self.size:
             return {}
         units = max(1, round(operations / self.each))
-        repeats = min(MOST_REPEATS, math.ceil(units / self.bound)) if self.bound else 1
+        repeats = min(MAX_REPEATS, math.ceil(units / self.bound)) if self.bound else 1
         return {self.size: min(math.ceil(units / repeats), self.bound or units)} | ({"repeats": repeats} if repeats > 1 else {})
 
     # ---- runs ----------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Probes:
         return [run for run in self.runs if run.step.partition(" ")[0] in steps and run.status in ("complete", "failed")]
 
     def path(self, run: PlannedRun) -> Path:
-        return self.asked.out / "runs" / run.name
+        return self.search.out / "runs" / run.name
 
     def make(self, step: str, settings: dict[str, Any], *, role: str = "fit", seconds: float | None = None) -> PlannedRun:
         """One more run; `seconds`: its planned length, with which it is ended when it takes far longer."""
@@ -193,7 +193,7 @@ class Probes:
             self.runs = [r for r in self.runs if r.status != "planned"]
             word = step.replace(" ", "-")
             load = "".join(f"-{letter}{number(settings, name):.4g}" for name, letter in (("rate", "r"), ("waiting_factor", "t")) if name in settings)
-            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.asked.nodes, self.asked.ranks_per_node, settings, role, threads_per_rank=self.asked.threads_per_rank, step=step)
+            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.search.nodes, self.search.ranks_per_node, settings, role, threads_per_rank=self.search.threads_per_rank, step=step)
             self.runs.append(run)
         self._save()
         if not self._looked:
@@ -205,7 +205,7 @@ class Probes:
         try:
             if self.reuses:
                 self._make_data_set()
-            self._bench(run, run.settings | ({"phases": self.asked.phase} if self.reuses else {}), seconds)
+            self._bench(run, run.settings | ({"phases": self.search.phase} if self.reuses else {}), seconds)
             run.status = "complete"
         except _TooLong:
             run.status = "failed"
@@ -235,7 +235,7 @@ class Probes:
         guard = _Guard(self.ending, None if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
             with guard:
-                self._call([*settings_arguments(self.asked.settings | settings), "--out", str(out), "--label", run.name], seed=self.asked.seed + 1 + int(run.name.partition("-")[0]))
+                self._call([*settings_arguments(self.search.settings | settings), "--out", str(out), "--label", run.name], seed=self.search.seed + 1 + int(run.name.partition("-")[0]))
         except RunError as error:
             if guard.struck and not isinstance(error, Ended):
                 self.fresh = False
@@ -247,13 +247,13 @@ class Probes:
         if not self.reuses:
             self.json["data_set"] = False
             remove_if_empty(self._place())
-        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.asked.ranks:
-            raise RunError(f"The launcher started {found} ranks in place of {self.asked.ranks}; its MPI support does not fit the benchmark's MPI library.")
+        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.search.ranks:
+            raise RunError(f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the benchmark's MPI library.")
         self._owned.require_held()
         out.rename(final)
 
     def _call(self, arguments: list[str], *, seed: int | None = None) -> None:
-        a = self.asked
+        a = self.search
         place = self._place()
         if place is not None:
             place.mkdir(exist_ok=True)
@@ -280,7 +280,7 @@ class Probes:
             return
         self._sweep()
         self._new_place()
-        self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.before)} | self.sized(PILOT)))
+        self._call(settings_arguments(self.search.settings | {"phases": ",".join(self.before)} | self.sized(PILOT)))
         self.fresh = True
 
     def _sweep(self) -> None:
@@ -290,7 +290,7 @@ class Probes:
         place = self._place()
         if not remove_if_empty(place):
             try:
-                self._call([*settings_arguments(self.asked.settings | self.sized(PILOT)), "--sweep"])
+                self._call([*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"])
             except InputError as error:
                 if place is not None:
                     stderr.print(f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
@@ -302,7 +302,7 @@ class Probes:
         """Removes the data set, and this program's directories if nothing else is in them. Others may have them
         then."""
         if self.fresh and self.reuses:
-            self._call(settings_arguments(self.asked.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
+            self._call(settings_arguments(self.search.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
             self.json["data_set"] = False
             self.fresh = False
             remove_if_empty(self._place())
@@ -320,7 +320,7 @@ class Probes:
     def _save(self) -> None:
         self.json["points"] = [asdict(run) for run in self.runs]
         self._owned.require_held()
-        write_json(self.asked.out / "campaign.json", self.json, secret=bool(self.backend.options))
+        write_json(self.search.out / "campaign.json", self.json, secret=bool(self.backend.options))
 
 
 class _TooLong(Exception):

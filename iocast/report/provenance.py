@@ -59,7 +59,7 @@ def collect(sources: Sources) -> Provenance:
 def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the study assumes, each with the source that it names."""
     requested = study["study"]
-    parts = [("Question", _flat({"asked": study["question"], "platform": requested.get("platform"), "confidence": study["confidence_asked"]}))]
+    parts = [("Question", _flat({"question": study["question"], "platform": requested.get("platform"), "confidence": study["confidence_asked"]}))]
     parts.append((f"Platform {study['platform']['name']}", _flat({k: study["platform"].get(k) for k in ("description", "source", "calibrated", "fitted_ranks")})))
     prices = [
         (name, f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}")

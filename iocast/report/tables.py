@@ -140,7 +140,7 @@ def _family(sources: Sources) -> Table:
         Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("quantity", "quantity"), Column("forecast", "forecast", "quantity"),
         Column("low", "range, not an interval", "quantity", "high"), *(Column(name, name, "quantity") for name in systems),
     ]  # fmt: skip
-    note = "No measurement of these systems is known. The last columns are models that were set to measurements of other systems of the family, asked the same question."
+    note = "No measurement of these systems is known. The last columns are models that were set to measurements of other systems of the family, with the same question."
     return Table("family", "Forecasts without measurements beside measured systems of their family", note, columns, rows)
 
 

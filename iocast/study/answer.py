@@ -348,8 +348,8 @@ def _stations(search: Search, c: Candidate) -> list[Json]:
 
 def samples(search: Search) -> Json:
     """What the replications of every simulated design gave, for comparisons: replication k of two designs shares its
-    draw of what is uncertain and its random numbers. By design, workload and scale, and quantity; null where a design
-    did not serve."""
+    draw of the uncertain numbers and its random numbers. By design, workload and scale, and quantity; null where a
+    design did not serve."""
     study = search.study
     document: Json = {"schema_version": SCHEMA_VERSION, "kind": "samples", "designs": {}}
     for c in search.tried:

@@ -14,7 +14,7 @@ from iocast.study.spec import NORMAL
 
 BEYOND = 16
 """Times the largest scale, up to which is looked."""
-MOST_RANKS = 1_000_000
+MAX_RANKS = 1_000_000
 """Maximum number of clients that is tried, unless the largest scale is beyond it: with many servers the analytic solver
 takes minutes there."""
 
@@ -23,7 +23,7 @@ def ladder(search: Search) -> list[int]:
     """Numbers of nodes, doubling from the smallest scale to far beyond the largest."""
     scales = list(search.study.scales.values())
     per_node = scales[-1].ranks_per_node
-    first, last = max(1, scales[0].ranks // per_node), max(scales[-1].nodes, min(BEYOND * scales[-1].nodes, MOST_RANKS // per_node))
+    first, last = max(1, scales[0].ranks // per_node), max(scales[-1].nodes, min(BEYOND * scales[-1].nodes, MAX_RANKS // per_node))
     steps = [first * 2**i for i in range(math.ceil(math.log2(last / first)) + 1)]
     return sorted({*(min(s, last) for s in steps), *(max(1, s.ranks // per_node) for s in scales)})
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two designs, or two vendors' offers, beside each other: differences with intervals.
 
-Replication k of both shares its draw of what is uncertain and its random numbers, so a difference is known better than
-either side: intervals are of the paired logarithms, Student's t. The model's own error is common to both and cancels as
-far as it is one factor; what is left of it is not known here, and the answer says so.
+Replication k of both shares its draw of the uncertain numbers and its random numbers, so a difference is known better
+than either side: intervals are of the paired logarithms, Student's t. The model's own error is common to both and
+cancels as far as it is one factor; what is left of it is not known here, and the answer says so.
 """
 
 from __future__ import annotations

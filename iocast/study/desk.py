@@ -98,8 +98,8 @@ class Desk:
         return result
 
     def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
-        """Refuses edits of what the platform does not have. Returns the defaults of what is edited but not written in
-        its files."""
+        """Refuses edits of parts that the platform does not have. Returns the defaults of edited values that are not
+        written in its files."""
         def resolve(one: Any) -> Any:
             return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
 

@@ -31,7 +31,7 @@ _SPENT = ("wait", "service", "lock_wait", "stall", "lost")
 
 @lru_cache(maxsize=1)
 def programs() -> dict[str, str]:
-    """Hashes of what computes: the simulator, and the analytic solver with this file."""
+    """Hashes of the programs: the simulator, and the analytic solver with this file."""
     here = Path(__file__).resolve()
     own = [here, here.parents[1] / "operations.py", here.parents[1] / "run_directory.py"]
     sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
@@ -48,7 +48,7 @@ def versions() -> str:
 
 def key_of(request: dict[str, Any]) -> str:
     """The request's place in the store: the content of all that its answer depends on. The platform counts by
-    `platform_key`, the hash of what it was made from, so that it need not be made."""
+    `platform_key`, the hash of its sources, so that it need not be made."""
     counted = {k: v for k, v in request.items() if k not in ("platform", "workload", "settings")}
     if "workload" in request:
         counted["workload"] = workload_hash(request["workload"], request["settings"])
@@ -112,8 +112,8 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
 
 
 def pooled(results: list[Result]) -> Result:
-    """Simulations of one question with other seeds as one: geometric means of what is above 0, as a forecast has them;
-    all else is the first one's."""
+    """Simulations of one question with other seeds as one: geometric means of the values above 0, as a forecast has
+    them; all else is the first one's."""
     first = results[0]
     if len(results) == 1 or any("quantities" not in one for one in results):
         return first

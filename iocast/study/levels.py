@@ -114,7 +114,7 @@ def parse_level(text: str) -> Level:
     return Level(" ".join(text.split()), quantity, limit, upper)
 
 
-def said_twice(levels: list[Level]) -> str | None:
+def stated_twice(levels: list[Level]) -> str | None:
     """A sentence on the first two levels that set different limits to one thing; None when there are none."""
     for i, one in enumerate(levels):
         for other in levels[i + 1 :]:

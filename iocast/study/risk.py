@@ -2,7 +2,7 @@
 """How likely a design keeps its levels, and how sure that likelihood is.
 
 A margin is the logarithm of the factor by which a level is kept; it is negative when the level is missed. Replications,
-each with its own draw of what is uncertain and its own random numbers, give margins; between and beyond them the
+each with its own draw of the uncertain numbers and its own random numbers, give margins; between and beyond them the
 distribution is smoothed (smoothed bootstrap: Silverman & Young 1987). On top comes the error of the model itself,
 common to all designs.
 """

@@ -70,7 +70,7 @@ class Search:
         self._errors: dict[tuple[str, bool], ModelError] = {}
         self._judged: dict[int, Array] = {}
         self._ratios: dict[tuple[Point, str], Any] = {}
-        self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of what was not simulated
+        self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of designs that were not simulated
 
     # Choosing what to look at ---------------------------------------------------------------------------------------------------
 

@@ -15,13 +15,13 @@ from iocast.errors import InputError
 from iocast.platform import Document, find_platform
 from iocast.strict_yaml import Section, allowed_sentence
 from iocast.study.documents import Edit
-from iocast.study.levels import Level, parse_level, said_twice
+from iocast.study.levels import Level, parse_level, stated_twice
 
 NORMAL = ""
 """The scenario in which everything works."""
 MODEL = "the model"
 """What a measurement tells when it removes the model's own error, by measuring nearer to the target scale."""
-MOST_DESIGNS = 10_000_000
+MAX_DESIGNS = 10_000_000
 _KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
 
 
@@ -210,8 +210,8 @@ def read_study(file: Path) -> Study:
     if error is not None and (unknown := set(study.model_error) - set(_KINDS)):
         error.fail(min(unknown), f"'{min(unknown)}' is no kind of quantity. {allowed_sentence(min(unknown), _KINDS)[:-1]}")
     yaml.finish()
-    if study.size > MOST_DESIGNS:
-        yaml.fail("axes", f"the axes span {study.size} designs; at most {MOST_DESIGNS} can be distinguished here, so leave values or axes out")
+    if study.size > MAX_DESIGNS:
+        yaml.fail("axes", f"the axes span {study.size} designs; at most {MAX_DESIGNS} can be distinguished here, so leave values or axes out")
     return study
 
 
@@ -436,7 +436,7 @@ def _levels(yaml: Section, workloads: dict[str, Workload], scales: dict[str, Sca
         levels.append(Level(level.text, level.quantity, level.limit, level.upper, at or default, about or tuple(workloads), under, why))
     if not levels:
         yaml.fail("levels" if "levels" in yaml else None, "a study needs at least one service level; without one the cheapest design always wins")
-    if twice := said_twice(levels):
+    if twice := stated_twice(levels):
         yaml.fail("levels", twice)
     return levels
 

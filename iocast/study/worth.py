@@ -31,7 +31,7 @@ STEP = 1.0
 
 @dataclass(frozen=True)
 class Slopes:
-    """Of one design: change of every margin with one standard deviation of what is uncertain, [names, conditions]."""
+    """Change of every margin of a design with one standard deviation of each uncertain number, [names, conditions]."""
 
     names: tuple[str, ...]
     table: Array

@@ -9,7 +9,7 @@ import numpy as np
 from iocast.campaign import PlannedRun
 from iocast.knee import Search
 from iocast.knee.judge import Seen
-from iocast.knee.probes import Asked
+from iocast.knee.probes import KneeSearch
 from iocast.run_directory import QUANTILES
 from iocast.study.levels import Level
 
@@ -26,7 +26,7 @@ class Queue:
     """Stands for the runs of an open loop on one rank, 3000 operations each."""
 
     def __init__(self, out: Path, levels: list[Level], seed: int, service: float) -> None:
-        self.asked = Asked(None, out, "queue", {}, nodes=1, ranks_per_node=1, over="rate", length=1.0, backend="dummy")
+        self.search = KneeSearch(None, out, "queue", {}, nodes=1, ranks_per_node=1, over="rate", length=1.0, backend="dummy")
         self.random, self.levels, self.service = np.random.Generator(np.random.Philox(seed)), levels, service
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"

@@ -146,7 +146,7 @@ def test_a_run_that_takes_far_too_long_is_ended(simulator: Path, memory: Path, t
     """It counts as missed, and the search goes on with a new data set."""
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
     monkeypatch.setattr(probes, "GUARD", (1.0, 1.0))
-    asked = probes.Asked(memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2)
+    asked = probes.KneeSearch(memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2)
     with Ending() as ending:
         made = probes.Probes(asked, {}, ending)
         slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s

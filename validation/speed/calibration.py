@@ -21,7 +21,7 @@ from truths import truths  # noqa: E402
 from iocast.calibrate import calibrate  # noqa: E402
 
 REPEATS = 4
-MOST_SECONDS = 600
+MAX_SECONDS = 600
 """On two cores."""
 
 
@@ -43,10 +43,10 @@ def main() -> None:
             seconds = time.perf_counter() - began
         found.append({"truth": known[number].name, "runs": sum(len(p.runs) for p in points), "simulations": fitted["simulations"], "seconds": seconds})
         if not given.json:
-            print(f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MOST_SECONDS} on two)", flush=True)
+            print(f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MAX_SECONDS} on two)", flush=True)
     if given.json:
         print(json.dumps(found))
-    sys.exit(4 if max(one["seconds"] for one in found) > MOST_SECONDS else 0)
+    sys.exit(4 if max(one["seconds"] for one in found) > MAX_SECONDS else 0)
 
 
 if __name__ == "__main__":

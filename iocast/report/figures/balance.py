@@ -11,7 +11,7 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
 
-MOST_RANKS = 1000  # drawn one by one; beyond, each node by its first, median and last rank
+MAX_RANKS = 1000  # drawn one by one; beyond, each node by its first, median and last rank
 EACH, RANGE = "one rank", "first, median and last rank of a node"
 
 
@@ -27,7 +27,7 @@ def _rows(run: Run, name: str) -> list[Row]:
         return []
     title = f"{evidence.run_title(run)}, {phase['name']}"
     a_node = int(run.document["placement"].get("ranks_per_node") or len(ends))
-    if len(ends) <= MOST_RANKS:
+    if len(ends) <= MAX_RANKS:
         return [
             {"run": title, "node": rank // a_node, "rank": rank, "series": EACH, "seconds": end, "low": None, "high": None}
             for rank, end in enumerate(ends)
@@ -49,7 +49,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(run: str, rows: list[Row]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", first="low", last="high")
+    base = style.with_texts(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", first="low", last="high")
     by = "rank" if len({r["node"] for r in rows}) == 1 else "node"
     places = max(r[by] for r in rows) + 1
     x = alt.X(

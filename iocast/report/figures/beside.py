@@ -56,7 +56,7 @@ def draw(rows: list[Row]) -> Drawing:
 def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text, marks: list[style.Mark]) -> Any:
     """Band and dot of the forecast, range and diamond of the measurement, one open shape for each baseline."""
     everything = [style.MEASURED, style.FORECAST, *marks]
-    base = style.told(style.chart(where), text, value="value", low="low", high="high")
+    base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
     base = base.transform_calculate(error_text="isValid(datum.error) ? format(datum.error, '+.1%') : 'no data'")
     tooltip = [
         alt.Tooltip("series:N", title="who"), alt.Tooltip("what:N", title="quantity"), alt.Tooltip("value_text:N", title="value"),

@@ -9,7 +9,7 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-MOST_BINS = 200  # more are joined
+MAX_BINS = 200  # more are joined
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -21,7 +21,7 @@ def data(sources: Sources) -> list[Row] | None:
         if not course or not course["rate"]:
             continue
         rates, width = course["rate"], course["bin_seconds"]
-        join = -(-len(rates) // MOST_BINS)
+        join = -(-len(rates) // MAX_BINS)
         series = f"{evidence.phase_of(largest)}, {label}, {evidence.ranks_of(largest['placement']):,} ranks, T = {evidence.waiting_factor(largest):g}"
         for first in range(0, len(rates), join):
             bins = rates[first : first + join]
@@ -31,8 +31,8 @@ def data(sources: Sources) -> list[Row] | None:
 
 def draw(rows: list[Row]) -> Drawing:
     marks = style.cycle(dict.fromkeys(r["series"] for r in rows))
-    base = style.told(style.chart(), style.rate_text, value="rate")
-    base = style.told(base, style.seconds_text, when="at")
+    base = style.with_texts(style.chart(), style.rate_text, value="rate")
+    base = style.with_texts(base, style.seconds_text, when="at")
     tooltip = [alt.Tooltip("series:N", title="forecast"), alt.Tooltip("when_text:N", title="at"), alt.Tooltip("value_text:N", title="throughput")]
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the phase", grid=False, tickCount=8), scale=alt.Scale(nice=False, zero=True))
     y = alt.Y("rate:Q", axis=style.axis(style.rate_text, "operations a second"), scale=alt.Scale(zero=True))

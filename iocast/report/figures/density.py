@@ -49,7 +49,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("operation", operation)), style.seconds_text, value="seconds")
+    base = style.with_texts(style.chart(style.is_("operation", operation)), style.seconds_text, value="seconds")
     log = alt.Scale(type="log", nice=False)
     x = alt.X("seconds:Q", scale=log, axis=style.log_axis(style.seconds_text, "latency", seconds, grid=False))
     y = alt.Y("share:Q", axis=alt.Axis(title="share of operations", format=".0%", tickCount=4), stack=None)

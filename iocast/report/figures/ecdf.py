@@ -33,7 +33,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(name: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("panel", name)), style.seconds_text, value="seconds")
+    base = style.with_texts(style.chart(style.is_("panel", name)), style.seconds_text, value="seconds")
     x = alt.X("seconds:Q", scale=alt.Scale(type="log", nice=False), axis=style.log_axis(style.seconds_text, "latency", seconds))
     y = alt.Y("probability:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title="operations answered within it", format=".0%", tickCount=5))
     tooltip = [alt.Tooltip("operation:N"), alt.Tooltip("probability:Q", title="share", format=".1%"), alt.Tooltip("value_text:N", title="within")]

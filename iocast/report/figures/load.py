@@ -45,7 +45,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 def _chart(search: str, name: str, rows: list[Row]) -> style.Drawn:
     text = style.rate_text if name == "throughput" else style.seconds_text
-    base = style.told(style.chart(f"{style.is_('search', search)} && {style.is_('quantity', name)}"), text, value="value")
+    base = style.with_texts(style.chart(f"{style.is_('search', search)} && {style.is_('quantity', name)}"), text, value="value")
     first = rows[0]
     log = alt.Scale(type="log", nice=False, padding=10)
     loads = [r["load"] for r in rows]

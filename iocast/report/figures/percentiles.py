@@ -103,7 +103,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 def _chart(phase: str, operation: str, seconds: list[float], marks: list[style.Mark]) -> style.Drawn:
     where = f"{style.is_('phase', phase)} && {style.is_('operation', operation)}"
-    base = style.told(style.chart(where), style.seconds_text, value="seconds")
+    base = style.with_texts(style.chart(where), style.seconds_text, value="seconds")
     base = base.transform_calculate(percentile="format(100 * datum.probability, '.6~r') + ' %'")
     nines = "format(100 - 100 / datum.value, '.6~r') + ' %'"
     x = alt.X(

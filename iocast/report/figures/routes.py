@@ -87,7 +87,7 @@ def draw(rows: list[Row]) -> Drawing:
 def _chart(rows: list[Row]) -> style.Drawn:
     operations = list(dict.fromkeys(r["operation"] for r in rows))
     most = max(r["place"] for r in rows) + 1
-    base = style.told(style.chart(), style.seconds_text, value="seconds")
+    base = style.with_texts(style.chart(), style.seconds_text, value="seconds")
     base = base.transform_calculate(left="datum.place + 0.04", right="datum.place + 0.96", middle="datum.place + 0.5", short="length(datum.name) > 11 ? substring(datum.name, 0, 10) + '…' : datum.name")
     scale = alt.Scale(domain=[0, most])
     y = alt.Y("operation:N", scale=alt.Scale(domain=operations, paddingInner=0.35), axis=alt.Axis(title=None, ticks=False, domain=False))

@@ -89,7 +89,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 def _chart(panel: str, shown: list[style.Mark], stations: list[str], longest: float) -> style.Drawn:
     order = "indexof([" + ", ".join(f'"{p.label}"' for p in shown) + "], datum.part)"
-    base = style.told(style.chart(style.is_("panel", panel)), style.seconds_text, value="seconds")
+    base = style.with_texts(style.chart(style.is_("panel", panel)), style.seconds_text, value="seconds")
     axis = style.axis(style.seconds_text, "time an operation", tickCount=4)
     bars = (
         base.transform_calculate(order=order)

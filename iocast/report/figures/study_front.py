@@ -47,7 +47,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Drawn:
-    base = style.told(style.chart(), text, value=what)
+    base = style.with_texts(style.chart(), text, value=what)
     base = base.transform_calculate(
         cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency", chance_text="datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')"
     )

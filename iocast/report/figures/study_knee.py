@@ -30,7 +30,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(workload: str, rows: list[Row], what: str, text: style.Text, title: str) -> style.Drawn:
-    base = style.told(style.chart(style.is_("workload", workload)), text, value=what)
+    base = style.with_texts(style.chart(style.is_("workload", workload)), text, value=what)
     log = alt.Scale(type="log", nice=False, padding=8)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis((r["ranks"] for r in rows), "clients"))
     low, high = (f"{what}_low", f"{what}_high")

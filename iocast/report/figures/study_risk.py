@@ -11,7 +11,7 @@ from iocast.report.sources import Sources
 MOST = 16
 ALL = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
 EACH = style.Mark("keeps a single level, at its worst scale", style.ORANGE, "stroke", kind="point")
-ASKED = style.Mark("required confidence", style.BLACK, kind="line")
+REQUIRED = style.Mark("required confidence", style.BLACK, kind="line")
 BREAKS = style.Mark("clients at which the first level is missed", style.VERMILLION, "diamond", kind="point")
 HOLDS = style.Mark("not missed as far as was looked", style.BLUE, "triangle-right", kind="point")
 SCALES = style.Mark("scales of the study", style.GREY, dash=(2, 3), kind="line")
@@ -27,18 +27,18 @@ def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for d in chosen:
         name = _short(d)
-        rows.append({"panel": "chance", "design": name, "series": ALL.label, "value": d["probability"], "level": "all", "asked": study["confidence_asked"]})
+        rows.append({"panel": "chance", "design": name, "series": ALL.label, "value": d["probability"], "level": "all", "required": study["confidence_asked"]})
         worst: dict[str, float] = {}
         for c in d["levels"]:
             worst[c["level"]] = min(worst.get(c["level"], 1.0), c["probability"])
         if len(worst) > 1:
-            rows += [{"panel": "chance", "design": name, "series": EACH.label, "value": p, "level": level, "asked": study["confidence_asked"]} for level, p in worst.items()]
+            rows += [{"panel": "chance", "design": name, "series": EACH.label, "value": p, "level": level, "required": study["confidence_asked"]} for level, p in worst.items()]
         end = d["breaks_at"]
         if end:
             found = end["ranks"] is not None
-            rows.append({"panel": "breaks", "design": name, "series": (BREAKS if found else HOLDS).label, "value": end["ranks"] if found else end["beyond"], "level": end["level"], "asked": None})
+            rows.append({"panel": "breaks", "design": name, "series": (BREAKS if found else HOLDS).label, "value": end["ranks"] if found else end["beyond"], "level": end["level"], "required": None})
     for s in study["scales"]:
-        rows.append({"panel": "scale", "design": s["name"], "series": SCALES.label, "value": s["ranks"], "level": None, "asked": None})
+        rows.append({"panel": "scale", "design": s["name"], "series": SCALES.label, "value": s["ranks"], "level": None, "required": None})
     return rows if chosen else None
 
 
@@ -54,7 +54,7 @@ def draw(rows: list[Row]) -> Drawing:
     if any(r["panel"] == "breaks" for r in rows):
         panels.append(Panel("Clients at which a design breaks", _breaks(order, rows)))
     present = {r["series"] for r in rows}
-    return Drawing(panels, [m for m in (ALL, EACH, ASKED, BREAKS, HOLDS, SCALES) if m.label in present or m is ASKED])
+    return Drawing(panels, [m for m in (ALL, EACH, REQUIRED, BREAKS, HOLDS, SCALES) if m.label in present or m is REQUIRED])
 
 
 def _y(order: list[str]) -> alt.Y:
@@ -66,11 +66,11 @@ def _chances(order: list[str], rows: list[Row]) -> style.Drawn:
     x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1.03]), axis=alt.Axis(title=None, format=".0%", values=[0, 0.25, 0.5, 0.75, 1]))
     tooltip = [alt.Tooltip("design:N"), alt.Tooltip("level:N"), alt.Tooltip("text:N", title="chance")]
     all_, each = base.transform_filter(style.is_("series", ALL.label)), base.transform_filter(style.is_("series", EACH.label))
-    requested = next(r["asked"] for r in rows if r["panel"] == "chance")
+    requested = next(r["required"] for r in rows if r["panel"] == "chance")
     return style.finish(
         alt.layer(
             all_.mark_bar(color=style.BLUE, opacity=0.25, size=12).encode(x=x, y=_y(order)),
-            alt.Chart(alt.Data(values=[{"asked": requested}])).mark_rule(color=style.BLACK, size=2).encode(x=alt.X("asked:Q")),
+            alt.Chart(alt.Data(values=[{"required": requested}])).mark_rule(color=style.BLACK, size=2).encode(x=alt.X("required:Q")),
             each.mark_tick(color=style.ORANGE, thickness=3, size=14).encode(x=x, y=_y(order), tooltip=tooltip),
             all_.mark_point(color=style.BLUE, filled=True, size=70, opacity=1).encode(x=x, y=_y(order), tooltip=tooltip),
         ),

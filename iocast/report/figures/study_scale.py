@@ -9,7 +9,7 @@ import altair as alt
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-MOST_DESIGNS, MOST_PANELS = 5, 8
+MAX_DESIGNS, MOST_PANELS = 5, 8
 LEVEL = style.Mark("the level", style.BLACK, dash=(1, 0), kind="line")
 
 
@@ -17,7 +17,7 @@ def data(sources: Sources) -> list[Row] | None:
     study = sources.study
     if study is None or len(study["scales"]) < 2:
         return None
-    shown = study["shown"][:MOST_DESIGNS]
+    shown = study["shown"][:MAX_DESIGNS]
     rows: list[Row] = []
     request: dict[tuple[str, str], list[Row]] = {}
     for level in study["levels"]:
@@ -66,7 +66,7 @@ def text_of(quantity: str) -> style.Text:
 
 def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     text = text_of(rows[0]["quantity"])
-    base = style.told(style.chart(style.is_("panel", name)), text, value="value", low="low", high="high", limit="limit")
+    base = style.with_texts(style.chart(style.is_("panel", name)), text, value="value", low="low", high="high", limit="limit")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis((r["ranks"] for r in rows), "clients"))
     values = [r[k] for r in rows for k in ("value", "low", "high") if r["limit"] is None] + [r["limit"] for r in rows]

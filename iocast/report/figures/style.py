@@ -154,7 +154,7 @@ def rank_axis(ranks: Iterable[int], title: str = "ranks") -> alt.Axis:
     return alt.Axis(title=title, format=",~r", values=ticks, grid=False)
 
 
-def told(base: alt.Chart, text: Text, **fields: str) -> alt.Chart:
+def with_texts(base: alt.Chart, text: Text, **fields: str) -> alt.Chart:
     """`base` with one more text field `<name>_text` for each `name=field`, for tooltips with units."""
     for name, source in fields.items():
         where = f'datum["{source}"]'

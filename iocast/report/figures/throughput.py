@@ -83,7 +83,7 @@ def _chart(
     marks = shown + baselines
     where = f"{style.is_('phase', phase)} && {style.is_('waiting_factor', factor)}"
     text = style.rate_text
-    base = style.told(style.chart(where), text, value="value", low="low", high="high")
+    base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
     axis = style.log_axis(text, "operations a second", [r[k] for r in rows for k in ("value", "low", "high")])

@@ -11,7 +11,7 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
 
-MOST_BINS = 400  # for each operation of a run; more are joined
+MAX_BINS = 400  # for each operation of a run; more are joined
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -23,7 +23,7 @@ def _rows(run: Run) -> list[Row]:
     title, rows = evidence.run_title(run), []
     phases = [p for p in run.phases if p.get("timeline")]
     bins = sum(len(v["max"]) for p in phases for v in list(_operations(p).values())[:1])
-    join = -(-bins // MOST_BINS) or 1
+    join = -(-bins // MAX_BINS) or 1
     for phase in phases:
         start, width = float(phase.get("start_seconds") or 0), float(phase["timeline"]["bin_seconds"])
         for operation, series in _operations(phase).items():
@@ -61,7 +61,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds: list[float]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", when="at")
+    base = style.with_texts(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", when="at")
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the run", grid=False, tickCount=8),
               scale=alt.Scale(nice=False, zero=True))  # fmt: skip
     y = alt.Y("seconds:Q", axis=style.log_axis(style.seconds_text, "latency", seconds), scale=alt.Scale(type="log", nice=False, padding=10))

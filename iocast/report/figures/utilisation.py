@@ -10,7 +10,7 @@ from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
 from iocast.utilisation import read_utilisation
 
-MOST_LINES = 8  # of a run: the busiest resources
+MAX_LINES = 8  # of a run: the busiest resources
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -28,7 +28,7 @@ def _observed(run: Run) -> bool:
 def _rows(run: Run) -> list[Row]:
     content = read_utilisation(run.path) or {}
     series = {name: s for name, s in content["timeline"].items() if s["utilisation"]}
-    busiest = sorted(series, key=lambda name: -sum(series[name]["utilisation"]) / len(series[name]["utilisation"]))[:MOST_LINES]
+    busiest = sorted(series, key=lambda name: -sum(series[name]["utilisation"]) / len(series[name]["utilisation"]))[:MAX_LINES]
     title = evidence.run_title(run)
     rows: list[Row] = []
     for name in busiest:
@@ -47,7 +47,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
-    base = style.told(style.chart(style.is_("run", run)), style.seconds_text, when="at")
+    base = style.with_texts(style.chart(style.is_("run", run)), style.seconds_text, when="at")
     used = base.transform_filter(style.is_("kind", "used"))
     end = max(r["at"] for r in rows if r["run"] == run)
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the run", grid=False, tickCount=8),

@@ -39,7 +39,7 @@ def _chart(phase: str, quantity: str, rows: list[Row], marks: list[style.Mark]) 
     is_rate = quantity == "rate"
     text = style.rate_text if is_rate else style.seconds_text
     where = f"{style.is_('phase', phase)} && {style.is_('quantity', quantity)} && isValid(datum.value)"
-    base = style.told(style.chart(where), text, value="value", low="low", high="high")
+    base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
     ends_of = [r[k] for r in rows for k in ("value", "low", "high")]
