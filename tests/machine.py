@@ -61,8 +61,8 @@ def mongodb() -> str:
     try:
         Collections.fetch()
     except subprocess.CalledProcessError as error:
-        said = next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason").removeprefix("[ERROR]").strip()
-        return f"Maven could not fetch the server: {said[:300]} Look at its proxy and at Java's certificates (the package ca-certificates-java)."
+        printed = next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason").removeprefix("[ERROR]").strip()
+        return f"Maven could not fetch the server: {printed[:300]} Look at its proxy and at Java's certificates (the package ca-certificates-java)."
     return ""
 
 
@@ -105,8 +105,8 @@ def mounts() -> str:
     if os.geteuid() != 0:
         return ""  # such tests are not for others than root
     done = subprocess.run(["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, text=True, check=False)
-    said = done.stderr.strip().splitlines()
-    return f"There are no private mount namespaces ({said[-1] if said else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN." if done.returncode else ""
+    printed = done.stderr.strip().splitlines()
+    return f"There are no private mount namespaces ({printed[-1] if printed else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN." if done.returncode else ""
 
 
 def tools() -> str:

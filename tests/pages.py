@@ -159,8 +159,8 @@ class Page:
                     subprocess.Popen(command, cwd=self.place, env={**self.environment, **environment}, stdout=log, stderr=log, start_new_session=True)
                 )
             return
-        told = STATUS.search(line)
-        self._run(["bash", "-c", line], {int(status) for status in told[1].split(" or ")} if told else statuses, environment)
+        reported = STATUS.search(line)
+        self._run(["bash", "-c", line], {int(status) for status in reported[1].split(" or ")} if reported else statuses, environment)
 
     def _run(self, command: list[str], statuses: set[int], environment: Mapping[str, str]) -> None:
         done = subprocess.run(command, cwd=self.place, env={**self.environment, **environment}, capture_output=True, text=True, timeout=600, check=False)
@@ -174,10 +174,10 @@ def own_copy(page: Page, name: str) -> Path:
     return Path(shutil.copytree(REPOSITORY / name, page.place / name))
 
 
-def assert_same_text(page: str, shown: str, said: str) -> None:
+def assert_same_text(page: str, shown: str, text: str) -> None:
     parts = [re.escape("\n".join(line.rstrip() for line in part.splitlines())) for part in re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)]
-    plain = "\n".join(line.rstrip() for line in said.splitlines())
-    assert re.fullmatch(r"(?:.*\n)*?".join(part + r"\n" if part else "" for part in parts), plain + "\n"), f"{page} shows\n{shown}\nand its commands say\n{said}"
+    plain = "\n".join(line.rstrip() for line in text.splitlines())
+    assert re.fullmatch(r"(?:.*\n)*?".join(part + r"\n" if part else "" for part in parts), plain + "\n"), f"{page} shows\n{shown}\nand its commands say\n{text}"
 
 
 def assert_same_picture(made: Path, shown: Path) -> None:

@@ -149,9 +149,9 @@ def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], m
         shown = " ".join(psutil.Process(process.pid).cmdline())
     finally:
         process.kill()
-    said = process.communicate(timeout=20)[0].decode()
+    printed = process.communicate(timeout=20)[0].decode()
     place.forget_the_killed()
-    assert place.backend in shown and not any(secret in shown + said for secret in place.secrets)
+    assert place.backend in shown and not any(secret in shown + printed for secret in place.secrets)
     assert not place.is_empty()
     left = place.manifest()
     assert "md-workbench" in left and not any(secret in left for secret in place.secrets)
@@ -184,7 +184,7 @@ def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(command: Callable[.
     runs = [subprocess.Popen(command(*SLOW), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     ends = [(process.communicate(timeout=60)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2, 2], ends
-    assert all("another run" in said for said, code in ends if code == 2)
+    assert all("another run" in printed for printed, code in ends if code == 2)
     assert place.is_empty()
 
 
@@ -194,8 +194,8 @@ def test_wrong_credentials_are_refused_in_a_sentence(run: Run, place: Served) ->
     assert wrong
     done = run(*SMALL, environment=place.environment | wrong)
     assert done.code == 2 and done.out == ""
-    said = [line for line in done.err.splitlines() if line.startswith("iocast-bench: ") and "warning" not in line]
-    assert len(said) == 1 and said[0].endswith(".") and ("credentials" in said[0] or "password" in said[0])
+    entries = [line for line in done.err.splitlines() if line.startswith("iocast-bench: ") and "warning" not in line]
+    assert len(entries) == 1 and entries[0].endswith(".") and ("credentials" in entries[0] or "password" in entries[0])
     assert not any(value in done.err for value in wrong.values())
 
 
@@ -335,8 +335,8 @@ def test_a_metadata_server_that_is_killed_is_waited_for(slow_run: subprocess.Pop
     place.kill_metadata_server()
     time.sleep(1)
     place.start_metadata_server()
-    said = slow_run.communicate(timeout=50)[1]
-    assert slow_run.returncode == 0, said
+    printed = slow_run.communicate(timeout=50)[1]
+    assert slow_run.returncode == 0, printed
     phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
     assert sum(phase["errors"] for phase in phases) == 0
     assert max(row["max"] for phase in phases for row in phase["latency"].values()) > 1
@@ -345,6 +345,6 @@ def test_a_metadata_server_that_is_killed_is_waited_for(slow_run: subprocess.Pop
 @pytest.mark.places(lambda kind: kind.backend == "cephfs")
 def test_a_client_that_the_cluster_shuts_out_says_so(run: Run, slow_run: subprocess.Popen[str], place: CephFiles) -> None:
     place.forget_the_killed()
-    said = slow_run.communicate(timeout=50)[1]
-    assert slow_run.returncode == 1 and "has shut this client out." in said
+    printed = slow_run.communicate(timeout=50)[1]
+    assert slow_run.returncode == 1 and "has shut this client out." in printed
     assert run(*SLOW, "--sweep").code == 0

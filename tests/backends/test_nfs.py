@@ -60,10 +60,10 @@ def test_a_server_that_is_killed_is_waited_for(
     wait_for((place.export / "0_0" / "file-25").exists)
     place.kill_server()
     try:
-        said = process.stderr.readline() if process.stderr else ""
-        while process.poll() is None and "has had no answer for" not in said:
-            said = process.stderr.readline() if process.stderr else ""
-        assert "has had no answer for" in said
+        printed = process.stderr.readline() if process.stderr else ""
+        while process.poll() is None and "has had no answer for" not in printed:
+            printed = process.stderr.readline() if process.stderr else ""
+        assert "has had no answer for" in printed
     finally:
         place.start_server()
     process.communicate(timeout=60)
@@ -102,9 +102,9 @@ def test_an_open_file_that_the_server_has_no_longer(bench: Path, mpi_environment
     place.kill_server()
     file.unlink()
     place.start_server()
-    _, said = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=60)
     sentence = f"The directory '{place.nodes[0]}' can't be used any longer: Stale file handle."
-    assert said.splitlines()[-1] == f"iocast-bench: {sentence}" and process.returncode == 1
+    assert printed.splitlines()[-1] == f"iocast-bench: {sentence}" and process.returncode == 1
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (document["status"], document["error"]) == ("interrupted", sentence)
     # The file was longer than 48 writes; the last one's answer may have died with the server.

@@ -90,10 +90,10 @@ class Browser:
     def complaints(self) -> list[str]:
         """What was logged as an error since the page was opened, and every address beyond this machine's files that it
         asked for."""
-        said = [str(e["params"]) for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
-        said += [str(e["params"]["entry"]) for e in self.events if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
+        entries = [str(e["params"]) for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
+        entries += [str(e["params"]["entry"]) for e in self.events if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
         urls = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return said + [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
+        return entries + [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
 
     def move(self, x: float, y: float) -> None:
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)

@@ -56,15 +56,15 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, t
     assert browser.evaluate("document.body.dataset.failed || ''") == ""
     assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 9
     assert browser.evaluate("[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg text'))")
-    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
-    outside = [url for url in asked if not url.startswith("data:")]
+    entries = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
+    outside = [url for url in entries if not url.startswith("data:")]
     assert outside == [page.as_uri()], "nothing but the page itself is loaded"
-    said = [
+    rows = [
         e["params"]
         for e in browser.events
         if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled")
     ]
-    assert said == [], "the console is silent"
+    assert rows == [], "the console is silent"
     browser.screenshot(tmp_path / f"{size}.png")
     assert (tmp_path / f"{size}.png").stat().st_size > 50_000
 

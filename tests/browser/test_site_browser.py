@@ -84,6 +84,6 @@ def test_the_reference_has_what_there_is(site: Path) -> None:
         listed = json.loads(subprocess.run([str(program), "--list", what, "--json"], capture_output=True, check=True).stdout)[what]
         assert len(listed) > 2 and all(f'id="{entry["name"]}"' in page for entry in listed)
     commands = (site / "reference" / "commands.html").read_text()
-    told = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=True).stdout
-    options = {line.split()[0] for line in told.splitlines() if line.startswith("  --")}
+    reported = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=True).stdout
+    options = {line.split()[0] for line in reported.splitlines() if line.startswith("  --")}
     assert len(options) > 10 and all(f"<code>{option}" in commands for option in options)

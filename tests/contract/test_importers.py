@@ -84,8 +84,8 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
 @pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in LISTED if s.is_file()], ids=lambda v: v.name if isinstance(v, Path) else v)
 def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_path: Path) -> None:
     """Cut anywhere, a file is refused with its line, or what remains says the same."""
-    told = TOLD | NAMELESS.get(sample.name, {})
-    import_files([sample], tmp_path / "whole", name, told)
+    reported = TOLD | NAMELESS.get(sample.name, {})
+    import_files([sample], tmp_path / "whole", name, reported)
     whole = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / "whole")]
     content = sample.read_bytes()
     places = random.Random(1).sample(range(len(content)), min(60, len(content)))
@@ -93,21 +93,21 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
         cut = tmp_path / sample.name
         cut.write_bytes(content[:place])
         try:
-            import_files([cut], tmp_path / str(number), name, told)
+            import_files([cut], tmp_path / str(number), name, reported)
         except InputError as error:
             assert str(cut) in str(error) and ":" in str(error) and str(error).endswith("."), error
             assert not (tmp_path / str(number)).exists()
             continue
-        said = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
+        entries = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
         complete_phases = [[phase for phase in run["phases"]] for run in whole]
         if name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv":  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
             assert content[place - 1 : place] == b"\n" or content[place : place + 1] == b"\n", place
         elif name in ("elbencho", "hacc"):  # each phase is appended by itself: earlier ones are whole
-            assert all(any(phase in phases for phases in complete_phases) for run in said for phase in run["phases"])
+            assert all(any(phase in phases for phases in complete_phases) for run in entries for phase in run["phases"])
         elif name == "table":  # so is each line
-            assert all(run in whole for run in said), place
+            assert all(run in whole for run in entries), place
         else:
-            assert said == whole, place
+            assert entries == whole, place
 
 
 @pytest.mark.parametrize("name", IMPORTERS)

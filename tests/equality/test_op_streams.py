@@ -51,12 +51,12 @@ def test_streams_are_identical(
             [*mpirun(ranks), str(bench), "--backend", "dummy", *common, "--json", "--dump-ops", str(real)],
             check=True, capture_output=True, env={**os.environ, **mpi_environment}, timeout=120,
         )  # fmt: skip
-        told = subprocess.run(
+        reported = subprocess.run(
             [SIMULATOR, "--platform", "local", *common, "--json", "--nodes", "1", "--ppn", str(ranks), "--dump-ops", str(simulated)],
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
-        assert moved(done.stdout) == moved(told.stdout)
-        assert question(done.stdout) == question(told.stdout), "a forecast and its measurement are matched by it"
+        assert moved(done.stdout) == moved(reported.stdout)
+        assert question(done.stdout) == question(reported.stdout), "a forecast and its measurement are matched by it"
         streams = sorted(path.name for path in real.iterdir())
         assert streams == sorted(f"ops.{rank}" for rank in range(ranks))
         for stream in streams:

@@ -303,9 +303,9 @@ def test_everything_listed_can_be_described(bench: Path, kind: str) -> None:
     entries = listed("iocast-bench", kind)
     assert entries
     for entry in entries:
-        told = described(bench, entry["name"])
-        assert told["name"] == entry["name"]
-        for parameter in told["parameters"]:
+        reported = described(bench, entry["name"])
+        assert reported["name"] == entry["name"]
+        for parameter in reported["parameters"]:
             assert parameter["meaning"] and parameter["unit"]
 
 

@@ -263,10 +263,10 @@ HANGS = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=60", "--
 def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> None:
     done = run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "500ms", ranks=2)
     assert done.code == 0
-    told = [re.fullmatch(r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.", m) for m in done.messages]
-    assert all(told) and len(told) >= 4, done.err
+    entries = [re.fullmatch(r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.", m) for m in done.messages]
+    assert all(entries) and len(entries) >= 4, done.err
     for rank in ("0", "1"):
-        mine = [m for m in told if m and m[3] == rank]
+        mine = [m for m in entries if m and m[3] == rank]
         assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0].group(1, 2) == mine[1].group(1, 2)
         assert float(mine[0][5]) >= 0.4 and float(mine[1][5]) >= 1.2
     assert run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "0s", ranks=1).messages == []

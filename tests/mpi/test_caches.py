@@ -86,7 +86,7 @@ def test_who_may_not_drop_them_is_told_before_anything_happens(run: Run, bench: 
         protect = "mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec \"$@\""
         command = ["unshare", "--mount", "sh", "-c", protect, "sh", *command]
     done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
-    said = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]
-    assert done.returncode == 2 and done.stdout == "" and len(said) == 1, done.stderr
-    assert "--drop-caches" in said[0] and "root" in said[0] and said[0].endswith(".")
+    entries = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]
+    assert done.returncode == 2 and done.stdout == "" and len(entries) == 1, done.stderr
+    assert "--drop-caches" in entries[0] and "root" in entries[0] and entries[0].endswith(".")
     assert list(root.iterdir()) == []

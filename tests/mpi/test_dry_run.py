@@ -26,8 +26,8 @@ def test_ranks_that_are_started_and_ranks_that_are_named(
     started = subprocess.run([*mpirun(4), *ask], capture_output=True, text=True, env=mpi_environment, timeout=60)
     named = subprocess.run([*ask, "--ranks", "4"], capture_output=True, text=True, env=mpi_environment | WITHOUT_MPI, timeout=60)
     assert named.returncode == 0 and named.stdout == started.stdout, named.stderr
-    said = [[line for line in done.stderr.splitlines() if line.startswith("iocast-bench:")] for done in (started, named)]
-    assert said[0] == said[1]
+    entries = [[line for line in done.stderr.splitlines() if line.startswith("iocast-bench:")] for done in (started, named)]
+    assert entries[0] == entries[1]
 
 
 def test_nodes_that_are_named(run: Run) -> None:

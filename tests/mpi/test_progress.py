@@ -35,11 +35,11 @@ def test_rate_quantiles_errors_and_the_time_that_is_left(bench: Path, mpi_enviro
     shown = on_a_terminal(bench, mpi_environment)
     lines = [line for line in re.split(r"\r(?:\x1b\[K)?", shown) if "of the run done" in line]
     assert lines, shown
-    said = [
+    entries = [
         re.match(r"benchmark 1: (\d+) % of the run done, (\d+) operations/s, p50 ([\d.]+)ms, p99 ([\d.]+)ms, (\d+) errors?, about \d+ s left", line)
         for line in lines
     ]
-    shown_in_the_benchmark = [match for match, line in zip(said, lines, strict=True) if line.startswith("benchmark")]
+    shown_in_the_benchmark = [match for match, line in zip(entries, lines, strict=True) if line.startswith("benchmark")]
     assert shown_in_the_benchmark and all(shown_in_the_benchmark), lines
     for match in shown_in_the_benchmark:
         assert match

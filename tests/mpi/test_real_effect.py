@@ -149,13 +149,13 @@ def test_system_calls_are_those_of_the_stream(
     for rank in range(ranks):
         threads = [calls for trace in traces.glob(f"{rank}.*") if (calls := seen_calls(trace, root))]
         assert len(threads) <= 1, "operations of one rank come from one thread"
-        seen, asked = threads[0] if threads else [], asked_calls(streams / f"ops.{rank}")
+        seen, requested = threads[0] if threads else [], asked_calls(streams / f"ops.{rank}")
         # A listing takes as many calls as it needs.
         seen = [call for i, call in enumerate(seen) if not (i > 0 and call[0] == "getdents64" == seen[i - 1][0])]
-        for did, wanted in zip(seen, asked, strict=False):
+        for did, wanted in zip(seen, requested, strict=False):
             assert (did[0], did[2], did[3]) == (wanted[0], wanted[3], wanted[4]), (did, wanted)
             assert names.setdefault((wanted[1], wanted[2]), did[1]) == did[1], (did, wanted)
-        assert len(seen) == len(asked)
+        assert len(seen) == len(requested)
     # One name each, and objects within their datasets.
     assert len(set(names.values())) == len(names)
     for (dataset, item), path in names.items():

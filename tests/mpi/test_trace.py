@@ -157,8 +157,8 @@ def test_a_trace_without_room_ends_the_run(
     assert done.code == 1 and len(done.messages) == 1 and "nowhere' can't be made" in done.messages[0] and "Set TMPDIR" in done.messages[0], done.err
     result = json.loads((tmp_path / "run" / "run.json").read_text())
     assert result["status"] == "interrupted" and "Set TMPDIR" in result["error"]
-    asked = sum(not line.startswith("phase ") for name in dumped(tmp_path / "ops") for line in (tmp_path / "ops" / name).read_text().splitlines())
-    assert sum(phase["operations"] for phase in result["phases"]) == asked
+    requested = sum(not line.startswith("phase ") for name in dumped(tmp_path / "ops") for line in (tmp_path / "ops" / name).read_text().splitlines())
+    assert sum(phase["operations"] for phase in result["phases"]) == requested
     assert not (tmp_path / "run" / "ops.h5").exists()
 
 

@@ -168,7 +168,7 @@ def _between(p: float, at: list[float], values: list[float]) -> float:
 
 def _rows(measured: list[dict[str, float]], forecast: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
-    for name, said in forecast["quantities"].items():
+    for name, printed in forecast["quantities"].items():
         values = [m[name] for m in measured]
         middle = median(values)
         baselines = {}
@@ -181,8 +181,8 @@ def _rows(measured: list[dict[str, float]], forecast: dict[str, Any]) -> list[di
         rows.append(
             {
                 "quantity": name, "measured": middle, "measured_low": min(values), "measured_high": max(values),
-                "forecast": said["value"], "low": said["low"], "high": said["high"], "error": said["value"] / middle - 1,
-                "inside": said["low"] <= middle <= said["high"], "baselines": baselines,
+                "forecast": printed["value"], "low": printed["low"], "high": printed["high"], "error": printed["value"] / middle - 1,
+                "inside": printed["low"] <= middle <= printed["high"], "baselines": baselines,
             }
         )  # fmt: skip
     return rows

@@ -122,10 +122,10 @@ def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
     profiled = profile(file, "md-workbench", ASKED)["phases"]["benchmark"]
     request = {"workload": "md-workbench", "settings": {**ASKED, "phases": "benchmark"}, "phase": "benchmark", "bytes": profiled["bytes"], **PLACE}
     results = [evaluate._simulate(request | {"seed": 5 + i}, file)["quantities"] for i in range(SEEDS)]
-    for name, said in answer["quantities"].items():
-        assert of_a_study(results, name) == pytest.approx(said["value"], rel=1e-5), name
-    for op, said in answer["operations"].items():
-        assert of_a_study(results, f"{op}.rate") == pytest.approx(said["rate"]["value"], rel=1e-5)
+    for name, printed in answer["quantities"].items():
+        assert of_a_study(results, name) == pytest.approx(printed["value"], rel=1e-5), name
+    for op, printed in answer["operations"].items():
+        assert of_a_study(results, f"{op}.rate") == pytest.approx(printed["rate"]["value"], rel=1e-5)
     assert of_a_study(results, "write.bandwidth") == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)
     assert of_a_study(results, "read.bandwidth") == pytest.approx(answer["operations"]["read"]["bytes_per_second"]["value"], rel=1e-5)
 
@@ -137,6 +137,6 @@ def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
     profiled = profile(file, "md-workbench", {**ASKED, "phases": "benchmark"})["phases"]["benchmark"]
     request = {"platform_key": str(file), "mix": profiled["operations"], "bytes": profiled["bytes"], "datasets": profiled["datasets"], "points": POINTS, "waiting_factor": 0.0, "think_time": 0.0, **PLACE}
     found = evaluate._analytic(request, file)["quantities"]
-    for name, said in answer["quantities"].items():
-        assert found[name] == pytest.approx(said["value"], rel=1e-5), name
+    for name, printed in answer["quantities"].items():
+        assert found[name] == pytest.approx(printed["value"], rel=1e-5), name
     assert found["write.bandwidth"] == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)

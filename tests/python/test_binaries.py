@@ -18,8 +18,8 @@ MEASURED = ("requests_per_second", "wall_seconds", "peak_rss_bytes")
 
 
 def small(platform: str = "lustre") -> dict[str, object]:
-    told = binaries.simulate(platform, "md-workbench", SMALL, 2, 2, 7)
-    return {key: value for key, value in told.items() if key not in MEASURED}
+    reported = binaries.simulate(platform, "md-workbench", SMALL, 2, 2, 7)
+    return {key: value for key, value in reported.items() if key not in MEASURED}
 
 
 def test_the_answer_is_that_of_a_process_of_its_own() -> None:

@@ -68,9 +68,9 @@ def test_each_phase_is_forecast_and_judged_by_its_own_fit(runs: list[Path], file
     platform = Fitted.open(str(file))
     answer = predict(platform, None, {}, 16)
     assert answer["placement"]["ranks_per_node"] == 4, "as measured"
-    told = {one["phase"]: one for one in (answer, *answer["further_phases"])}
-    assert list(told) == ["file-stat", "file-create"]
-    for phase, one in told.items():
+    document = {one["phase"]: one for one in (answer, *answer["further_phases"])}
+    assert list(document) == ["file-stat", "file-create"]
+    for phase, one in document.items():
         alone = predict(platform, None, {}, 16, phase=phase)
         assert alone["further_phases"] == []
         assert {key: alone[key] for key in ("quantities", "baselines", "question")} == {key: one[key] for key in ("quantities", "baselines", "question")}
@@ -80,7 +80,7 @@ def test_each_phase_is_forecast_and_judged_by_its_own_fit(runs: list[Path], file
     validation = validate(platform, points)
     judged = {(p["phase"], p["placement"]["nodes"]): p for p in validation["points"]}
     assert {key: p["role"] for key, p in judged.items()} == {(phase, n): "check" if n == 16 else "fit" for phase in RATES for n in (1, 2, 4, 8, 16)}
-    for phase, one in told.items():
+    for phase, one in document.items():
         (row,) = judged[phase, 16]["rows"]
         assert row["forecast"] == one["quantities"]["rate"]["value"]
     given = validate(platform, points, forecasts=[Earlier.of_document(json.loads(json.dumps(answer)))])
@@ -93,9 +93,9 @@ def test_results_a_hundred_times_as_large_do_not_pass(runs: list[Path], file: Pa
     points = group(find_runs(runs, "file-stat")[0])
     document = json.loads(json.dumps(predict(platform, None, {}, 16, phase="file-stat")))
     assert validate(platform, points, forecasts=[Earlier.of_document(document)])["passed"]
-    for said in document["quantities"].values():
+    for printed in document["quantities"].values():
         for end in ("value", "low", "high"):
-            said[end] = said[end] and 100 * said[end]
+            printed[end] = printed[end] and 100 * printed[end]
     judged = validate(platform, points, forecasts=[Earlier.of_document(document)])
     assert not judged["passed"]
     assert judged["summary"]["rate_error_median"] > 50 and judged["summary"]["coverage"] == 0
@@ -107,8 +107,8 @@ def test_the_fitted_placements_forecast_is_its_fit(file: Path) -> None:
         own = platform.for_phase(phase)
         for row in own.fitted["fit"]:
             (point,) = [p for p in own.fitted["campaign"]["points"] if p["name"] == row["point"]]
-            said = predict(platform, None, {}, point["nodes"], phase=phase)["quantities"]["rate"]["value"]
-            assert said == pytest.approx(row["forecast"], rel=1e-9)
+            printed = predict(platform, None, {}, point["nodes"], phase=phase)["quantities"]["rate"]["value"]
+            assert printed == pytest.approx(row["forecast"], rel=1e-9)
 
 
 def test_rates_of_one_workload_are_no_forecast_of_another(file: Path) -> None:

@@ -105,10 +105,10 @@ def answer(directory: Path, study: dict[str, Any], store: Path) -> Any:
     file = write(directory, study)
     try:
         with Workers(1) as workers:
-            told = run_study(file, store, workers, lambda *_: None, [])
+            shown = run_study(file, store, workers, lambda *_: None, [])
     except InputError as error:
         return str(error)
-    return {key: value for key, value in told.items() if key not in ECHOES}
+    return {key: value for key, value in shown.items() if key not in ECHOES}
 
 
 @pytest.fixture(scope="module")
@@ -180,9 +180,9 @@ def reported(sources: list[Path]) -> Any:
     """All that a report shows but hashes and places of files; or the refusal."""
     try:
         read = read_sources(sources)
-        told = tell(read)
+        shown = tell(read)
         tables = {table.name: table.rows for table in all_tables(read)}
-        return {"story": (told.headline, told.paragraphs, told.cards, told.warnings, told.summary), "tables": tables, "figures": {f.name: f.data(read) for f in FIGURES}}
+        return {"story": (shown.headline, shown.paragraphs, shown.cards, shown.warnings, shown.summary), "tables": tables, "figures": {f.name: f.data(read) for f in FIGURES}}
     except InputError as error:
         return str(error)
 

@@ -167,8 +167,8 @@ def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
         assert done.returncode in (0, 4), done.stderr
         return json.loads(done.stdout)
 
-    def rates(told: dict[str, Any]) -> list[float]:
-        return [d["rate"] for d in told["designs"]]
+    def rates(answer: dict[str, Any]) -> list[float]:
+        return [d["rate"] for d in answer["designs"]]
 
     first = asked("mine.yaml", WORKLOAD)
     renamed = asked("yours.yaml", "# the same\n" + WORKLOAD)

@@ -30,5 +30,5 @@ def test_a_calibration_keeps_them(fitted: Path) -> None:
     assert {name for pair in pairs for name in pair} <= names
     assert all(math.isfinite(r) for r in pairs.values()) and any(abs(r) > 0.01 for r in pairs.values())
     assert not {(other, one) for one, other in pairs} & pairs.keys(), "each once"
-    told = [note for note in known["notes"] if "correlation" in note]
-    assert len(told) == sum(abs(r) >= TIED for r in pairs.values())
+    entries = [note for note in known["notes"] if "correlation" in note]
+    assert len(entries) == sum(abs(r) >= TIED for r in pairs.values())

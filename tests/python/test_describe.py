@@ -51,7 +51,7 @@ def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> Non
     file = tmp_path / "everything.yaml"
     file.write_text(re.search(r"```yaml\n(schema_version: 1\nextends: lustre .*?)```", page, re.DOTALL).group(1))  # type: ignore[union-attr]
     resolved = described(str(file))
-    told = platform_text(resolved)
+    reported = platform_text(resolved)
     kinds = {kind for step in steps_of(resolved) for kind in ("limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station") if kind in step}
     assert kinds == {"limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station"}
     for words in (
@@ -59,8 +59,8 @@ def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> Non
         "take one of pool precreated", "look into cache inodes", "cache inodes forgets it", "miss:", "30 % of it with lock directory", "with lock extent (shared)", "and if that was called back:", "in 4 parts at a time",
         "for each entry", "for each block + bytes at 5 GB/s", "slices of 3.00 ms", "  drain", "  refill", "first stat open, then rest, then drain background",
     ):  # fmt: skip
-        assert words in told, words
-    assert "{" not in told, "something is shown as data"
+        assert words in reported, words
+    assert "{" not in reported, "something is shown as data"
 
 
 def steps_of(node: Any) -> Iterator[dict[str, Any]]:

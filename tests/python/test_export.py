@@ -105,8 +105,8 @@ def test_md_workbench_text_is_what_its_script_takes_apart(run: Path, tmp_path: P
     document = json.loads((run / "run.json").read_text())
     # As results-in-db.py does: a header of "\tkey=value" lines up to the second empty line, then one match a result.
     header = text.split("\n\n")[0].splitlines()[1:]
-    told = dict(line.strip().split("=") for line in header if "=" in line)
-    assert told["obj-per-proc"] == "60" and told["data-sets"] == "2"
+    reported = dict(line.strip().split("=") for line in header if "=" in line)
+    assert reported["obj-per-proc"] == "60" and reported["data-sets"] == "2"
     result = re.compile(r"^(?:(\d+): )?([a-z]+).* ([0-9.]+) obj/s.*?(?: ([0-9.]+) Mib/s)? \((\d+) errs")
     found = [m.groups() for line in text.splitlines() if (m := result.match(line))]
     benchmarks = [p for p in document["phases"] if p["name"] == "benchmark"]

@@ -92,12 +92,12 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
 def test_the_score_of_a_distribution_is_its_integral() -> None:
     """CRPS by its definition: the integral of the squared difference of the distribution function and the step at what
     was seen."""
-    said, measured = {"low": 70.0, "value": 100.0, "high": 100.0**2 / 70}, 130.0
-    sd = math.log(said["high"] / said["low"]) / (2 * norm.ppf(0.95))
+    printed, measured = {"low": 70.0, "value": 100.0, "high": 100.0**2 / 70}, 130.0
+    sd = math.log(printed["high"] / printed["low"]) / (2 * norm.ppf(0.95))
     x = np.linspace(-10, 10, 400_001)
-    step = x >= math.log(measured / said["value"])
+    step = x >= math.log(measured / printed["value"])
     integral = float(np.sum((norm.cdf(x / sd) - step) ** 2) * (x[1] - x[0]))
-    assert log_crps(said, measured, 0.9) == pytest.approx(integral, rel=1e-3)
+    assert log_crps(printed, measured, 0.9) == pytest.approx(integral, rel=1e-3)
     # A forecast that is all but sure is scored by its error.
     assert log_crps({"low": 99.9999, "value": 100, "high": 100.0001}, measured, 0.9) == pytest.approx(math.log(1.3), rel=1e-3)
 
@@ -187,12 +187,12 @@ def test_a_forecast_tells_parts_balance_and_the_course_of_time(fitted: Path, ioc
     answer = json.loads(iocast("predict", fitted, "--ppn", "16", "--set", "iterations=200", "--json").stdout)
     parts = answer["parts"]
     assert parts["create.open.q50"]["value"] < answer["quantities"]["create.q50"]["value"]
-    for name, said in parts.items():
-        assert name.count(".") == 2 and said["low"] <= said["value"] <= said["high"]
+    for name, printed in parts.items():
+        assert name.count(".") == 2 and printed["low"] <= printed["value"] <= printed["high"]
     balance = answer["balance"]
     assert 0 < balance["low"] <= balance["value"] <= balance["high"] <= 1
-    told = answer["timeline"]
-    operations = sum(told["rate"]) * told["bin_seconds"]
+    reported = answer["timeline"]
+    operations = sum(reported["rate"]) * reported["bin_seconds"]
     datasets = int(answer["workload"]["parameters"]["datasets"])
     assert round(operations) == 16 * 200 * datasets * 4, "every operation of one run: create, stat, read, unlink"
 

@@ -43,7 +43,7 @@ def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Fuzz:
 @given(kind=st.sampled_from(sorted(KINDS)), chance=st.randoms(use_true_random=False))
 def test_damaged_files_are_refused_with_a_sentence(fuzz: Fuzz, kind: str, chance: random.Random) -> None:
     """validation/fuzz/readers.py tries a hundred thousand."""
-    assert not (said := fuzz.round(kind, chance)), said
+    assert not (printed := fuzz.round(kind, chance)), printed
 
 
 @settings(max_examples=200, deadline=None, database=None)
@@ -165,8 +165,8 @@ def test_what_nobody_foresaw_names_the_file_and_can_be_looked_into(here: Path, i
     monkeypatch.setattr(cli, "app", lambda **_: broken())
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    said = capsys.readouterr().err
-    assert ended.value.code == 2 and f"'{here / 'plan.yaml'}'" in said and "KeyError" in said and "IOCAST_DEBUG=1" in said and "\x1b" not in said
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2 and f"'{here / 'plan.yaml'}'" in printed and "KeyError" in printed and "IOCAST_DEBUG=1" in printed and "\x1b" not in printed
     monkeypatch.setenv("IOCAST_DEBUG", "1")
     with pytest.raises(KeyError):
         cli.main()

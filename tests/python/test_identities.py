@@ -41,9 +41,9 @@ def studied(directory: Path, platform: str, workload: str, settings: dict[str, s
         return run_study(directory / "study.yaml", directory / "out", workers, lambda *_: None, [])
 
 
-def cells(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def cells(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Of the only design, by quantity."""
-    return {row["quantity"]: row for row in [*told["designs"][0]["levels"], *told["curves"]]}
+    return {row["quantity"]: row for row in [*answer["designs"][0]["levels"], *answer["curves"]]}
 
 
 @pytest.mark.parametrize("more", [{}, TIED], ids=["settled", "tied"])
@@ -55,22 +55,22 @@ def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, sim
     settings = {"iterations": "20", "objects": "20", "datasets": "1", "repeats": "2"}
     forecast = predict(platform, "md-workbench", settings, 1, 16, seed=0)
     levels = ["rate(all) >= 1/s", "rate(stat) >= 1/s", "median(stat) < 1 s", "p75(stat) < 1 s", "p95(stat) < 1 s", "p99(stat) < 1 s", "max(stat) < 9 s", "p99(create) < 1 s", "time(own) < 9 h"]
-    told = cells(studied(tmp_path / "study", str(platform.file), "md-workbench", settings, 1, 16, levels))
-    asked = forecast["quantities"] | {"stat.rate": forecast["operations"]["stat"]["rate"], "seconds": forecast["seconds"]}
-    compared = [name for name in told if name in asked]
+    reported = cells(studied(tmp_path / "study", str(platform.file), "md-workbench", settings, 1, 16, levels))
+    requested = forecast["quantities"] | {"stat.rate": forecast["operations"]["stat"]["rate"], "seconds": forecast["seconds"]}
+    compared = [name for name in reported if name in requested]
     assert len(compared) == len(levels)
     for name in compared:
         for end in ("value", "low", "high"):
-            assert told[name][end] == pytest.approx(asked[name][end], rel=1e-5), (name, end)
+            assert reported[name][end] == pytest.approx(requested[name][end], rel=1e-5), (name, end)
 
 
 def test_a_studys_cell_is_the_forecast_of_a_platform_without_measurements(tmp_path: Path, simulator: Path) -> None:
     settings = {"number": "20", "transactions": "20"}
     forecast = predict(Fitted.open("mistral"), "postmark", settings, 2, 2)
-    told = cells(studied(tmp_path / "study", "mistral", "postmark", settings, 2, 2, ["rate(all) >= 1/s", "p99(open) < 9 s", "bandwidth(write) >= 1 B/s"]))
+    reported = cells(studied(tmp_path / "study", "mistral", "postmark", settings, 2, 2, ["rate(all) >= 1/s", "p99(open) < 9 s", "bandwidth(write) >= 1 B/s"]))
     for name in ("rate", "open.q99"):
-        assert told[name]["value"] == pytest.approx(forecast["quantities"][name]["value"], rel=1e-5)
-    assert told["write.bandwidth"]["value"] == pytest.approx(forecast["operations"]["pwrite"]["bytes_per_second"]["value"], rel=1e-5)
+        assert reported[name]["value"] == pytest.approx(forecast["quantities"][name]["value"], rel=1e-5)
+    assert reported["write.bandwidth"]["value"] == pytest.approx(forecast["operations"]["pwrite"]["bytes_per_second"]["value"], rel=1e-5)
 
 
 def test_a_forecast_of_a_fitted_placement_asks_what_the_fit_asked(fitted: Path) -> None:
@@ -78,17 +78,17 @@ def test_a_forecast_of_a_fitted_placement_asks_what_the_fit_asked(fitted: Path) 
     platform = Fitted.open(str(fitted))
     point = next(p for p in platform.fitted["campaign"]["points"] if p["ranks"] == 8)
     rows = {row["quantity"]: row for row in platform.fitted["fit"] if row["point"] == point["name"]}
-    asked = workload_of(platform, None, {}, None, 1, 8)
+    requested = workload_of(platform, None, {}, None, 1, 8)
     with Simulations(about=platform.file) as simulations:
-        run = binaries.simulate(simulations.write(platform.best()), asked.pattern, asked.settings, 1, 8, 2)
+        run = binaries.simulate(simulations.write(platform.best()), requested.pattern, requested.settings, 1, 8, 2)
     assert len(rows) > 8
     for name, row in rows.items():
-        assert pooled_quantity(run, name, asked.phases[0]) == pytest.approx(row["forecast"], rel=1e-9), name
-    said = predict(platform, None, {}, 1, 8)["quantities"]
+        assert pooled_quantity(run, name, requested.phases[0]) == pytest.approx(row["forecast"], rel=1e-9), name
+    printed = predict(platform, None, {}, 1, 8)["quantities"]
     for name, row in rows.items():
         kind = name.rpartition(".")[2]
         if kind != "max":
-            assert math.log(said[name]["model"] / row["forecast"]) == pytest.approx(0, abs=4 * platform.fitted["noise"][kind]), name
+            assert math.log(printed[name]["model"] / row["forecast"]) == pytest.approx(0, abs=4 * platform.fitted["noise"][kind]), name
 
 
 def by_phase(directory: Path) -> Fitted:
@@ -108,8 +108,8 @@ def test_a_study_takes_the_fit_of_the_phase_that_it_asks_about(tmp_path: Path, s
     for phase in platform.phases:
         forecast = predict(platform, "md-workbench", settings, 1, 16, phase=phase)
         workloads = {"own": {"workload": "md-workbench", "settings": settings, "phase": phase}}
-        told = studied(tmp_path / phase, str(platform.file), "md-workbench", {}, 1, 16, ["rate(all) >= 1/s"], workloads=workloads, search={"replications": 4})
-        values[phase] = cells(told)["rate"]["value"]
+        reported = studied(tmp_path / phase, str(platform.file), "md-workbench", {}, 1, 16, ["rate(all) >= 1/s"], workloads=workloads, search={"replications": 4})
+        values[phase] = cells(reported)["rate"]["value"]
         assert values[phase] == pytest.approx(forecast["quantities"]["rate"]["value"], rel=1e-5)
     assert values["precreate"] < 0.6 * values["benchmark"]
     both = {phase: {"workload": "md-workbench", "settings": settings, "phase": phase} for phase in platform.phases}
@@ -122,8 +122,8 @@ def test_what_rests_on_one_of_several_fitted_phases_says_so(tmp_path: Path, simu
     rests = "rests on what was fitted to the phase benchmark alone: precreate has parameters of its own"
     assert any(rests in one for one in predict(platform, "postmark", settings, 1, 4, solver="analytic")["warnings"])
     assert not any(rests in one for one in predict(platform, None, {"objects": "20", "iterations": "20"}, 1, 4, solver="analytic")["warnings"])
-    told = studied(tmp_path / "study", str(platform.file), "postmark", settings, 1, 4, ["rate(all) >= 1/s"], search={"replications": 4})
-    assert any(rests in one for one in told["warnings"])
+    reported = studied(tmp_path / "study", str(platform.file), "postmark", settings, 1, 4, ["rate(all) >= 1/s"], search={"replications": 4})
+    assert any(rests in one for one in reported["warnings"])
 
 
 def test_rates_alone_are_no_matter_for_a_study(tmp_path: Path, simulator: Path) -> None:

@@ -54,8 +54,8 @@ def test_all_of_the_help_is_in_the_page(program: str, pages: dict[str, str]) -> 
 def test_each_verb_has_a_page_with_its_options(iocast: Iocast, pages: dict[str, str]) -> None:
     verbs = [name.removeprefix("iocast-")[:-2] for name in pages if name.endswith(".1") and name not in ("iocast-bench.1", "iocast-sim.1", "iocast.1")]
     assert {"measure", "calibrate", "import", "manual"} <= set(verbs)
-    told = iocast("--help").stdout
-    assert set(verbs) == set(re.findall(r"^  ([a-z]+)  ", told[told.index("Get data:") :], flags=re.MULTILINE))
+    reported = iocast("--help").stdout
+    assert set(verbs) == set(re.findall(r"^  ([a-z]+)  ", reported[reported.index("Get data:") :], flags=re.MULTILINE))
     for verb in ("measure", "observe"):
         for option in re.findall(r"^  (--[a-z-]+)", iocast(verb, "--help").stdout, flags=re.MULTILINE):
             assert option in pages[f"iocast-{verb}.1"] or option == "--help"

@@ -36,10 +36,10 @@ def test_every_workload_is_forecast_phase_by_phase(lustre: Fitted, workload: str
     answer = predict(lustre, workload, settings, 2, 2)
     run = binaries.simulate("lustre", workload, settings, 2, 2, 0)
     expected = {p["name"] for p in run["phases"] if p["operations"] and not is_beside(p["name"])}
-    told = [answer, *answer["further_phases"]]
-    assert {one["phase"] for one in told} == expected
-    assert len(told) == len(expected) > 0
-    for one in told:
+    entries = [answer, *answer["further_phases"]]
+    assert {one["phase"] for one in entries} == expected
+    assert len(entries) == len(expected) > 0
+    for one in entries:
         assert one["question"]["phase"] == one["phase"]
         repeats = [p for p in run["phases"] if p["name"] == one["phase"]]
         seconds, rate = sum(p["seconds"] for p in repeats), one["quantities"]["rate"]["value"]
@@ -51,8 +51,8 @@ def test_every_workload_is_forecast_phase_by_phase(lustre: Fitted, workload: str
             if moved:
                 assert row["bytes_per_second"]["value"] / row["rate"]["value"] == pytest.approx(moved / sum(p["by_operation"][op]["count"] for p in repeats))
     text = forecast_text(answer)
-    assert all(f"phase {one['phase']} " in text for one in told)
-    assert text.count(" bandwidth ") == sum("bytes_per_second" in row for one in told for row in one["operations"].values())
+    assert all(f"phase {one['phase']} " in text for one in entries)
+    assert text.count(" bandwidth ") == sum("bytes_per_second" in row for one in entries for row in one["operations"].values())
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -145,8 +145,8 @@ def test_a_placement_of_a_kind_never_measured_is_warned_of(placements: list[tupl
 
 @pytest.mark.parametrize(("rate", "says"), [(50, ""), (37, "below"), (85, "above"), (39, ""), (81, "")])
 def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str) -> None:
-    told = {"phase": "benchmark", "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}}, "quantities": {"rate": {"value": rate}}}
-    found = _outside_bounds([told])
+    answer = {"phase": "benchmark", "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}}, "quantities": {"rate": {"value": rate}}}
+    found = _outside_bounds([answer])
     assert (f"is {says} the asymptotic bounds" in found[0]) if says else (found == [])
 
 

@@ -20,10 +20,10 @@ Iocast = Callable[..., CompletedProcess[str]]
 ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
 
 
-def ensemble(said: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
+def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
     """One whose answers are these: log rates of each platform, and the variance of a measurement."""
     made = Ensemble.__new__(Ensemble)
-    made.known = {place: Said(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in said.items()}
+    made.known = {place: Said(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()}
     made.ask = lambda places: None  # type: ignore[method-assign]
     return made
 
@@ -89,13 +89,13 @@ def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
     out = tmp_path / "plan.yaml"
     done = iocast("plan", "--platform", "fuse", "--nodes", 4, "--ppn", 2, "--target", "100x2", "--budget", "5min", "--out", out, "--set", "datasets=2", "--json")
     assert done.returncode == 0, done.stderr
-    said, plan = json.loads(done.stdout), read_plan(str(out))
+    printed, plan = json.loads(done.stdout), read_plan(str(out))
     assert plan.settings == {"datasets": "2"}
     placed = {(p.nodes, p.ranks_per_node) for p in plan.points}
     assert {(1, 1), (4, 2)} < placed, "one rank and all of them"
     assert len({p.nodes * p.ranks_per_node for p in plan.points if p.waiting_factor == 0}) >= 3
-    assert said["repeats"] * sum(point["seconds"] for point in said["points"]) <= 300
-    falling = [point["after"] for point in said["points"] if point["purpose"] == "narrows"]
+    assert printed["repeats"] * sum(point["seconds"] for point in printed["points"]) <= 300
+    falling = [point["after"] for point in printed["points"] if point["purpose"] == "narrows"]
     assert falling == sorted(falling, reverse=True)
 
 

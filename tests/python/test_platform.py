@@ -37,12 +37,12 @@ def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> N
         "schema_version: 1\nextends: queue\nbuffers:\n  quantiles: {capacity: 1GiB, drain: [{delay: 3ms}]}\n  other: {capacity: 1GiB, drain: [{delay: {law: exponential, mean: 1ms}}]}\n"
         "operations:\n  fsync: [{flush: quantiles}, {flush: other}]\n"
     )
-    told = binaries.resolve_platform(file)
-    assert list(told["buffers"]) == ["quantiles", "other"]
-    assert told["buffers"]["quantiles"]["drain"][0]["delay"]["quantiles"] == [0.003] * 1001
-    exponential = told["buffers"]["other"]["drain"][0]["delay"]["quantiles"]
+    reported = binaries.resolve_platform(file)
+    assert list(reported["buffers"]) == ["quantiles", "other"]
+    assert reported["buffers"]["quantiles"]["drain"][0]["delay"]["quantiles"] == [0.003] * 1001
+    exponential = reported["buffers"]["other"]["drain"][0]["delay"]["quantiles"]
     assert len(exponential) == 1001 and exponential[500] == pytest.approx(1e-3 * math.log(2))
-    assert len(json.dumps(told).split('"quantiles": [')) == len(json.dumps(told).split('"law"'))  # every law has some
+    assert len(json.dumps(reported).split('"quantiles": [')) == len(json.dumps(reported).split('"law"'))  # every law has some
     plain = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
     assert list(plain["buffers"]) == ["quantiles", "other"] and plain["buffers"]["other"]["drain"][0]["delay"].keys() == {"law", "mean", "variance"}
 

@@ -84,9 +84,9 @@ def test_a_run_tells_what_was_fetched_ahead_and_what_others_took(simulator: Path
     assert removed["caches"]["c"]["taken"] == 32 and removed["caches"]["c"]["held"] == 0
     assert simulate(simulator, tmp_path, AHEAD, *settings, workload="application")["phases"] == run["phases"]
     assert simulate(simulator, tmp_path, AHEAD, *settings, workload="application", seed=2)["phases"] != run["phases"]
-    told = run["platform"]["caches"]["c"]
-    assert (told["ahead"], told["unit"], told["at_once"]) == (4 << 20, 2 << 20, 2)
-    assert told["fetch"][0]["demand"]["mean"] == 0.01
+    reported = run["platform"]["caches"]["c"]
+    assert (reported["ahead"], reported["unit"], reported["at_once"]) == (4 << 20, 2 << 20, 2)
+    assert reported["fetch"][0]["demand"]["mean"] == 0.01
     assert [r["name"] for r in route("unlink", run["platform"]["operations"]["unlink"])] == ["forget c everywhere"]
 
 
@@ -143,9 +143,9 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
         command = [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--workload", workload, "--nodes", "8", "--seed", str(seed), "--json"]
         settings = ("tests=write", "block_size=4MiB", "per_process=512MiB")
         done = subprocess.run([*command, *(a for s in settings for a in ("--set", s))], capture_output=True, text=True, check=True)
-        told: dict[str, Any] = json.loads(done.stdout)
-        told["phase"] = next(p for p in told["phases"] if p["name"] == "write")
-        return told
+        answer: dict[str, Any] = json.loads(done.stdout)
+        answer["phase"] = next(p for p in answer["phases"] if p["name"] == "write")
+        return answer
 
     segmented, strided = run("pio-sequential"), run("pio-simple-strided")
     # 128 blocks of each node lie on four servers; a segment is handed over once on each.
@@ -156,7 +156,7 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
     assert 1024 / 7 * 0.042 < strided["phase"]["seconds"] < 1024 / 7 * 4 * 0.042
     assert run("pio-simple-strided")["phases"] == strided["phases"]
     assert run("pio-simple-strided", 2)["phases"] != strided["phases"]
-    told = segmented["platform"]["locks"]["l"]
-    assert (told["extent"], told["grow"], told["station"]) == (4096, 1 << 30, "oss")
+    answer = segmented["platform"]["locks"]["l"]
+    assert (answer["extent"], answer["grow"], answer["station"]) == (4096, 1 << 30, "oss")
     rows = route("pwrite", segmented["platform"]["operations"]["pwrite"])
     assert [(r["name"], r["lock"], r["case"]) for r in rows] == [("s", "l", None), ("delay", None, "recall of l")]

@@ -81,8 +81,8 @@ def test_a_platform_fitted_to_rates_alone_knows_no_settings() -> None:
 
 def test_nested_parameters_count() -> None:
     mix = {"name": "m", "pattern": "mix", "parameters": {"mail": {"files": 5, "start": 7, "waiting_factor": 1}}}
-    asked = Question.of(mix, PLACE, "benchmark")
-    assert dict(asked.settings or ()) == {"mail.files": Setting(5.0), "mail.waiting_factor": Setting(1.0)}
+    requested = Question.of(mix, PLACE, "benchmark")
+    assert dict(requested.settings or ()) == {"mail.files": Setting(5.0), "mail.waiting_factor": Setting(1.0)}
 
 
 def test_a_question_without_nodes_can_be_written() -> None:

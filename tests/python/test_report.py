@@ -146,33 +146,33 @@ def test_table_of_the_check_is_the_validation(page, inputs):
     point = next(p for p in validation["points"] if p["role"] == "check")
     rows = {r["quantity"]: r for r in numbers["tables"]["checked"]["rows"]}
     assert len(rows) == len(point["rows"]) == 1 + 5 * len(report_inputs.OPERATIONS)
-    for said in point["rows"]:
+    for printed in point["rows"]:
         for key in ("measured", "forecast", "low", "high", "error"):
-            assert rows[said["quantity"]][key] == pytest.approx(said[key], rel=1e-6)
-        assert rows[said["quantity"]]["inside"] is said["inside"]
+            assert rows[printed["quantity"]][key] == pytest.approx(printed[key], rel=1e-6)
+        assert rows[printed["quantity"]]["inside"] is printed["inside"]
 
 
 def test_first_screen_tells_the_errors_on_unseen_data(inputs):
-    told = story.tell(read_sources(inputs.all))
+    reported = story.tell(read_sources(inputs.all))
     validation = json.loads(inputs.validation.read_text())
     rows = next(p["rows"] for p in validation["points"] if p["role"] == "check")
     rate = next(r for r in rows if r["quantity"] == "rate")
     largest = json.loads(inputs.forecasts[-1].read_text())["placement"]["ranks"]
     target = next(f for f in map(json.loads, (f.read_text() for f in inputs.forecasts)) if f["placement"]["ranks"] == largest and not f["platform"]["edits"])
-    said = units.rate(target["quantities"]["rate"]["value"])
-    answer, check = told.headline.split(". For ")
-    assert answer.startswith(f"Forecast for {units.ranks(largest)}: benchmark {said}")
+    printed = units.rate(target["quantities"]["rate"]["value"])
+    answer, check = reported.headline.split(". For ")
+    assert answer.startswith(f"Forecast for {units.ranks(largest)}: benchmark {printed}")
     assert check.startswith(f"64{units.SPACE}ranks the forecast of benchmark was ")
-    cards = {card.label: card for card in told.cards}
-    assert cards[f"benchmark, {units.ranks(largest)}"].value == said
+    cards = {card.label: card for card in reported.cards}
+    assert cards[f"benchmark, {units.ranks(largest)}"].value == printed
     assert cards[f"error of throughput, benchmark, 64{units.SPACE}ranks"].value == units.error(rate["error"])
-    assert told.summary["intervals_inside"] == sum(r["inside"] for r in rows)
-    about = dict(told.paragraphs)
+    assert reported.summary["intervals_inside"] == sum(r["inside"] for r in rows)
+    about = dict(reported.paragraphs)
     assert list(about) == ["Measured", "Forecast", "How wrong it was", "Simple rules", "What if"]
     assert "On data it had not seen" in about["How wrong it was"]
     assert "faster metadata server" in about["What if"] and "twice the threads" in about["What if"]
-    assert any("times the largest scale" in w for w in told.warnings)
-    assert "The measurements can't tell 16 from 32 threads; a run of 128 ranks would." in told.warnings
+    assert any("times the largest scale" in w for w in reported.warnings)
+    assert "The measurements can't tell 16 from 32 threads; a run of 128 ranks would." in reported.warnings
 
 
 def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs, tmp_path):
@@ -183,11 +183,11 @@ def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs
         row["baselines"] = {"straight line": {"value": row["measured"], "error": 0.0}}
     validation.update(passed=False, criterion="The median throughput error is at most 10 %.")
     (tmp_path / "v.json").write_text(json.dumps(validation))
-    told = story.tell(read_sources([tmp_path / "v.json"]))
-    about = dict(told.paragraphs)
+    reported = story.tell(read_sources([tmp_path / "v.json"]))
+    about = dict(reported.paragraphs)
     assert "too sure of itself" in about["How wrong it was"]
     assert about["Simple rules"].count("worse than it") == 2
-    assert "The validation fell short of its criterion: The median throughput error is at most 10 %." in told.warnings
+    assert "The validation fell short of its criterion: The median throughput error is at most 10 %." in reported.warnings
 
 
 def test_without_a_validation_forecasts_are_matched_with_runs(inputs):
@@ -200,9 +200,9 @@ def test_without_a_validation_forecasts_are_matched_with_runs(inputs):
 def test_the_held_out_scale_of_a_calibration_is_a_check(inputs):
     found = evidence.checks(read_sources([inputs.fitted]))
     assert [(c.ranks, c.origin, c.fitted_up_to) for c in found] == [(32, "held out by the calibration", 16)]
-    told = story.tell(read_sources([inputs.fitted]))
-    assert told.headline.endswith("that was measured and held back from the fit.")
-    assert f"runs of up to 16{units.SPACE}ranks and forecast 32{units.SPACE}ranks" in dict(told.paragraphs)["Forecast"]
+    reported = story.tell(read_sources([inputs.fitted]))
+    assert reported.headline.endswith("that was measured and held back from the fit.")
+    assert f"runs of up to 16{units.SPACE}ranks and forecast 32{units.SPACE}ranks" in dict(reported.paragraphs)["Forecast"]
 
 
 def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
@@ -300,25 +300,25 @@ def test_interrupted_runs_and_failed_operations_are_warnings(inputs, tmp_path):
 
 
 def test_a_studys_page_begins_with_its_decision(inputs, tmp_path):
-    told = json.loads((inputs.study / "study.json").read_text())
+    reported = json.loads((inputs.study / "study.json").read_text())
     write_report([inputs.study], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     found = Page(text)
     numbers = json.loads(found.texts["numbers"])
     assert {f.name for f in FIGURES if f.of_study} <= set(numbers["figures"])
-    assert f"<h1>{html.escape(told['headline'])}</h1>" in text
-    decision = next(d for d in told["designs"] if d["id"] == told["decision"]["id"])
+    assert f"<h1>{html.escape(reported['headline'])}</h1>" in text
+    decision = next(d for d in reported["designs"] if d["id"] == reported["decision"]["id"])
     row = next(r for r in numbers["tables"]["designs"]["rows"] if r["id"] == decision["id"])
     for key in ("cost", "price", "watts", "rack_units", "probability", "rate", "tail"):
         assert row[key] == pytest.approx(decision[key], rel=1e-6)
-    assert [r["id"] for r in numbers["tables"]["designs"]["rows"]] == [d["id"] for d in told["designs"]]
+    assert [r["id"] for r in numbers["tables"]["designs"]["rows"]] == [d["id"] for d in reported["designs"]]
     assert sum(a.get("class") == "chosen" for t, a in found.elements if t == "tr") == 1
     screen = text[: text.index("<nav")]
-    for c in told["conclusions"]:
+    for c in reported["conclusions"]:
         assert f"<dt>{c['about']}</dt>" in screen
-    for warning in told["warnings"][:6]:
+    for warning in reported["warnings"][:6]:
         assert html.escape(warning) in screen.replace("&#39;", "&#x27;").replace("&#34;", "&quot;")
-    for part in told["study"]["parts"].values():
+    for part in reported["study"]["parts"].values():
         assert part["source"] in text
 
 

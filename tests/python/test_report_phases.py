@@ -83,12 +83,12 @@ def test_the_figure_shows_the_phase_that_the_forecast_names(tmp_path: Path) -> N
 def test_the_first_screen_answers_for_the_target_scale(tmp_path: Path) -> None:
     runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (32, 64, 128)]
     sources = [*runs, forecast(tmp_path / "a.json", "file-create", 128, 1.02), *(forecast(tmp_path / f"{n}.json", "file-create", n) for n in (512, 1024))]
-    told = tell(read_sources(sources))
-    headline = told.headline.replace("\N{NO-BREAK SPACE}", " ")
+    reported = tell(read_sources(sources))
+    headline = reported.headline.replace("\N{NO-BREAK SPACE}", " ")
     assert headline.startswith("Forecast for 1,024 ranks: file-create 113 k/s (56.6 to 226 k/s). For 128 ranks the forecast of file-create was 40.8 k/s, 2.0 % above")
-    labels = [card.label.replace("\N{NO-BREAK SPACE}", " ") for card in told.cards]
+    labels = [card.label.replace("\N{NO-BREAK SPACE}", " ") for card in reported.cards]
     assert labels[:3] == ["file-create, 1,024 ranks", "file-create, 512 ranks", "error of throughput, file-create, 128 ranks"]
-    assert told.summary["targets"][0]["value"] == pytest.approx(rate_of("file-create", 1024))
+    assert reported.summary["targets"][0]["value"] == pytest.approx(rate_of("file-create", 1024))
 
 
 def test_a_forecast_of_several_phases_is_one_of_each(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_runs_of_another_workload_are_no_points_of_the_curve(tmp_path: Path) -> 
 
 def test_an_applications_headline_is_its_time_by_phase(tmp_path: Path) -> None:
     steps = {"precreate": 5000, "small-files": 3000, "checkpoint": 1500, "restart": 200, "report": 100, "cleanup": 9000}
-    told = tell(read_sources([run(tmp_path / "app", 64, list(steps), workload="my-app", operations=steps, source="simulated")]))
-    headline = told.headline.replace("\N{NO-BREAK SPACE}", " ")
+    reported = tell(read_sources([run(tmp_path / "app", 64, list(steps), workload="my-app", operations=steps, source="simulated")]))
+    headline = reported.headline.replace("\N{NO-BREAK SPACE}", " ")
     assert headline == "In simulation, 64 ranks on 4 nodes take 9.60 s for the 4 phases of my-app: small-files 6.00 s, checkpoint 3.00 s, restart 400 ms and 1 more."
 
 

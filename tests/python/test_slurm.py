@@ -57,13 +57,13 @@ def test_scripts_one_for_each_number_of_nodes(tmp_path: Path, iocast: Iocast) ->
     ask = ("measure", tmp_path / "root", "--campaign", tmp_path / "c.yaml", "--out", tmp_path / "out", "--slurm-only-write", "--json")
     done = iocast(*ask, "--slurm-time", "2:00:00", "--slurm-option=--partition=compute", "--set", "objects=7", "--seed", "3")
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["jobs"] == [] and [Path(s).name for s in said["scripts"]] == ["c-1.sbatch", "c-4.sbatch"]
-    text = Path(said["scripts"][1]).read_text()
+    printed = json.loads(done.stdout)
+    assert printed["jobs"] == [] and [Path(s).name for s in printed["scripts"]] == ["c-1.sbatch", "c-4.sbatch"]
+    text = Path(printed["scripts"][1]).read_text()
     for line in ("--nodes=4", "--exclusive", "--time=2:00:00", "--partition=compute", "--signal=B:USR1@60"):
         assert f"#SBATCH {line}\n" in text
     assert "--set objects=7" in text and "--seed 3" in text and text.rstrip().endswith("--only-nodes 4")
-    subprocess.run(["bash", "-n", said["scripts"][1]], check=True)
+    subprocess.run(["bash", "-n", printed["scripts"][1]], check=True)
     assert not (tmp_path / "out" / "campaign.json").exists()
     for wrong, words in ((("--slurm-time", "soon"), "no time limit"), (("--slurm-option", "partition=x"), "no option of sbatch")):
         done = iocast(*ask, *wrong)
@@ -88,8 +88,8 @@ def test_no_name_gets_out_of_a_job_script(tmp_path: Path, iocast: Iocast) -> Non
     speaking.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
     speaking.chmod(0o755)
     script.write_text(script.read_text().replace(f"exec {sys.executable}", f"exec {speaking}"))
-    said = subprocess.run(["bash", str(script)], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split("\0")
-    assert str(root) in said and str(out) in said and str(tmp_path / f"{hostile}.yaml") in said
+    printed = subprocess.run(["bash", str(script)], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert str(root) in printed and str(out) in printed and str(tmp_path / f"{hostile}.yaml") in printed
     assert not list(tmp_path.rglob("PWNED*"))
     done = iocast("measure", root, "--campaign", tmp_path / f"{hostile}.yaml", "--out", tmp_path / "a\nb", "--slurm-only-write")
     assert done.returncode == 2 and "choose another --out" in done.stderr and not (tmp_path / "a\nb").exists(), done.stderr

@@ -39,17 +39,17 @@ def small(iocast: Iocast, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     return directory, answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"))
 
 
-def without_counts(told: dict[str, Any]) -> dict[str, Any]:
+def without_counts(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer without what depends on where and how often it was computed."""
-    told = json.loads(json.dumps(told))
-    told["search"] = {k: v for k, v in told["search"].items() if k not in ("computed", "found")}
-    return {k: v for k, v in told.items() if k not in ("command", "file")}
+    answer = json.loads(json.dumps(answer))
+    answer["search"] = {k: v for k, v in answer["search"].items() if k not in ("computed", "found")}
+    return {k: v for k, v in answer.items() if k not in ("command", "file")}
 
 
 def test_the_decision_is_the_cheapest_design_that_keeps_every_level(small: tuple[Path, dict[str, Any]]) -> None:
-    _, told = small
-    designs = {d["id"]: d for d in told["designs"]}
-    assert len(designs) == 6 and told["kind"] == "study"
+    _, reported = small
+    designs = {d["id"]: d for d in reported["designs"]}
+    assert len(designs) == 6 and reported["kind"] == "study"
     for d in designs.values():
         cores = {"one": 1, "two": 2, "four": 4}[d["values"]["servers"]]
         assert d["cost"] == 5000 + 1000 * cores + (900 if d["values"]["speed"] == "fast" else 0)
@@ -61,23 +61,23 @@ def test_the_decision_is_the_cheapest_design_that_keeps_every_level(small: tuple
     keeping = [d for d in designs.values() if d["meets"]]
     missing = [d for d in designs.values() if not d["meets"]]
     assert keeping and missing, "the small study must have both"
-    assert told["decision"]["id"] == min(keeping, key=lambda d: d["cost"])["id"]
-    assert told["confidence"] == designs[told["decision"]["id"]]["probability"]
+    assert reported["decision"]["id"] == min(keeping, key=lambda d: d["cost"])["id"]
+    assert reported["confidence"] == designs[reported["decision"]["id"]]["probability"]
     for d in missing:
         failing = d["first_failing"]
         assert failing["level"] in SMALL["levels"] and failing["why"]["station"]
         row = next(c for c in d["levels"] if (c["level"], c["scale"]) == (failing["level"], failing["scale"]))
         assert row["probability"] < 0.9
-    assert {level["level"] for level in told["levels"]} == set(SMALL["levels"])
-    for level in told["levels"]:
+    assert {level["level"] for level in reported["levels"]} == set(SMALL["levels"])
+    for level in reported["levels"]:
         fails = [any(c["probability"] < 0.9 for c in d["levels"] if c["level"] == level["level"]) for d in designs.values()]
         assert level["rules_out"] == pytest.approx(sum(fails) / 6)
 
 
 def test_forecasts_are_the_simulators(small: tuple[Path, dict[str, Any]], simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     """The number beside a level is what iocast-sim says of the edited platform, run by hand with three seeds."""
-    _, told = small
-    design = next(d for d in told["designs"] if d["values"] == {"servers": "two", "speed": "fast"})
+    _, reported = small
+    design = next(d for d in reported["designs"] if d["values"] == {"servers": "two", "speed": "fast"})
     (tmp_path / "p.yaml").write_text("{schema_version: 1, extends: lustre, stations: {mds: {servers: 2, speed: 1.5}}}")
     settings = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--set", "phases=benchmark"]
     phases = [simulate(tmp_path / "p.yaml", *settings, "--nodes", "16", "--ppn", "4", "--seed", seed)["phases"][-1] for seed in (0, 1, 2)]
@@ -93,10 +93,10 @@ def test_forecasts_are_the_simulators(small: tuple[Path, dict[str, Any]], simula
 
 
 def test_no_design_beats_one_of_the_front_in_everything(small: tuple[Path, dict[str, Any]]) -> None:
-    _, told = small
-    designs = {d["id"]: d for d in told["designs"]}
-    assert told["front"]
-    for name in told["front"]:
+    _, reported = small
+    designs = {d["id"]: d for d in reported["designs"]}
+    assert reported["front"]
+    for name in reported["front"]:
         a = designs[name]
         for b in designs.values():
             better = b["cost"] <= a["cost"] and b["rate"] > 1.02 * a["rate"] and b["tail"] < 0.98 * a["tail"]
@@ -105,9 +105,9 @@ def test_no_design_beats_one_of_the_front_in_everything(small: tuple[Path, dict[
 
 def test_designs_break_where_their_curves_cross_the_level(small: tuple[Path, dict[str, Any]]) -> None:
     """A design that misses a response time inside the study breaks inside it; one that keeps all does not."""
-    _, told = small
-    scales = {s["name"]: s["ranks"] for s in told["scales"]}
-    for d in told["designs"]:
+    _, reported = small
+    scales = {s["name"]: s["ranks"] for s in reported["scales"]}
+    for d in reported["designs"]:
         end = d["breaks_at"]
         inside = [c for c in d["levels"] if c["quantity"] == "stat.q95" and c["margin"] < 1]
         if inside:
@@ -117,12 +117,12 @@ def test_designs_break_where_their_curves_cross_the_level(small: tuple[Path, dic
 
 
 def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
-    directory, told = small
+    directory, reported = small
     again = answered(iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json"))
     assert again["search"]["computed"] == 0
-    assert without_counts(again) == without_counts(told)
+    assert without_counts(again) == without_counts(reported)
     # The decision's own part becomes very dear: what was second is first, and not one simulation more.
-    dear = "fast" if told["decision"]["values"]["speed"] == "fast" else "core"
+    dear = "fast" if reported["decision"]["values"]["speed"] == "fast" else "core"
     parts = {**SMALL["parts"], dear: {"price": 50_000, "source": "made up"}}
     file = write(tmp_path, changed(parts=parts))
     edited = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"))
@@ -130,21 +130,21 @@ def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
     assert edited["decision"]["id"] == min(holds, key=lambda d: d["cost"])["id"]
     if dear == "fast":
         assert edited["decision"]["values"]["speed"] == "plain"
-    assert edited["search"]["computed"] == 0 or edited["decision"]["id"] != told["decision"]["id"]
+    assert edited["search"]["computed"] == 0 or edited["decision"]["id"] != reported["decision"]["id"]
     restored = answered(iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json"))
-    assert restored["decision"] == told["decision"]
+    assert restored["decision"] == reported["decision"]
 
 
 def test_what_is_known_is_told_before_more_is_computed(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
     """One value more on an axis: what the designs of before say comes first, then the whole answer."""
-    directory, told = small
+    directory, reported = small
     shutil.copytree(directory / "answer", tmp_path / "answer")
     axes = {**SMALL["axes"], "servers": {**SMALL["axes"]["servers"], "eight": {"edit": {"stations.mds.servers": 8}, "parts": {"core": 8}}}}
     file = write(tmp_path, changed(axes=axes))
     done = iocast("study", file, "--out", tmp_path / "answer", "--workers", "1", "--json")
     assert answered(done)["search"]["simulated"] == 8
     (line,) = [line for line in done.stderr.splitlines() if "earlier runs" in line]
-    assert f"“{told['decision']['name']}” for" in line and "6 designs simulated so far" in line
+    assert f"“{reported['decision']['name']}” for" in line and "6 designs simulated so far" in line
     assert done.stderr.index(line) < done.stderr.index("simulating designs")
     assert "earlier runs" not in iocast("study", file, "--out", tmp_path / "answer", "--json").stderr, "nothing was left to compute"
 
@@ -166,12 +166,12 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple
         assert time.monotonic() < until and process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1 and said.strip().endswith("iocast: Interrupted; what was measured or computed is kept.")
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == 1 and printed.strip().endswith("iocast: Interrupted; what was measured or computed is kept.")
     assert not (tmp_path / "answer" / "study.json").exists()
-    told = answered(iocast("study", file, "--out", tmp_path / "answer", "--workers", "2", "--json"))
-    assert told["search"]["found"] > 8, "nothing of the first run was used"
-    assert json.dumps(without_counts(told)) == json.dumps(without_counts(small[1]))
+    reported = answered(iocast("study", file, "--out", tmp_path / "answer", "--workers", "2", "--json"))
+    assert reported["search"]["found"] > 8, "nothing of the first run was used"
+    assert json.dumps(without_counts(reported)) == json.dumps(without_counts(small[1]))
 
 
 def test_no_interrupt_is_lost() -> None:
@@ -230,8 +230,8 @@ def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], c
         assert time.monotonic() < until and process.poll() is None, process.communicate()
         time.sleep(0.02)
     workers[0].kill()
-    out, said = process.communicate(timeout=240)
-    assert process.returncode == 0, said[-3000:]
+    out, printed = process.communicate(timeout=240)
+    assert process.returncode == 0, printed[-3000:]
     assert workers[0].wait() == -signal.SIGKILL and workers[1].poll() is None
     assert json.dumps(without_counts(json.loads(out))) == json.dumps(without_counts(small[1]))
 
@@ -239,14 +239,14 @@ def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], c
 def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
     directory, _ = small
     file = write(tmp_path, changed(levels=["rate(create) >= 200k/s", "p95(stat) < 8 ms"]))
-    told = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"), code=4)
-    assert told["decision"] is None and told["confidence"] is None
-    assert told["levels"][0]["rules_out"] == 1 and told["levels"][1]["rules_out"] < 1
-    miss = told["nearest_miss"]
-    best = max(told["designs"], key=lambda d: (d["probability"], d["rate"] or 0))
+    reported = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"), code=4)
+    assert reported["decision"] is None and reported["confidence"] is None
+    assert reported["levels"][0]["rules_out"] == 1 and reported["levels"][1]["rules_out"] < 1
+    miss = reported["nearest_miss"]
+    best = max(reported["designs"], key=lambda d: (d["probability"], d["rate"] or 0))
     assert miss["design"] == best["id"] or miss["probability"] == best["probability"]
     needed = next(n for n in miss["needed"] if n["quantity"] == "create.rate")
-    assert needed["needed"] < next(d for d in told["designs"] if d["id"] == miss["design"])["levels"][0]["value"]
+    assert needed["needed"] < next(d for d in reported["designs"] if d["id"] == miss["design"])["levels"][0]["value"]
     text = iocast("study", file, "--out", directory / "answer", "--workers", "1")
     assert text.returncode == 4 and text.stdout.startswith("None of the 6 designs within the limits keeps both service levels")
 
@@ -275,10 +275,10 @@ def test_one_server_down(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp
     levels = [{"level": "p95(stat) < 1 s", "under": "one MDS down"}]
     scenarios = {"one MDS down": {"edit": {"stations.mds.count": {"plus": -1}}}}
     file = write(tmp_path, changed(axes=axes, levels=levels, scenarios=scenarios, uncertainty=None))
-    told = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"))
-    alone, two = told["designs"]
+    reported = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"))
+    alone, two = reported["designs"]
     assert alone["probability"] == 0 and alone["first_failing"]["why"]["part"] == "down"
-    assert two["probability"] == 1 and told["decision"]["values"] == {"MDS": "2"}
+    assert two["probability"] == 1 and reported["decision"]["values"] == {"MDS": "2"}
 
 
 def test_compare_sets_two_designs_beside_each_other(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ def test_compare_sets_two_designs_beside_each_other(small: tuple[Path, dict[str,
     answer = directory / "answer"
     answered(iocast("study", directory / "study.yaml", "--out", answer, "--workers", "1", "--json"))
     slow, fast = (next(d["id"] for d in first["designs"] if d["values"] == {"servers": "two", "speed": s}) for s in ("plain", "fast"))
-    told = json.loads(iocast("compare", f"{answer}:{slow}", f"{answer}:{fast}", "--json").stdout)
-    rate = next(r for r in told["rows"] if r["quantity"] == "rate" and r["scale"] == "many")
+    reported = json.loads(iocast("compare", f"{answer}:{slow}", f"{answer}:{fast}", "--json").stdout)
+    rate = next(r for r in reported["rows"] if r["quantity"] == "rate" and r["scale"] == "many")
     # Half as fast again where the server is the bottleneck.
     assert 1.3 < rate["low"] <= rate["ratio"] <= rate["high"] < 1.6 and rate["clear"] and rate["pairs"] >= 4
     same = json.loads(iocast("compare", f"{answer}:{slow}", f"{answer}:{slow}", "--json").stdout)
@@ -312,24 +312,24 @@ def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Ioca
         "measurements": {"a longer campaign": {"tells": "the model", "price": 1}},
         "search": {"replications": 8},
     }  # fmt: skip
-    told = answered(iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json"))
-    assert told["platform"]["calibrated"] and told["extrapolation"] == 8
-    assert any("8 times the 8 that were measured" in w for w in told["warnings"]), told["warnings"]
-    for d in told["designs"]:
-        near, far = (next(r for r in told["curves"] if r["design"] == d["id"] and r["scale"] == s and r["quantity"] == "rate") for s in ("measured", "beyond"))
+    reported = answered(iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json"))
+    assert reported["platform"]["calibrated"] and reported["extrapolation"] == 8
+    assert any("8 times the 8 that were measured" in w for w in reported["warnings"]), reported["warnings"]
+    for d in reported["designs"]:
+        near, far = (next(r for r in reported["curves"] if r["design"] == d["id"] and r["scale"] == s and r["quantity"] == "rate") for s in ("measured", "beyond"))
         # Farther from what was measured is known worse.
         assert far["high"] / far["low"] > near["high"] / near["low"] > 1.02
-    assert {m["name"] for m in told["measurements"]} >= {"a longer campaign", "a model without error"}
+    assert {m["name"] for m in reported["measurements"]} >= {"a longer campaign", "a model without error"}
 
 
 def test_the_reports_cards_are_the_levels_of_the_decision(small: tuple[Path, dict[str, Any]]) -> None:
     """Each level with limit, value and margin, where it is tightest; no number on a card that nobody asked for."""
-    directory, told = small
+    directory, reported = small
     cards = {card.label: card for card in tell(read_sources([directory / "answer"])).cards}
-    design = next(d for d in told["designs"] if d["id"] == told["decision"]["id"])
-    for level in told["levels"]:
+    design = next(d for d in reported["designs"] if d["id"] == reported["decision"]["id"])
+    for level in reported["levels"]:
         row = min((r for r in design["levels"] if r["level"] == level["level"]), key=lambda r: r["margin"])
         (card,) = [card for label, card in cards.items() if label.startswith(words.level_name(row))]
         assert card.value.replace("\N{NO-BREAK SPACE}", " ") == words.amount(row["quantity"], row["value"])
         assert words.limit_of(row) in card.note and words.margin(row) in card.note
-    assert len(cards) == len(told["levels"]) + 3  # cost, chance, and where it breaks
+    assert len(cards) == len(reported["levels"]) + 3  # cost, chance, and where it breaks

@@ -52,13 +52,13 @@ def test_an_example_answers(file: Path, page: Page) -> None:
     assert command.startswith(f"iocast study {name}/study.yaml --out results/")
     # No level need be kept by what is left of the study.
     page.run(f"{name}/README.md", statuses={0, 4})
-    told = json.loads((page.place / command.split()[4] / "study.json").read_text())
-    assert {"decision", "confidence", "designs", "levels"} <= set(told)
-    assert (told["decision"] is None) == (told["confidence"] is None)
-    assert told["decision"] or told["nearest_miss"]
-    assert told["search"]["simulated"] >= 2
-    assert len(told["designs"]) >= 4 and len(told["levels"]) >= 2
-    for design in told["designs"]:
+    reported = json.loads((page.place / command.split()[4] / "study.json").read_text())
+    assert {"decision", "confidence", "designs", "levels"} <= set(reported)
+    assert (reported["decision"] is None) == (reported["confidence"] is None)
+    assert reported["decision"] or reported["nearest_miss"]
+    assert reported["search"]["simulated"] >= 2
+    assert len(reported["designs"]) >= 4 and len(reported["levels"]) >= 2
+    for design in reported["designs"]:
         assert set(design["values"]) == set(study["axes"])
         if design["basis"] == "simulated":
             assert all(row["value"] is not None or row["under"] for row in design["levels"]), design["levels"]

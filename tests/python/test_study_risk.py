@@ -88,14 +88,14 @@ def search_of(first: int = 1) -> tuple[types.SimpleNamespace, worth.Value, list[
     tables = {1: generator.normal(0.05, 0.05, (16, 1)), 2: generator.normal(0.5, 0.05, (16, 1))}
     error = risk.ModelError(np.array([0.3]), np.array([np.inf]), np.array([0.0]), ("rate",))
     deviations = {1: {"cpu speed": 0.2}, 2: {"cpu speed": 0.2, "disk speed": 0.8}}
-    asked = [Measurement(f"{name} {leaves:g}", (name,), 10.0, leaves) for name in (MODEL, "disk speed") for leaves in (1, 1.5, 3, 1000)]
+    entries = [Measurement(f"{name} {leaves:g}", (name,), 10.0, leaves) for name in (MODEL, "disk speed") for leaves in (1, 1.5, 3, 1000)]
     chosen = [types.SimpleNamespace(design=types.SimpleNamespace(number=n, cost=100.0 * n), replications=[0] * 16) for n in (first, 3 - first)]
     search = types.SimpleNamespace(
-        study=types.SimpleNamespace(falling_short=1000.0, measurements=asked), decision=lambda: None, judged_table=lambda c: tables[c.design.number],
+        study=types.SimpleNamespace(falling_short=1000.0, measurements=entries), decision=lambda: None, judged_table=lambda c: tables[c.design.number],
         model_error=lambda c: error, desk=types.SimpleNamespace(variants=types.SimpleNamespace(uncertain=lambda d: deviations[d.number])),
     )  # fmt: skip
     slopes = {1: worth.Slopes(("cpu speed",), np.array([[0.1]])), 2: worth.Slopes(("cpu speed", "disk speed"), np.array([[0.1], [0.5]]))}
-    return search, worth.Value(search, chosen, slopes), asked
+    return search, worth.Value(search, chosen, slopes), entries
 
 
 @pytest.mark.parametrize("name", [MODEL, "disk speed"])

@@ -27,14 +27,14 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_no_warning_is_on_more_than_a_tenth_of_the_questions(count: Any, simulator: Path) -> None:
-    told = [count.ask(count.placed(p, w, solver, 2, 4)) for p in PLATFORMS for w in WORKLOADS for solver in ("analytic",)]
-    told += [count.ask(count.placed(p, w, "simulate", 2, 4)) for p in PLATFORMS[1:] for w in WORKLOADS[:2]]
-    answered = [one for one in told if not one.refused]
+    entries = [count.ask(count.placed(p, w, solver, 2, 4)) for p in PLATFORMS for w in WORKLOADS for solver in ("analytic",)]
+    entries += [count.ask(count.placed(p, w, "simulate", 2, 4)) for p in PLATFORMS[1:] for w in WORKLOADS[:2]]
+    answered = [one for one in entries if not one.refused]
     assert len(answered) > 15
-    assert not [row for row in count.warned(told) if row.share > count.OFTEN]
+    assert not [row for row in count.warned(entries) if row.share > count.OFTEN]
     # A refusal says what to do.
-    assert all("; use " in one.refused and "simulat" in one.refused for one in told if one.refused)
-    assert not [sentence for one in told for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], "names that nobody gave"
+    assert all("; use " in one.refused and "simulat" in one.refused for one in entries if one.refused)
+    assert not [sentence for one in entries for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], "names that nobody gave"
 
 
 def test_sentences_that_differ_in_names_and_numbers_are_one(count: Any) -> None:

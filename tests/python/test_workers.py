@@ -70,10 +70,10 @@ def test_workers_end_with_who_started_them(number: signal.Signals) -> None:
     workers = psutil.Process(script.pid).children(recursive=True)
     begun = time.monotonic()
     os.killpg(script.pid, number) if number == signal.SIGINT else script.kill()
-    _, said = script.communicate(timeout=20)
+    _, printed = script.communicate(timeout=20)
     gone, alive = psutil.wait_procs(workers, timeout=10)
     assert len(gone) >= 2 and not alive and time.monotonic() - begun < 15
-    assert number == signal.SIGKILL or ("Process" not in said and said.strip().endswith("Interrupted; what was measured or computed is kept.")), said
+    assert number == signal.SIGKILL or ("Process" not in printed and printed.strip().endswith("Interrupted; what was measured or computed is kept.")), printed
 
 
 CONNECT = """
