@@ -27,6 +27,7 @@ from iocast.cli import (  # noqa: F401
     predict,
     report,
     selftest,
+    simulate,
     study,
     validate,
 )

@@ -27,7 +27,7 @@ COMMAND: Any = typer.main.get_command(app)
 VERBS = {name: COMMAND.commands[name] for name in COMMAND.list_commands(None)}
 FIRST = {
     "Get data": ["measure", "plan", "knee", "import"],
-    "Forecast": ["forecast", "compare"],
+    "Forecast": ["forecast", "simulate", "compare"],
     "Decide": ["study", "report"],
 }
 

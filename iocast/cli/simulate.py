@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from iocast.cli.app import verb
+from iocast.cli.options import LOAD, OUTPUT, WORKERS, Json, Seed, Sets, crew_of, refuse_existing, settings_of
+from iocast.files import write_json
+from iocast.progress import Steps
+
+
+@verb(
+    epilog="Examples: iocast simulate lustre md-workbench --nodes 500 --ppn 8\n\n"
+    "iocast simulate our-lustre.yaml ior-easy --nodes 64 --ppn 4 --set per_process=128MiB",
+)
+def simulate(
+    platform: Annotated[str, typer.Argument(help="Platform of the catalogue, or a platform file with hardware data.")],
+    workload: Annotated[str, typer.Argument(help="Workload by name (see: iocast list workloads) or its file.")],
+    nodes: Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)] = 1,
+    ppn: Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)] = 1,
+    sets: Sets = None,
+    phase: Annotated[
+        Optional[str], typer.Option(help="Phase.  [default: all but set-up and clean-up]", rich_help_panel=LOAD)
+    ] = None,
+    edit: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel="Platform"
+        ),
+    ] = None,
+    out: Annotated[
+        Optional[Path],
+        typer.Option(help="File for the whole answer as JSON; iocast report takes it.", rich_help_panel=OUTPUT),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that compute; by default one a core.", min=0, rich_help_panel=WORKERS)
+    ] = 0,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Simulate a workload on a platform from hardware data.
+
+    The answer has time, rate, bytes a second and latencies of every phase. Models of measured systems of the same
+    family stand beside it; the range from them to the simulated value is no interval."""
+    from iocast.fitted import Fitted
+    from iocast.platform import parse_edit
+    from iocast.simulate import simulate as simulate_
+    from iocast.simulate import simulation_text
+
+    if out is not None:
+        refuse_existing(out)
+    fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
+    with Steps() as steps, crew_of(workers, "", None, False, None, "", out or Path("simulate")) as crew:
+        answer = simulate_(
+            fitted, workload, settings_of(sets), nodes, ppn, phase=phase, seed=seed, report=steps, workers=crew
+        )
+    if out is not None:
+        write_json(out, answer)
+    print(json.dumps(answer) if json_ else simulation_text(answer))

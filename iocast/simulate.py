@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts for a system of which only hardware data are known (`iocast simulate`).
+
+The simulated answer of every phase, the analytic solver's rate, and models of measured systems of the same family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from iocast.errors import InputError, RunError
+from iocast.fitted import Fitted
+from iocast.predict import predict
+from iocast.text import quantity, table
+from iocast.workers import Workers
+
+Report = Callable[[str, int, int], None]
+
+
+def simulate(
+    platform: Fitted,
+    workload: str,
+    settings: dict[str, str],
+    nodes: int,
+    ranks_per_node: int,
+    *,
+    phase: str | None = None,
+    seed: int = 0,
+    report: Report,
+    workers: Workers | None = None,
+) -> dict[str, Any]:
+    """A forecast (docs/answers.md, `kind: forecast`) with the key `analytic`: `{rates, refusal}`, its rate by phase.
+
+    @raises InputError for a calibrated platform, whose forecasts have intervals; and from the programs"""
+    if platform.fitted:
+        raise InputError(
+            f"The platform '{platform.file}' was fitted to measurements; its forecasts have intervals: "
+            f"iocast predict {platform.file} --workload {workload} --nodes {nodes} --ppn {ranks_per_node}."
+        )
+    report("simulating this platform and the measured systems of its family", 0, 2)
+    answer = predict(
+        platform, workload, settings, nodes, ranks_per_node, phase=phase, solver="simulate", seed=seed, workers=workers
+    )
+    report("the analytic solver", 1, 2)
+    return answer | {"analytic": _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)}
+
+
+def _analytic(
+    platform: Fitted,
+    workload: str,
+    settings: dict[str, str],
+    nodes: int,
+    ranks_per_node: int,
+    phase: str | None,
+    seed: int,
+    workers: Workers | None,
+) -> dict[str, Any]:
+    """Rates of the analytic solver by phase, or why it has none."""
+    try:
+        solved = predict(
+            platform,
+            workload,
+            settings,
+            nodes,
+            ranks_per_node,
+            phase=phase,
+            solver="analytic",
+            seed=seed,
+            workers=workers,
+        )
+    except (InputError, RunError) as error:
+        return {"rates": {}, "refusal": str(error)}
+    phases = [solved, *solved["further_phases"]]
+    return {"rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases}, "refusal": ""}
+
+
+def simulation_text(answer: dict[str, Any]) -> str:
+    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation, and measured systems."""
+    where = answer["placement"]
+    lines = [
+        f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
+        f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data",
+    ]
+    for one in (answer, *answer["further_phases"]):
+        lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
+    if answer["analytic"]["refusal"]:
+        lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
+    return "\n".join([*lines, "", *answer.get("basis", []), *answer["warnings"]])
+
+
+def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
+    family, rate = one["family"], one["quantities"]["rate"]["value"]
+    facts = [f"rate {quantity('rate', rate)}"]
+    moved = sum(said["bytes_per_second"]["value"] for said in one["operations"].values() if "bytes_per_second" in said)
+    facts += [f"{quantity('bandwidth', moved)}"] if moved else []
+    facts += [f"{quantity('', one['seconds']['value'])} long"] if one.get("seconds") else []
+    if (ends := family["range"].get("rate")) is not None:
+        facts.append(f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}")
+    facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
+    systems = family["systems"]
+    rows = []
+    for name, said in one["operations"].items():
+        latencies = [one["quantities"].get(f"{name}.{quantile}", {}).get("value") for quantile in ("q50", "q99")]
+        measured = [system["quantities"].get("rate") for system in systems]
+        rows.append(
+            [
+                name,
+                quantity("rate", said["rate"]["value"]),
+                quantity("bandwidth", said["bytes_per_second"]["value"]) if "bytes_per_second" in said else "-",
+                *(quantity("", value) for value in latencies),
+                *(quantity("rate", None if value is None else said["share"] * value) for value in measured),
+            ]
+        )
+    header = [f"phase {one['phase']}", "rate", "bytes a second", "median", "99th percentile"]
+    header += [f"rate of {system['name']}" for system in systems]
+    return ["", f"Phase {one['phase']}: {'; '.join(facts)}.", table(header, rows)]
