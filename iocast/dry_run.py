@@ -132,7 +132,7 @@ def _peak(extents: Sequence[Extent]) -> dict[str, int]:
 
 
 def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[str, Any]:
-    """Peaks where a pilot run decides the sizes: its own, and the campaign's with the largest ones that it may choose."""
+    """Peaks where a pilot run decides the sizes: its own, and the campaign's with the largest that it may choose."""
     iterations = PILOT_ITERATIONS[1]
     own = PlannedRun("pilot", 1, 1, {**plan.settings, "iterations": iterations, "objects": iterations}, "fit")
     biggest: dict[tuple[int, int], PlannedRun] = {}

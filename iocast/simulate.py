@@ -75,7 +75,7 @@ def _analytic(
 
 
 def simulation_text(answer: dict[str, Any]) -> str:
-    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation, and measured systems."""
+    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation; measured systems."""
     where = answer["placement"]
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
@@ -91,7 +91,7 @@ def simulation_text(answer: dict[str, Any]) -> str:
 def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     family, rate = one["family"], one["quantities"]["rate"]["value"]
     facts = [f"rate {quantity('rate', rate)}"]
-    moved = sum(said["bytes_per_second"]["value"] for said in one["operations"].values() if "bytes_per_second" in said)
+    moved = sum(row["bytes_per_second"]["value"] for row in one["operations"].values() if "bytes_per_second" in row)
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
     facts += [f"{quantity('', one['seconds']['value'])} long"] if one.get("seconds") else []
     if (ends := family["range"].get("rate")) is not None:
@@ -99,16 +99,16 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
     systems = family["systems"]
     rows = []
-    for name, said in one["operations"].items():
+    for name, row in one["operations"].items():
         latencies = [one["quantities"].get(f"{name}.{quantile}", {}).get("value") for quantile in ("q50", "q99")]
         measured = [system["quantities"].get("rate") for system in systems]
         rows.append(
             [
                 name,
-                quantity("rate", said["rate"]["value"]),
-                quantity("bandwidth", said["bytes_per_second"]["value"]) if "bytes_per_second" in said else "-",
+                quantity("rate", row["rate"]["value"]),
+                quantity("bandwidth", row["bytes_per_second"]["value"]) if "bytes_per_second" in row else "-",
                 *(quantity("", value) for value in latencies),
-                *(quantity("rate", None if value is None else said["share"] * value) for value in measured),
+                *(quantity("rate", None if value is None else row["share"] * value) for value in measured),
             ]
         )
     header = [f"phase {one['phase']}", "rate", "bytes a second", "median", "99th percentile"]

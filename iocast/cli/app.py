@@ -65,7 +65,7 @@ class Verb(TyperCommand):
             moved = MOVED.get(str(self.name), {}).get(option, NO_SEED if option == "--seed" else None)
             if moved is None or type(error).__name__ != "NoSuchOption":
                 raise
-            raise InputError(f"iocast {self.name} has no option {error.option_name}. {moved}") from None  # type: ignore[attr-defined]
+            raise InputError(f"iocast {self.name} has no option {option}. {moved}") from None
 
 
 class Verbs(TyperGroup):

@@ -124,7 +124,19 @@ def test_another_unknown_option_is_refused_as_ever(ask: Iocast, tmp_path: Path) 
     assert done.returncode == 2 and "--campaign" in done.stderr
 
 
-RANDOM = {"measure", "plan", "knee", "forecast", "compare", "study", "calibrate", "predict", "validate", "selftest"}
+RANDOM = {
+    "measure",
+    "plan",
+    "knee",
+    "forecast",
+    "simulate",
+    "compare",
+    "study",
+    "calibrate",
+    "predict",
+    "validate",
+    "selftest",
+}
 """Verbs with random choices."""
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast simulate`: the answer of the simulator with measured systems and the analytic solver beside it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+from iocast import simulate as module
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.predict import predict
+from iocast.simulate import simulate, simulation_text
+
+Iocast = Callable[..., CompletedProcess[str]]
+
+SETTINGS = {"datasets": "1", "iterations": "5", "objects": "10"}
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict[str, Any]:
+    return simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda *_: None)
+
+
+def test_it_is_the_forecast_of_both_solvers(answer: dict[str, Any]) -> None:
+    for solver in ("simulate", "analytic"):
+        same = predict(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, solver=solver)
+        rate = same["quantities"]["rate"]["value"]
+        assert rate == (
+            answer["quantities"]["rate"]["value"] if solver == "simulate" else answer["analytic"]["rates"]["benchmark"]
+        )
+    assert answer["analytic"]["refusal"] == ""
+
+
+def test_the_text_has_every_operation_with_the_measured_systems(answer: dict[str, Any]) -> None:
+    text = simulation_text(answer)
+    assert "range, not an interval" in text and "analytic solver" in text and "MB/s" in text
+    systems = [one["name"] for one in answer["family"]["systems"]]
+    assert {"ddn-duesseldorf", "mistral"} <= set(systems)
+    header = next(line for line in text.splitlines() if line.startswith("phase benchmark"))
+    assert all(f"rate of {name}" in header for name in systems)
+    rows = {line.split()[0]: line for line in text.splitlines() if line}
+    assert set(answer["operations"]) == {"create", "stat", "read", "unlink"} <= set(rows)
+    moving = {name for name in answer["operations"] if rows[name].count("B/s")}
+    assert moving == {"create", "read"}
+
+
+def test_no_analytic_answer_is_a_sentence(answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_simulated(*_: object, solver: str, **__: object) -> dict[str, Any]:
+        if solver == "analytic":
+            raise InputError("The solver has no answer.")
+        return {key: value for key, value in answer.items() if key != "analytic"}
+
+    monkeypatch.setattr(module, "predict", only_simulated)
+    found = simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda *_: None)
+    assert found["analytic"] == {"rates": {}, "refusal": "The solver has no answer."}
+    assert "No analytic answer: The solver has no answer." in simulation_text(found)
+
+
+def test_a_calibrated_platform_is_for_predict(iocast: Iocast) -> None:
+    done = iocast("simulate", REPOSITORY / "examples/tutorial/fitted.yaml", "md-workbench", "--nodes", 3, "--ppn", 2)
+    assert done.returncode == 2 and "--workload md-workbench --nodes 3 --ppn 2" in done.stderr
+
+
+def test_the_file_is_a_forecast(
+    iocast: Iocast, tmp_path: Path, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+    done = iocast("simulate", "lustre", "md-workbench", "--ppn", 2, *sets, "--out", tmp_path / "s.json", "--json")
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "s.json").read_text())
+    assert written == json.loads(done.stdout) and written["kind"] == "forecast"
+    assert written["quantities"] == answer["quantities"] and written["analytic"] == answer["analytic"]
+    assert iocast("simulate", "lustre", "md-workbench", "--out", tmp_path / "s.json").returncode == 2
