@@ -8,9 +8,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import sharpness
 from bench_runs import Run, expect_refusal
 from programs import find_program
-from scipy.stats import kstest
+from scipy.stats import kstest, kstwo
 
 FALSE_ALARM = 1e-6
 WORK = ["--backend", "dummy", "--workload", "md-workbench", "--set", "datasets=1", "--set", "phases=benchmark"]
@@ -42,6 +43,7 @@ def test_poisson_gaps_are_exponential(tmp_path: Path) -> None:
     by_rank = simulated_starts(tmp_path, "--set", "objects=100", "--set", "iterations=100", "--set", "rate=200/s", "--trace", ranks=2)
     gaps = np.concatenate([np.diff(np.concatenate(([0.0], s))) for s in by_rank])
     assert len(gaps) == 800
+    sharpness.record("distance of distribution functions", kstwo.isf(FALSE_ALARM, len(gaps)) + 0.5 / np.sqrt(len(gaps)))
     assert kstest(gaps, "expon", args=(0, 1 / 200)).pvalue > FALSE_ALARM
     assert not np.allclose(by_rank[0][:50], by_rank[1][:50], atol=1e-4)
     assert kstest(gaps, "expon", args=(0, 1 / 150)).pvalue < FALSE_ALARM, "the test has no power"

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import sharpness
 from bench_runs import Run
 
 from iocast import binaries
@@ -120,5 +122,8 @@ def test_the_whole_way(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = selftest(out, "queuefs", "fuse", str(plan), 0, lambda *_: None)
     assert answer["structure"]["threads"] and set(answer["errors"]) == {"throughput", "q50 to q95", "q99"}
+    for operation, one in answer["services"].items():
+        error = 1 / np.sqrt(one["count"])  # in standard deviations of the service time
+        sharpness.shift(f"mean service of {operation} in its standard deviations", 5 * error, error)
     assert all(one["count"] > 50 and one["deviation"] < 5 for one in answer["services"].values())  # 5 standard errors: once in a million
     assert len(answer["forecasts_sha256"]) == 1 and json.loads((out / "selftest.json").read_text()) == answer

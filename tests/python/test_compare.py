@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 from programs import REPOSITORY
 from scipy.stats import binom
 
@@ -86,7 +87,9 @@ def test_runs_that_did_not_change_rarely_raise_an_alarm(tmp_path: Path) -> None:
     for i in range(tries):
         a, b = (runs_of(tmp_path / f"{side}{i}", [[one] for one in noisy(generator, runs)]) for side, runs in (("a", 5), ("b", 6)))
         alarms += any(v != "same" for v in verdicts(compare(a, b, alpha=ALPHA)).values())
-    assert alarms <= binom.ppf(1 - FALSE_ALARM, tries, ALPHA)
+    most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
+    sharpness.more_than("share of false alarms", most, tries)
+    assert alarms <= most
     assert alarms > 0  # a test that never fires is no test; the chance of none is 0.95^200 = 4e-5
 
 
@@ -146,7 +149,9 @@ def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, r
 
     for _ in range(tries):
         alarms += any(change.adjusted is not None and change.adjusted < ALPHA for change in _choose(side("a"), side("b"), ALPHA, 0).changes)
-    assert alarms <= binom.ppf(1 - FALSE_ALARM, tries, ALPHA), alarms
+    most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
+    sharpness.more_than("share of false alarms", most, tries)
+    assert alarms <= most, alarms
 
 
 def test_turns_of_an_application_are_no_repeats(tmp_path: Path) -> None:
@@ -207,7 +212,9 @@ def test_intervals_of_unchanged_runs_rarely_raise_an_alarm(simulate: Callable[..
         answer = compare(tmp_path / str(2 * i), tmp_path / str(2 * i + 1))
         assert answer["points"][0]["method"] == "intervals"
         alarms += any(v in ("better", "worse") for v in verdicts(answer).values())
-    assert alarms <= binom.ppf(1 - FALSE_ALARM, tries, ALPHA)
+    most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
+    sharpness.more_than("share of false alarms", most, tries)
+    assert alarms <= most
 
 
 def test_intervals_show_a_slower_operation(simulate: Callable[..., Any], iocast: Iocast, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+import sharpness
 import yaml
 from scipy.stats import binom
 
@@ -71,6 +72,7 @@ def test_quiet_data_show_nothing(tmp_path: Path) -> None:
             for repeat in (0, 1)
         ]
         alarms += len(findings(points(*runs)))
+    sharpness.more_than("share of campaigns with a false alarm", 3, 10)
     assert binom.sf(3, 10, 6 * FALSE_ALARM) < 0.004 and alarms <= 3
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 import yaml
 from scipy.special import stdtrit
 from scipy.stats import binom
@@ -90,7 +91,9 @@ def test_errors_that_share_a_cause_are_no_independent_values(correlation: float,
         errors = 0.3 * (math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
         deviation, degrees = fit._discrepancy(held_out(errors), QUIET, True, 0.0)["q50"]
         hits += abs(0.3 * generator.standard_normal()) < float(stdtrit(degrees, 0.95)) * deviation
-    assert hits >= binom.ppf(1e-4, tries, least), hits / tries
+    fewest = int(binom.ppf(1e-4, tries, least))
+    sharpness.fewer_than("coverage", fewest, tries)
+    assert hits >= fewest, hits / tries
 
 
 def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 from knee_inputs import knee_of_queue, responses
 from scipy.optimize import brentq
 from scipy.stats import binom
@@ -22,7 +23,9 @@ SEARCHES = 60
 
 def at_least(share: float) -> int:
     """So many of SEARCHES succeed when each does with this probability, but for FALSE_ALARM."""
-    return int(binom.ppf(FALSE_ALARM, SEARCHES, share))
+    least = int(binom.ppf(FALSE_ALARM, SEARCHES, share))
+    sharpness.fewer_than("share of searches", least, SEARCHES)
+    return least
 
 
 def waits_at_most(time: float, rate: float) -> float:

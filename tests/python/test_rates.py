@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 import yaml
 from scipy.stats import binom, chi2
 
@@ -78,7 +79,9 @@ def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPat
     counts = np.histogram(found, bins=6, range=(0, 1))[0]
     assert float(np.sum((counts - truths / 6) ** 2 / (truths / 6))) < chi2.isf(FALSE_ALARM, 5), counts
     inside = sum(0.05 <= p <= 0.95 for p in found)
-    assert binom.ppf(FALSE_ALARM, truths, 0.9) <= inside <= binom.isf(FALSE_ALARM, truths, 0.9), inside
+    fewest, most = int(binom.ppf(FALSE_ALARM, truths, 0.9)), int(binom.isf(FALSE_ALARM, truths, 0.9))
+    sharpness.fewer_than("coverage", fewest, truths)
+    assert fewest <= inside <= most, inside
 
 
 def test_many_precise_rates_are_followed() -> None:

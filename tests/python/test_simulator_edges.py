@@ -8,6 +8,7 @@ import subprocess
 import h5py
 import numpy as np
 import pytest
+import sharpness
 
 STAT, APPEND = 3, 7  # kinds of operation in a trace, docs/operations.md
 # Two ranks that append and one that calls stat and sleeps for a millisecond.
@@ -36,7 +37,9 @@ def test_the_draws_of_an_operation_are_all_different(simulate, tmp_path):
     assert len(milliseconds) == count
     exact = np.sqrt(4 * sum(1 / k**2 for k in range(1, 129)))
     # The estimate's standard error is sd * sqrt((kurtosis - 1) / 4n), with a kurtosis of about 3.6 here.
-    assert abs(milliseconds.std(ddof=1) - exact) < 4 * exact * np.sqrt(2.6 / (4 * count))
+    error = np.sqrt(2.6 / (4 * count))
+    sharpness.shift("relative error of the standard deviation", 4 * error, error)
+    assert abs(milliseconds.std(ddof=1) - exact) < 4 * exact * error
 
 
 def test_many_phases_are_refused_or_simulated(simulator):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/error.hpp"
 #include "tests/unit/access_tally.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "workload/workload.hpp"
 
 #include <filesystem>
@@ -294,7 +295,7 @@ TEST(Application, RandomStridesVaryAndAverage)
   // 1600 sizes lie within five standard errors but once in 1.7 million (the sizes of neighbours are negatively
   // correlated, which narrows it).
   const double mean = std::accumulate(sizes.begin(), sizes.end(), 0.0) / static_cast<double>(sizes.size());
-  EXPECT_NEAR(mean, 1000, 5 * 408.2 / 40);
+  expect_within("mean size in bytes", mean, 1000, 5, 408.2 / 40);
   double squares = 0;
   for (const double size : sizes)
     squares += (size - 1000) * (size - 1000);
@@ -332,7 +333,8 @@ TEST(Application, OrdersArePermutations)
   double squares      = 0;
   for (size_t i = 0; i < shuffled.size(); ++i)
     squares += (static_cast<double>(shuffled[i]) - static_cast<double>(i)) * (static_cast<double>(shuffled[i]) - static_cast<double>(i));
-  EXPECT_LT(std::abs(1 - 6 * squares / (1000.0 * (1000.0 * 1000.0 - 1))), 5 / std::sqrt(999.0));
+  const double correlation = 1 - 6 * squares / (1000.0 * (1000.0 * 1000.0 - 1));
+  expect_within("rank correlation", correlation, 0, 5, 1 / std::sqrt(999.0));
 }
 
 TEST(Application, FullDuplexReadsWhileOthersWrite)

@@ -3,6 +3,7 @@
 // Caches against closed forms: least recently used under independent references and under scans, and whole systems by
 // hand.
 #include "models/cache.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "tests/unit/small_system.hpp"
 
 #include <cmath>
@@ -37,10 +38,10 @@ double hits_of_equals(Cache& cache, uint64_t objects, int references, double& se
   return static_cast<double>(hits) / known;
 }
 
-/// Five standard deviations of a share of n, once in 1.7 million right ones is further off.
-double five_sigma(double p, double n)
+/// Standard error of a share of n; five of them are exceeded once in 1.7 million right ones.
+double error_of(double p, double n)
 {
-  return 5 * std::sqrt(p * (1 - p) / n);
+  return std::sqrt(p * (1 - p) / n);
 }
 
 TEST(Cache, OfEqualReferencesAsManyHitAsFit)
@@ -50,7 +51,8 @@ TEST(Cache, OfEqualReferencesAsManyHitAsFit)
     double seen        = 0;
     const double share = hits_of_equals(cache, 1000, 100000, seen);
     EXPECT_EQ(seen, 100000);
-    EXPECT_NEAR(share, static_cast<double>(capacity) / 1000, five_sigma(static_cast<double>(capacity) / 1000, 100000) + 1e-12);
+    const double fits = static_cast<double>(capacity) / 1000;
+    expect_within(fmt::format("hit ratio, {} of 1000 fit", capacity), share, fits, 5, error_of(fits, 100000), 1e-12);
     EXPECT_EQ(cache.held(), capacity);
   }
 }
@@ -72,7 +74,7 @@ TEST(Cache, UnequalReferencesHitAsKingSays)
     hits += cache.touch(mix(u < p[0] ? 0 : u < p[0] + p[1] ? 1 : 2), 1) && i >= 0;
   }
   // Neighbours are a little correlated; twice the deviation of independent ones.
-  EXPECT_NEAR(static_cast<double>(hits) / n, expected, 2 * five_sigma(expected, n));
+  expect_within("hit ratio", static_cast<double>(hits) / n, expected, 10, error_of(expected, n));
 }
 
 TEST(Cache, AScanOfMoreThanFitsNeverHits)
@@ -125,7 +127,7 @@ TEST(Cache, WithTooManyEntriesItKnowsAShareOfTheKeysAndTheSameHits)
   EXPECT_NEAR(seen / 400000, cache.rate(), 0.1 * cache.rate());
   // Which keys are known is drawn once, about 100000 rate of them: their number decides what share of them fits.
   const double known = 100000 * cache.rate();
-  EXPECT_NEAR(share, 0.4, 5 * 0.4 / std::sqrt(known));
+  expect_within("hit ratio", share, 0.4, 5, 0.4 / std::sqrt(known));
   for (int round = 0; round < 3; ++round) // and a scan of more than fits still never hits
     for (uint64_t object = 200000; object < 250000; ++object)
       if (cache.knows(mix(object))) {
@@ -174,7 +176,7 @@ TEST(CacheInASystem, HitsAndMissesTakeTheirOwnWays)
                           {"files=1000", "operations=20000", "read=0", "create=0", "unlink=0", "append=0", "phases=precreate,benchmark"});
   const auto hits   = static_cast<double>(looked.after.hits - looked.before.hits);
   EXPECT_EQ(looked.after.lookups - looked.before.lookups, 20000U);
-  EXPECT_NEAR(hits / 20000, 0.25, five_sigma(0.25, 20000));
+  expect_within("hit ratio", hits / 20000, 0.25, 5, error_of(0.25, 20000));
   EXPECT_NEAR(looked.seconds, hits * 10e-6 + (20000 - hits) * 2e-3, 1e-6);
   EXPECT_EQ(looked.after.held, 250U);
 }

@@ -5,6 +5,7 @@
 #include "input/error.hpp"
 #include "models/failure.hpp"
 #include "small_system.hpp"
+#include "tests/unit/sharpness.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -185,7 +186,7 @@ TEST(Failure, LengthsHaveTheirMean)
     EXPECT_EQ(clock.next(), 3 + 100.0 * k);
     sum += clock.happen();
   }
-  EXPECT_NEAR(sum / 10000, 2, 4 * 2 * std::sqrt((std::exp(0.25) - 1) / 10000)); // four standard errors
+  expect_within("mean length in seconds", sum / 10000, 2, 4, 2 * std::sqrt((std::exp(0.25) - 1) / 10000));
   spec.every = 0;
   FailureClock once(spec, 7, 0);
   once.happen();

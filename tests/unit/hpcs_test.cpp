@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/error.hpp"
 #include "tests/unit/access_tally.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
@@ -449,8 +450,9 @@ TEST(HpcsTree, RandomStatCallsEachFileOnceInRandomOrder)
         ascents += i > 0 && order[i] > order[i - 1];
         product += (static_cast<double>(i) - (n - 1) / 2) * (static_cast<double>(order[i]) - (n - 1) / 2);
       }
-      EXPECT_NEAR(ascents, (n - 1) / 2, 5 * std::sqrt((n + 1) / 12));
-      EXPECT_NEAR(product / (n * (n * n - 1) / 12), 0, 5 / std::sqrt(n - 1));
+      const std::string of = fmt::format(" of {} files", n);
+      expect_within("ascents" + of, ascents, (n - 1) / 2, 5, std::sqrt((n + 1) / 12));
+      expect_within("rank correlation" + of, product / (n * (n * n - 1) / 12), 0, 5, 1 / std::sqrt(n - 1));
       EXPECT_NE(ops_of(*make("hpcs-12", "depth=2 branching=3 seed=1 files=" + std::to_string(files)), 0, "cold"),
                 ops_of(*make("hpcs-12", "depth=2 branching=3 seed=2 files=" + std::to_string(files)), 0, "cold"));
     }
@@ -569,7 +571,8 @@ TEST(HpcsRandom, FootprintsOfLongRunsAreUpperBounds)
   };
   const auto exact = read("8000000");
   const auto bound = read("12000000");
-  EXPECT_NEAR(static_cast<double>(exact.bytes_read), 8e6 * (512 + 65536) / 2, 6 * std::sqrt(8e6 / 12) * 65025); // 6 sigma: 2e-9
+  const auto bytes = static_cast<double>(exact.bytes_read);
+  expect_within("bytes read", bytes, 8e6 * (512 + 65536) / 2, 6, std::sqrt(8e6 / 12) * 65025); // 6 sigma: 2e-9
   EXPECT_EQ(bound.bytes_read, 12000000ULL * 65536);
 }
 

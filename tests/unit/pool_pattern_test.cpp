@@ -3,6 +3,7 @@
 // postmark, operation-mix and mix as generators.
 #include "input/error.hpp"
 #include "tests/contract/streams.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "workload/size_law.hpp"
 #include "workload/workload.hpp"
 
@@ -57,8 +58,8 @@ TEST(PostMark, BiasesAreShares)
   for (const auto& op : stream_of(*pattern, 0))
     ++counted[op.kind];
   // Binomial, 5 standard deviations: one false alarm in two million.
-  EXPECT_NEAR(counted[OpKind::read], 14000, 5 * std::sqrt(20000 * 0.7 * 0.3));
-  EXPECT_NEAR(counted[OpKind::create], 500 + 10000, 5 * std::sqrt(20000 * 0.25));
+  expect_within("reads of 20000", counted[OpKind::read], 14000, 5, std::sqrt(20000 * 0.7 * 0.3));
+  expect_within("creates of 20000", counted[OpKind::create], 500 + 10000, 5, std::sqrt(20000 * 0.25));
   EXPECT_EQ(counted[OpKind::unlink], counted[OpKind::create]);
 }
 
@@ -157,7 +158,7 @@ TEST(OperationMix, DrawsByWeights)
   for (const auto& op : stream_of(*pattern, 0))
     ++counted[op.kind];
   for (const auto& [kind, share] : std::map<OpKind, double>{{OpKind::stat, 0.5}, {OpKind::read, 0.3}, {OpKind::append, 0.1}, {OpKind::create, 0.05}, {OpKind::unlink, 0.05}})
-    EXPECT_NEAR(counted[kind], 20000 * share, 5 * std::sqrt(20000 * share * (1 - share))) << name_of(kind);
+    expect_within(std::string(name_of(kind)), counted[kind], 20000 * share, 5, std::sqrt(20000 * share * (1 - share)));
   EXPECT_THROW(open_workload("operation-mix", {"stat=0", "read=0", "append=0", "create=0", "unlink=0"}).make({1, 1}), InputError);
 }
 
@@ -209,8 +210,9 @@ TEST(Arrivals, GapsFollowTheirLaws)
     squares += gap * gap;
   }
   // Mean and second moment of an exponential law, within 5 standard deviations.
-  EXPECT_NEAR(sum / 20000, 0.005, 5 * 0.005 / std::sqrt(20000.0));
-  EXPECT_NEAR(squares / 20000, 2 * 0.005 * 0.005, 5 * std::sqrt(20.0 / 20000) * 0.005 * 0.005);
+  expect_within("mean gap in seconds", sum / 20000, 0.005, 5, 0.005 / std::sqrt(20000.0));
+  const double second = 0.005 * 0.005;
+  expect_within("second moment of gaps", squares / 20000, 2 * second, 5, std::sqrt(20.0 / 20000) * second);
   EXPECT_EQ(arrivals.gap_ns(1, 3, 7, false), arrivals.gap_ns(1, 3, 7, true));
   EXPECT_NE(arrivals.gap_ns(1, 3, 7, false), arrivals.gap_ns(1, 4, 7, false));
   arrivals.gap = Arrivals::Law::fixed;

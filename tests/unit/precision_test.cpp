@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/error.hpp"
 #include "profile/precision.hpp"
+#include "tests/unit/sharpness.hpp"
 
-#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -56,7 +56,7 @@ TEST(Precision, IntervalsHoldTheTruthAndAreAsNarrowAsAsked)
     // Whoever stops as soon as an interval is narrow stops too early now and then: of the 95 % some are lost. False
     // alarm: 0.1 % a quantity.
     for (const auto& [name, count] : holds)
-      EXPECT_GE(count, boost::math::quantile(boost::math::binomial(runs, 0.87), 0.001)) << name << " at a correlation of " << correlation;
+      expect_at_least(fmt::format("{} at a correlation of {}", name, correlation), count, runs, 0.87, 0.001);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/error.hpp"
 #include "tests/contract/streams.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "workload/workload.hpp"
 #include "workload/tree.hpp"
 
@@ -132,8 +133,9 @@ TEST(SourceTree, PausesAreExponential)
       ++count;
     }
   ASSERT_EQ(count, 4000);
-  EXPECT_NEAR(sum / count, 1, 4 / std::sqrt(4000));
-  EXPECT_NEAR(beyond_mean / 4000.0, std::exp(-1), 4 * std::sqrt(std::exp(-1) * (1 - std::exp(-1)) / 4000));
+  expect_within("mean pause in seconds", sum / count, 1, 4, 1 / std::sqrt(4000));
+  const double beyond = std::exp(-1);
+  expect_within("share beyond the mean", beyond_mean / 4000.0, beyond, 4, std::sqrt(beyond * (1 - beyond) / 4000));
   EXPECT_LE(longest, 10);
 }
 
@@ -232,7 +234,8 @@ TEST(SourceTree, SizesAreLognormal)
   for (const auto& [p, z] : {std::pair{0.1, -1.28155}, {0.5, 0.0}, {0.9, 1.28155}, {0.99, 2.32635}}) {
     const double size  = 3874 * std::exp(1.62 * z);
     const double below = static_cast<double>(std::count_if(sizes.begin(), sizes.end(), [size](double s) { return s < size; })) / 25000;
-    EXPECT_NEAR(below, p, 4 * std::sqrt(p * (1 - p) / 25000) + 1.0 / 4096);
+    const std::string what = fmt::format("share below the {} quantile", p);
+    expect_within(what, below, p, 4, std::sqrt(p * (1 - p) / 25000), 1.0 / 4096);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/confidence.hpp"
 #include "profile/steady_state.hpp"
+#include "tests/unit/sharpness.hpp"
 
-#include <boost/math/distributions/binomial.hpp>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -48,7 +48,7 @@ TEST(SteadyState, LiesBetweenTheRampsAndItsIntervalHoldsTheRate)
   EXPECT_GT(begins, 0.6); // most of the warm-up is cut off
   // A cut that the data choose costs a little of the interval's 95 %; below 85 % it would be useless. False alarm: 0.1
   // %.
-  EXPECT_GE(holds, boost::math::quantile(boost::math::binomial(runs, 0.85), 0.001));
+  expect_at_least("coverage", holds, runs, 0.85, 0.001);
 }
 
 /// A server that is shared with work of others: k pieces of half a second each take k of 8 + k shares of it (processor
@@ -108,7 +108,7 @@ TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
     holds += std::abs(found->rate - server.mean_rate()) <= found->rate_half_width;
   }
   EXPECT_GE(given, runs * 9 / 10);
-  EXPECT_GE(holds, boost::math::quantile(boost::math::binomial(given, 0.85), 0.001));
+  expect_at_least("coverage", holds, given, 0.85, 0.001);
 }
 
 TEST(SteadyState, RanksWithoutOperationsAreNotTheFirstToEnd)

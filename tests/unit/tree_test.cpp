@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/sharpness.hpp"
 #include "workload/permutation.hpp"
 #include "workload/random.hpp"
 #include "workload/tree.hpp"
@@ -97,15 +98,15 @@ TEST(Tree, GrowsAsTheModelSays)
     first_quartile.add(shares[250] / shares[500]);
     third_quartile.add(shares[750] / shares[500]);
   }
-  auto expect = [](const Sample& sample, double value) {
+  auto expect = [](const char* what, const Sample& sample, double value) {
     const double mean  = sample.sum / trees;
     const double error = std::sqrt((sample.squares / trees - mean * mean) / (trees - 1));
-    EXPECT_NEAR(mean, value, 4 * error + 0.001); // 0.001: of a thousand directories, not infinitely many
+    expect_within(what, mean, value, 4, error, 0.001); // 0.001: of a thousand directories, not infinitely many
   };
   const double median = std::sqrt(2.0) - 1;
-  expect(leaves, 2.0 / 3);
-  expect(first_quartile, (std::sqrt(4.0 / 3) - 1) / median);
-  expect(third_quartile, 1 / median);
+  expect("share of leaves", leaves, 2.0 / 3);
+  expect("first quartile over median", first_quartile, (std::sqrt(4.0 / 3) - 1) / median);
+  expect("third quartile over median", third_quartile, 1 / median);
 }
 
 Permutation::Key key_of(uint32_t who)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 from intervals import FALSE_ALARM
 from scipy.stats import ttest_ind
 from second_simulator import OPERATIONS, System, run
@@ -51,6 +52,9 @@ def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any
     for what, (a, b) in pairs.items():
         interval = ttest_ind(a, b, equal_var=False).confidence_interval(1 - FALSE_ALARM / len(pairs))
         slack = 0.01 * np.mean(b)
+        error = float(np.sqrt(np.var(a, ddof=1) / len(a) + np.var(b, ddof=1) / len(b)))
+        mean = float(np.mean(b))
+        sharpness.shift(f"relative difference of {what}", ((interval.high - interval.low) / 2 + slack) / mean, error / mean)
         assert interval.low - slack <= 0 <= interval.high + slack, (what, np.mean(a), np.mean(b))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sharpness
 import systems
 from intervals import contains
 from scipy.stats import binom
@@ -144,7 +145,9 @@ def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
                 holds[name] += low <= truth <= high
             else:
                 holds[name] += systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, low) <= 0.95 <= systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, high)
-    assert min(holds.values()) >= binom.ppf(1e-4, 40, 0.88), holds
+    least = int(binom.ppf(1e-4, 40, 0.88))
+    sharpness.fewer_than("coverage", least, 40)
+    assert min(holds.values()) >= least, holds
 
 
 def test_two_stations(simulate: Simulate) -> None:
