@@ -87,3 +87,24 @@ def test_the_seed_is_printed_and_repeats_the_server(tmp_path: Path) -> None:
         [*draw, tmp_path / "b.yaml", "--seed", seed], capture_output=True, text=True, check=True, cwd=REPOSITORY
     )
     assert again.stdout == first.stdout and (tmp_path / "a.yaml").read_bytes() == (tmp_path / "b.yaml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [("", "was not built"), ("echo 'iocast-queuefs: no /dev/fuse.' >&2; exit 1", "no /dev/fuse")],
+    ids=["not built", "no FUSE"],
+)
+def test_quickstart_says_why_there_is_no_server(program: str, reason: str, tmp_path: Path) -> None:
+    """Its function that starts the server fails with a sentence, and then a fresh directory is measured."""
+    script = (REPOSITORY / "quickstart").read_text()
+    functions = script[script.index("\nserver=\n") : script.index("\nsetup_packages ")]
+    if program:
+        (tmp_path / "build" / "bin").mkdir(parents=True)
+        server = tmp_path / "build" / "bin" / "iocast-queuefs"
+        server.write_text(f"#!/bin/sh\n{program}\n")
+        server.chmod(0o755)
+    (tmp_path / "data").mkdir()
+    command = f"set -euo pipefail\nseed=1\n{functions}\nif mount_server . data; then echo mounted; else echo none; fi"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout == "none\n"
+    assert "FUSE can not be used here" in done.stderr and reason in done.stderr and "truth is not known" in done.stderr
