@@ -32,6 +32,8 @@ CHANGES = ("make", "remove")
 SERVERS = (1, 4)
 TRUTH_SEEDS = 3
 """Simulations whose mean is the truth of a quantity."""
+SHOWN = ("rate", "q50", "q99")
+"""Quantities of the table in the terminal; the report has all."""
 OWN_STATION = "changes have a station of their own"
 STALLS = "stalls"
 TWO_KINDS = "service times of two kinds"
@@ -148,7 +150,7 @@ def table(validation: dict[str, Any]) -> list[str]:
     lines = [_line(*head)]
     for point in validation["points"]:
         for row in point["rows"] if point["role"] == "check" else []:
-            if row.get("truth") is None:
+            if row.get("truth") is None or not row["quantity"].endswith(SHOWN):
                 continue
             kind = "rate" if row["quantity"] == "rate" else ""
             forecast, between = interval(kind, {"value": row["forecast"], "low": row["low"], "high": row["high"]})

@@ -97,6 +97,7 @@ def _tell_measured(sources: Sources) -> Story:
         ("Forecast", _forecast(sources, best, bool(checked), len(told))),
         ("Without measurements", _without_measurements(sources)),
         ("How wrong it was", _wrong(scored, bool(checked), told)),
+        ("Truth", _truth(best)),
         ("Simple rules", _simple(scored, told)),
         ("What if", _what_if(sources)),
     ]
@@ -198,6 +199,19 @@ def file_systems(sources: Sources) -> list[str]:
         if value:
             found.append(str(value))
     return list(dict.fromkeys(found))
+
+
+def _truth(best: Comparison | None) -> str:
+    """Throughput of a server whose truth is known, beside forecast and measurement."""
+    row = best.row("rate") if best else None
+    if not best or not row or row.get("truth") is None:
+        return ""
+    truth = row["truth"]
+    return (
+        f"The drawn server alone serves {units.rate(truth)} of {units.ranks(best.ranks)} in a simulation, without the kernel, "
+        f"FUSE and the benchmark. The forecast is {units.error(row['forecast'] / truth - 1)} off that, the measurement "
+        f"{units.error(row['measured'] / truth - 1)}."
+    )
 
 
 def _runs(sources: Sources, simulated: bool) -> str:

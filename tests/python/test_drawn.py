@@ -12,8 +12,9 @@ from programs import REPOSITORY
 
 from iocast import binaries, drawn
 from iocast.platform import dump
-from iocast.report import story
+from iocast.report import story, units
 from iocast.report.evidence import comparisons
+from iocast.report.figures import beside
 from iocast.report.sources import Sources
 from iocast.report.tables import _beside
 
@@ -71,6 +72,17 @@ def test_forecast_measurement_and_truth_stand_side_by_side() -> None:
     del known["points"][0]["rows"][0]["truth"]
     plain = _beside("checked", "", comparisons(Sources(validations=[known])), folded=False)
     assert "truth" not in [column.title for column in plain.columns] and "drawn" not in plain.note
+    drawn_ones, others = (beside.data(Sources(validations=[one])) or [] for one in (validation(2500, False), known))
+    assert [row["value"] for row in drawn_ones if row["series"] == "truth"] == [1100.0]
+    assert not [row for row in others if row["series"] == "truth"]
+    text = dict(story.tell(Sources(validations=[validation(2500, False)])).paragraphs)["Truth"].replace(
+        units.SPACE, " "
+    )
+    assert (
+        "1.10 k/s" in text
+        and "32 ranks" in text
+        and "Truth" not in dict(story.tell(Sources(validations=[known])).paragraphs)
+    )
 
 
 def test_a_report_says_that_it_is_no_disk() -> None:
