@@ -71,10 +71,6 @@ class Activity:
     io_pressure: float | None
     disks: tuple[Disk, ...]
 
-    @property
-    def busy(self) -> bool:
-        return bool(self.effects())
-
     def to_json(self, clients: int = 1) -> dict[str, Any]:
         disks = [
             {"name": d.name, "busy": d.busy, "bytes_per_second": d.bytes_per_second, "measured": d.measured}
@@ -83,7 +79,7 @@ class Activity:
         return {
             "cpus": self.cpus, "cpus_used": self.cpus_used, "runnable": self.runnable, "steal": self.steal,
             "load_average": self.load_average,
-            "io_pressure": self.io_pressure, "disks": disks, "busy": self.busy, "effects": self.effects(clients),
+            "io_pressure": self.io_pressure, "disks": disks, "busy": bool(self.effects(clients)), "effects": self.effects(clients),
         }  # fmt: skip
 
     def slowdown(self, clients: int) -> float:
@@ -100,12 +96,14 @@ class Activity:
 
         `clients`: the largest number of ranks that will run on this machine."""
         found = []
-        if self.cpus_used is not None and self.cpus_used > BUSY_CPU * self.cpus:
+        worst = max(range(1, clients + 1), key=self.slowdown)
+        slowest = self.slowdown(worst)
+        if self.cpus_used is not None and self.cpus_used > BUSY_CPU * self.cpus and slowest > 1.05:
             load = "" if self.load_average is None else f" (load average {self.load_average:.1f})"
-            many = "" if clients == 1 else f", {clients} clients together up to {self.slowdown(clients):.1f} times"
+            all_together = "" if worst == clients else f"; {clients} at once: {self.slowdown(clients):.1f} times"
             found.append(
                 f"Other processes use {self.cpus_used:.1f} of {self.cpus} CPUs{load}. "
-                f"One client takes up to {self.slowdown(1):.1f} times as long for its own work{many}. "
+                f"Clients take up to {slowest:.1f} times as long for their own work ({worst} at once{all_together}). "
                 "Rates come out lower and latencies longer, and calibration counts the difference as the storage's."
             )
         if self.steal is not None and self.steal > BUSY_STEAL:

@@ -58,7 +58,7 @@ def between(proc: Path, device: tuple[int, int] | None = None, **after: float) -
 
 def test_a_quiet_machine_is_called_quiet(tmp_path: Path) -> None:
     quiet = between(tmp_path / "proc")
-    assert not quiet.busy and quiet.effects(8) == []
+    assert quiet.effects(8) == []
     (sentence,) = quiet.sentences(8)
     assert (
         sentence.startswith("The machine is quiet: other processes use 0.0 of 2 CPUs") and "other nodes" not in sentence
@@ -80,9 +80,9 @@ def test_each_kind_of_activity_is_reported_alone(after: dict[str, float], report
     """One effect each, in words and in the document; a tenth of the activity gives none."""
     found = between(tmp_path / "proc", **after)
     (effect,) = found.effects(8)
-    assert reported in effect and found.busy and found.to_json()["busy"]
+    assert reported in effect and found.to_json(8)["busy"]
     assert found.sentences(8)[0] == "The machine is busy." and found.sentences(8)[1] == effect
-    assert not between(tmp_path / "proc", **{name: type(value)(value / 10) for name, value in after.items()}).busy
+    assert not between(tmp_path / "proc", **{name: type(value)(value / 10) for name, value in after.items()}).effects(8)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_measured_device_is_known_by_its_number(
 
 
 def test_the_slowdown_follows_the_clients_and_the_others(tmp_path: Path) -> None:
-    """Equal shares of two CPUs: no slowdown while there is room; one client is slowed down most."""
+    """Equal shares of two CPUs: no slowdown while there is room; as many clients as CPUs are slowed down most."""
     half = between(tmp_path / "proc", used=1.0 * SECONDS)
     assert (
         half.slowdown(1) == 1.0 and half.slowdown(2) == pytest.approx(1.5) and half.slowdown(8) == pytest.approx(9 / 8)
@@ -107,12 +107,16 @@ def test_the_slowdown_follows_the_clients_and_the_others(tmp_path: Path) -> None
     others = full.runnable
     assert others == 3.0, "mean of both readings, without the process that reads"
     assert full.slowdown(1) == pytest.approx((1 + others) / 2) and full.slowdown(8) == pytest.approx((8 + others) / 8)
-    assert "8 clients together up to 1.4 times" in full.effects(8)[0] and "together" not in full.effects(1)[0]
+    assert "up to 2.5 times as long for their own work (2 at once; 8 at once: 1.4 times)" in full.effects(8)[0]
+    assert "up to 2.0 times as long for their own work (1 at once)" in full.effects(1)[0]
+    assert half.effects(1) == [] and "(2 at once; 8 at once: 1.1 times)" in half.effects(8)[0], (
+        "a free CPU is enough for one"
+    )
 
 
 def test_what_the_kernel_does_not_report_is_unknown(tmp_path: Path) -> None:
     nothing = busy.look(tmp_path, 0.0, tmp_path / "proc")
-    assert not nothing.busy and nothing.cpus_used is None and "unknown" in nothing.sentences()[0]
+    assert nothing.effects(8) == [] and nothing.cpus_used is None and "unknown" in nothing.sentences()[0]
     machine(tmp_path / "proc")
     (tmp_path / "proc" / "pressure" / "io").unlink()
     (tmp_path / "proc" / "diskstats").write_text("8 0 sda what\n")
