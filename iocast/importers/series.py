@@ -202,9 +202,16 @@ def _add(series: Series, importer: Importer, sources: list[Source], shown: str, 
         series.left_out.append(str(error).replace(str(sources[0].path), shown))
 
 
+GENERIC = re.compile(r"results?|\d{4}\.\d\d\.\d\d-\d\d\.\d\d\.\d\d|[./]*")
+"""Names of directories that say nothing of the run in them."""
+
+
 def _stem(path: Path) -> str:
-    """What a file or directory is called, without the suffix of a file."""
-    return path.name if path.is_dir() else path.stem
+    """Name of a file without its suffix, or of a directory; IO500's results/TIME has the name of the directory above."""
+    if path.is_dir():
+        own = [part for part in path.parts if not GENERIC.fullmatch(part)]
+        return own[-1] if own else path.name
+    return path.stem
 
 
 def _without_doubles(series: Series) -> list[Record]:
@@ -372,8 +379,8 @@ def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]
                 "curve": curve,
                 "placements": [{"run": p.run, "nodes": p.nodes, "ranks": p.ranks, "rate": p.rate, "residual": by_run[id(p)]} for p in (a, b)],
                 "factor": factor,
-                "sentence": f"{curve}: {a.shown} and {b.shown} contradict each other by a factor {factor:.2g}; no law of nodes and ranks explains both. "
-                f"Residuals: {by_run[id(a)]:+.0%} and {by_run[id(b)]:+.0%}. Look for different settings, hardware or load, and leave one out.",
+                "sentence": f"{curve}: {a.shown} ({a.run}) and {b.shown} ({b.run}) contradict each other by a factor {factor:.2g}; "
+                f"no law of nodes and ranks explains both. Residuals: {by_run[id(a)]:+.0%} and {by_run[id(b)]:+.0%}.",
             }
         )
     return shown

@@ -487,3 +487,27 @@ def test_data_sets_of_a_cleanup_are_not_its_objects(tmp_path: Path) -> None:
     text = (SAMPLES / "md-workbench" / "md-real-io-2016.txt").read_text()
     printed = [float(rate) for rate in re.findall(r"([\d.]+) (?:elements|iters)/s", text)]
     assert [phase["rate"] for phase in run["phases"]] == [printed[0], 4 * printed[1], printed[2]]
+
+
+def test_a_series_names_packages_by_their_submission_and_alarms_once_a_phase(iocast: Any, tmp_path: Path) -> None:
+    """Of many contradictions the largest of each phase is printed, with its runs; all are in series.json."""
+    whole = SAMPLES / "io500" / "first-generation"
+    for number, factor in enumerate((1, 5, 25)):
+        package = tmp_path / "site" / f"submission-{number}" / "results" / f"2024.01.0{number + 1}-00.00.00"
+        package.mkdir(parents=True)
+        for file in whole.iterdir():
+            text = file.read_text()
+            if file.name == "result_summary.txt":
+                text = re.sub(r"[\d.]+(?= kiops : time)", lambda m: str(float(m[0]) * factor), text)  # noqa: B023
+            if number == 2:  # twice the nodes
+                text = text.replace("with 20 total", "with 40 total").replace("on 10 node", "on 20 node")
+                text = text.replace("20 tasks", "40 tasks")
+            (package / file.name).write_text(text)
+    done = iocast("import", tmp_path / "site", "--out", tmp_path / "series")
+    assert done.returncode == 0, done.stderr
+    names = {path.parent.name for path in (tmp_path / "series").glob("*/run.json")}
+    assert {name.rpartition("-io500")[0] for name in names} == {f"submission-{number}" for number in range(3)}
+    found = series_of(tmp_path / "series")["contradictions"]
+    alarms = re.findall(r"ALARM: (.*?): .*", done.stdout)
+    assert len(found) > len(alarms) == len(set(alarms)) == len({one["curve"] for one in found})
+    assert "(submission-0-io500)" in done.stdout and "2 more of this phase are in series.json" in done.stdout
