@@ -79,7 +79,8 @@ class Activity:
         return {
             "cpus": self.cpus, "cpus_used": self.cpus_used, "runnable": self.runnable, "steal": self.steal,
             "load_average": self.load_average,
-            "io_pressure": self.io_pressure, "disks": disks, "busy": bool(self.effects(clients)), "effects": self.effects(clients),
+            "io_pressure": self.io_pressure, "disks": disks,
+            "busy": bool(self.effects(clients)), "effects": self.effects(clients),
         }  # fmt: skip
 
     def slowdown(self, clients: int) -> float:

@@ -208,8 +208,8 @@ def _truth(best: Comparison | None) -> str:
         return ""
     truth = row["truth"]
     return (
-        f"The drawn server alone serves {units.rate(truth)} of {units.ranks(best.ranks)} in a simulation, without the kernel, "
-        f"FUSE and the benchmark. The forecast is {units.error(row['forecast'] / truth - 1)} off that, the measurement "
+        f"The drawn server alone serves {units.rate(truth)} of {units.ranks(best.ranks)} in a simulation, "
+        f"without the kernel, FUSE and the benchmark. The forecast is {units.error(row['forecast'] / truth - 1)} off that, the measurement "
         f"{units.error(row['measured'] / truth - 1)}."
     )
 

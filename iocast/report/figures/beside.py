@@ -26,7 +26,8 @@ def data(sources: Sources) -> list[Row] | None:
             forecast = {"value": row["forecast"], "low": row.get("low"), "high": row.get("high")}
             rows.append({**same, "series": "forecast", **evidence.drawable(forecast), "error": row.get("error")})
             if row.get("truth") is not None:  # of a server that was drawn
-                rows.append({**same, "series": "truth", "value": row["truth"], "low": None, "high": None, "error": None})
+                truth = {"value": row["truth"], "low": None, "high": None, "error": None}
+                rows.append({**same, "series": "truth", **truth})
             baselines = row.get("baselines") or {}
             for name in sorted(baselines, key=evidence.baseline_order):
                 printed = evidence.drawable(baselines[name])
