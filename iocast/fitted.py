@@ -126,8 +126,9 @@ class Fitted:
 
 def one_of_several(phase: str, others: list[str]) -> str:
     """The sentence on what rests on one of several fitted phases."""
+    have, own = ("have", "their") if len(others) > 1 else ("has", "its")
     return (
-        f"It rests on what was fitted to the phase {phase} alone: {', '.join(others)} {'have' if len(others) > 1 else 'has'} parameters of {'their' if len(others) > 1 else 'its'} own "
+        f"It rests on what was fitted to the phase {phase} alone: {', '.join(others)} {have} parameters of {own} own "
         "in the same file, which would answer otherwise."
     )
 

@@ -162,8 +162,11 @@ def predict(
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
     answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
-    answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found) + _outside_bounds([answer, *answer["further_phases"]]) + _more_objects(platform, samples.get("peak_objects"))
-    answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED, *(beside.sentences(answer["workload"]["name"]) if beside is not None else [])]
+    answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
+    answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
+    answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
+    answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED]
+    answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
@@ -543,7 +546,8 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
         for name, value in asked.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
-        present = asked.present(_timed(first["phases"], asked, platform))
+        timed = _timed(first["phases"], asked, platform)
+        present = asked.present(timed)
         asked.warnings += _limits(first, present, platform)
         distributions = {}
         for phase in present:
@@ -552,35 +556,40 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
     return first, distributions
 
 
-def _timed(phases: list[dict[str, Any]], asked: Asked, platform: Path) -> dict[str, float]:
-    """Operations by phase of a run, of those that take time. @raises InputError when no phase that is asked for does"""
+def _timed(phases: list[dict[str, Any]], wanted: Asked, platform: Path) -> dict[str, float]:
+    """Operations by phase of a run, of those that take time. @raises InputError when no phase of the forecast does"""
     operations = operations_by_phase(phases)
     seconds = {name: sum(p["seconds"] for p in phases if p["name"] == name) for name in operations}
-    _leave_out([name for name in asked.phases if operations.get(name) and not seconds[name]], any(operations.get(name) and seconds[name] for name in asked.phases), asked, platform)
+    present = [name for name in wanted.phases if operations.get(name)]
+    instant = [name for name in present if not seconds[name]]
+    _leave_out(instant, len(instant) < len(present), wanted, platform)
     return {name: count if seconds[name] else 0 for name, count in operations.items()}
 
 
-def _leave_out(instant: list[str], others: bool, asked: Asked, platform: Path) -> None:
+def _leave_out(instant: list[str], others: bool, wanted: Asked, platform: Path) -> None:
     """Phases whose operations take no time. @raises InputError when there are no others"""
     if not instant:
         return
     name = Path(binaries.known_as.get(str(platform), platform)).stem
-    said = f"On the platform '{name}' no operation of {' and '.join(instant)} takes any time, so that there is no rate to forecast; give their routes a station or a delay."
+    sentence = (
+        f"On the platform '{name}' no operation of {' and '.join(instant)} takes any time, so that there is no rate to "
+        "forecast; give their routes a station or a delay."
+    )
     if not others:
-        raise InputError(said)
-    asked.warnings.append(said)
+        raise InputError(sentence)
+    wanted.warnings.append(sentence)
 
 
 def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
-    """What the platform does not model of these phases (docs/run-directory.md, `model_limits`), under the name that the platform has for its user."""
+    """Limits of the platform's model in these phases (docs/run-directory.md, `model_limits`), under its name."""
     limits = run.get("model_limits") or {"sentences": [], "findings": []}
     others = {one["phase"] for one in limits["findings"] if "phase" in one} - set(phases)
-    elsewhere = {one["kind"] for one in limits["findings"]} - {one["kind"] for one in limits["findings"] if one.get("phase") not in others}
-    said = [one for one in limits["sentences"] if not any(f"n the phase '{name}'" in one for name in others)]
-    if "no-server" in elsewhere:
-        said = [one for one in said if NOTHING_SHARED not in one]
+    here = {one["kind"] for one in limits["findings"] if one.get("phase") not in others}
+    found = [one for one in limits["sentences"] if not any(f"n the phase '{name}'" in one for name in others)]
+    if "no-server" not in here:
+        found = [one for one in found if NOTHING_SHARED not in one]
     name = Path(binaries.known_as.get(str(platform), platform)).stem
-    return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in said]
+    return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in found]
 
 
 class _Solver:
@@ -631,7 +640,8 @@ def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int
     for phase in solver.phases:
         with suppress(analytic.NoTime):
             best[phase] = solver.solve(phase, platform.best())
-    _leave_out([phase for phase in solver.phases if phase not in best], bool(best), asked, file)
+    untimed = [phase for phase in solver.phases if phase not in best]
+    _leave_out(untimed, bool(best), asked, file)
     solver.phases = list(best)
     beside = Beside.of(platform, ask) if not platform.fitted else None
     found: Found = {}

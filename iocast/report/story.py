@@ -260,7 +260,8 @@ def _without_measurements(sources: Sources) -> str:
         rate = (forecast.get("family") or {}).get("range", {}).get("rate")
         if rate:
             at = f"{evidence.phase_of(forecast)} of {units.ranks(evidence.ranks_of(forecast['placement']))}"
-            found.append(f"Throughput in {at}: {units.span(units.rate(rate['low']), units.rate(rate['high']))} ({forecast['family']['label']}).")
+            span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
+            found.append(f"Throughput in {at}: {span} ({forecast['family']['label']}).")
         found += forecast.get("basis") or []
     return " ".join(dict.fromkeys(found))
 

@@ -100,7 +100,9 @@ def parse_level(text: str) -> Level:
     bits = _BITS.fullmatch(unit)
     if scale is None and bits and function == "bandwidth":
         meant = f"{float(value) / 8:.6g} {bits[1]}B/s"
-        raise InputError(f"'{text}' is in bits; data are counted in bytes, bits in links of a platform alone. As bytes it is {meant}")
+        raise InputError(
+            f"'{text}' is in bits; data are counted in bytes, bits in links of a platform alone. As bytes it is {meant}"
+        )
     if scale is None:
         raise InputError(f"'{text}' has the unit '{unit}'. {allowed_sentence(unit, [u for u in units if u])[:-1]}")
     limit = float(value) * scale

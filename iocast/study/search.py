@@ -104,7 +104,10 @@ class Search:
         """The best estimate and the replications that were simulated at all points."""
         runs: list[dict[Point, Result]] = []
         for replication in range(self.study.search.replications + 1):
-            asks = {p: _best_of(design.number, p) if replication == 0 else [Ask("simulate", design.number, p, replication)] for p in self.points}
+            asks = {
+                p: [Ask("simulate", design.number, p, replication)] if replication else _best_of(design.number, p)
+                for p in self.points
+            }
             found = self.desk.known(ask for of in asks.values() for ask in of)
             if len(found) < sum(map(len, asks.values())):
                 break
@@ -201,7 +204,8 @@ class Search:
         simulated."""
         if candidate.simulated:
             found = self.read(candidate.best[point], point, quantity)
-            drawn = self.drawn(candidate, point, quantity) if self.desk.variants.platform_of(candidate.design).undecided else []
+            undecided = self.desk.variants.platform_of(candidate.design).undecided
+            drawn = self.drawn(candidate, point, quantity) if undecided else []
             if found is not None and drawn:  # where structures tie, none of them is the answer
                 found = math.exp(float(np.median(np.log(np.maximum(drawn, 1e-9)))))
             return None if found is None else (found, 0.0)
@@ -211,8 +215,9 @@ class Search:
         return self._values[key]
 
     def drawn(self, candidate: Candidate, point: Point, quantity: str) -> list[float]:
-        """What the replications say of it."""
-        return [v for one in candidate.replications if (v := self.read(one[point], point, quantity)) is not None and v > 0]
+        """Values of the replications, those above 0."""
+        values = [self.read(one[point], point, quantity) for one in candidate.replications]
+        return [value for value in values if value is not None and value > 0]
 
     def _screened_value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
         if point not in candidate.screened or "down" in candidate.screened[point]:

@@ -29,11 +29,22 @@ TIED = {"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "we
 ROWS = [*parts.MISSED, {"point": "N=8", "quantity": "stat.q50", "runs": 2, "error": 0.3}]
 
 
-def studied(directory: Path, platform: str, workload: str, settings: dict[str, str], nodes: int, ranks: int, levels: list[str], **more: Any) -> dict[str, Any]:
+def studied(
+    directory: Path,
+    platform: str,
+    workload: str,
+    settings: dict[str, str],
+    nodes: int,
+    ranks: int,
+    levels: list[str],
+    **more: Any,
+) -> dict[str, Any]:
     """Answer of a study of one design, the platform as it is, with as many replications as a calibration has draws."""
     study = {
-        "schema_version": 1, "title": "t", "platform": platform, "workloads": {"own": {"workload": workload, "settings": settings}},
-        "scales": {"s": {"nodes": nodes, "ranks_per_node": ranks}}, "axes": {"system": {"as it is": {}}}, "levels": levels, "search": {"replications": 16},
+        "schema_version": 1, "title": "t", "platform": platform,
+        "workloads": {"own": {"workload": workload, "settings": settings}},
+        "scales": {"s": {"nodes": nodes, "ranks_per_node": ranks}}, "axes": {"system": {"as it is": {}}},
+        "levels": levels, "search": {"replications": 16},
     } | more  # fmt: skip
     directory.mkdir(exist_ok=True)
     (directory / "study.yaml").write_text(yaml.safe_dump(study))
@@ -41,62 +52,97 @@ def studied(directory: Path, platform: str, workload: str, settings: dict[str, s
         return run_study(directory / "study.yaml", directory / "out", workers, lambda *_: None, [])
 
 
-def cells(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def cells(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Of the only design, by quantity."""
-    return {row["quantity"]: row for row in [*answer["designs"][0]["levels"], *answer["curves"]]}
+    return {row["quantity"]: row for row in [*found["designs"][0]["levels"], *found["curves"]]}
 
 
 @pytest.mark.parametrize("more", [{}, TIED], ids=["settled", "tied"])
-def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_studys_cell_is_the_forecast(
+    more: dict[str, Any], tmp_path: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Value and interval, of the measured workload on a fitted platform; also where structures tie, and in a phase with
     repeats."""
     monkeypatch.setattr("iocast.study.search.STABLE", 1.1)  # as many replications as there are draws
     platform = parts.server(tmp_path, fit=ROWS, **more)
     settings = {"iterations": "20", "objects": "20", "datasets": "1", "repeats": "2"}
     forecast = predict(platform, "md-workbench", settings, 1, 16, seed=0)
-    levels = ["rate(all) >= 1/s", "rate(stat) >= 1/s", "median(stat) < 1 s", "p75(stat) < 1 s", "p95(stat) < 1 s", "p99(stat) < 1 s", "max(stat) < 9 s", "p99(create) < 1 s", "time(own) < 9 h"]
-    reported = cells(studied(tmp_path / "study", str(platform.file), "md-workbench", settings, 1, 16, levels))
-    requested = forecast["quantities"] | {"stat.rate": forecast["operations"]["stat"]["rate"], "seconds": forecast["seconds"]}
-    compared = [name for name in reported if name in requested]
+    levels = [
+        "rate(all) >= 1/s",
+        "rate(stat) >= 1/s",
+        "median(stat) < 1 s",
+        "p75(stat) < 1 s",
+        "p95(stat) < 1 s",
+        "p99(stat) < 1 s",
+        "max(stat) < 9 s",
+        "p99(create) < 1 s",
+        "time(own) < 9 h",
+    ]
+    found = cells(studied(tmp_path / "study", str(platform.file), "md-workbench", settings, 1, 16, levels))
+    wanted = forecast["quantities"] | {
+        "stat.rate": forecast["operations"]["stat"]["rate"],
+        "seconds": forecast["seconds"],
+    }
+    compared = [name for name in found if name in wanted]
     assert len(compared) == len(levels)
     for name in compared:
         for end in ("value", "low", "high"):
-            assert reported[name][end] == pytest.approx(requested[name][end], rel=1e-5), (name, end)
+            assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-5), (name, end)
 
 
 def test_a_studys_cell_is_the_forecast_of_a_platform_without_measurements(tmp_path: Path, simulator: Path) -> None:
     settings = {"number": "20", "transactions": "20"}
     forecast = predict(Fitted.open("mistral"), "postmark", settings, 2, 2)
-    reported = cells(studied(tmp_path / "study", "mistral", "postmark", settings, 2, 2, ["rate(all) >= 1/s", "p99(open) < 9 s", "bandwidth(write) >= 1 B/s"]))
+    found = cells(
+        studied(
+            tmp_path / "study",
+            "mistral",
+            "postmark",
+            settings,
+            2,
+            2,
+            ["rate(all) >= 1/s", "p99(open) < 9 s", "bandwidth(write) >= 1 B/s"],
+        )
+    )
     for name in ("rate", "open.q99"):
-        assert reported[name]["value"] == pytest.approx(forecast["quantities"][name]["value"], rel=1e-5)
-    assert reported["write.bandwidth"]["value"] == pytest.approx(forecast["operations"]["pwrite"]["bytes_per_second"]["value"], rel=1e-5)
+        assert found[name]["value"] == pytest.approx(forecast["quantities"][name]["value"], rel=1e-5)
+    assert found["write.bandwidth"]["value"] == pytest.approx(
+        forecast["operations"]["pwrite"]["bytes_per_second"]["value"], rel=1e-5
+    )
 
 
-def test_a_forecast_of_a_fitted_placement_asks_what_the_fit_asked(fitted: Path) -> None:
+def test_a_forecast_of_a_fitted_placement_has_the_question_of_the_fit(fitted: Path) -> None:
     """With the calibration's random numbers it has the calibration's values, and its own are theirs but for chance."""
     platform = Fitted.open(str(fitted))
     point = next(p for p in platform.fitted["campaign"]["points"] if p["ranks"] == 8)
     rows = {row["quantity"]: row for row in platform.fitted["fit"] if row["point"] == point["name"]}
-    requested = workload_of(platform, None, {}, None, 1, 8)
+    wanted = workload_of(platform, None, {}, None, 1, 8)
     with Simulations(about=platform.file) as simulations:
-        run = binaries.simulate(simulations.write(platform.best()), requested.pattern, requested.settings, 1, 8, 2)
+        run = binaries.simulate(simulations.write(platform.best()), wanted.pattern, wanted.settings, 1, 8, 2)
     assert len(rows) > 8
     for name, row in rows.items():
-        assert pooled_quantity(run, name, requested.phases[0]) == pytest.approx(row["forecast"], rel=1e-9), name
-    printed = predict(platform, None, {}, 1, 8)["quantities"]
+        assert pooled_quantity(run, name, wanted.phases[0]) == pytest.approx(row["forecast"], rel=1e-9), name
+    forecast = predict(platform, None, {}, 1, 8)["quantities"]
     for name, row in rows.items():
         kind = name.rpartition(".")[2]
         if kind != "max":
-            assert math.log(printed[name]["model"] / row["forecast"]) == pytest.approx(0, abs=4 * platform.fitted["noise"][kind]), name
+            assert math.log(forecast[name]["model"] / row["forecast"]) == pytest.approx(
+                0, abs=4 * platform.fitted["noise"][kind]
+            ), name
 
 
 def by_phase(directory: Path) -> Fitted:
     """A platform that was fitted to two phases, the second of which found other servers."""
     first = parts.server(directory, fit=ROWS)
-    own = {key: value for key, value in first.fitted.items() if key != "campaign"} | {"campaign": first.fitted["campaign"] | {"phase": "precreate"}, "fit": [], "draws": [{}] * 16}
+    own = {key: value for key, value in first.fitted.items() if key != "campaign"} | {
+        "campaign": first.fitted["campaign"] | {"phase": "precreate"},
+        "fit": [],
+        "draws": [{}] * 16,
+    }
     document = yaml.safe_load(first.file.read_text())
-    document["fitted"]["further_phases"] = {"precreate": {"platform": {"stations": {"server": {"servers": 3}}}, "fitted": own}}
+    document["fitted"]["further_phases"] = {
+        "precreate": {"platform": {"stations": {"server": {"servers": 3}}}, "fitted": own}
+    }
     first.file.write_text(yaml.safe_dump(document))
     return Fitted.open(str(first.file))
 
@@ -108,8 +154,18 @@ def test_a_study_takes_the_fit_of_the_phase_that_it_asks_about(tmp_path: Path, s
     for phase in platform.phases:
         forecast = predict(platform, "md-workbench", settings, 1, 16, phase=phase)
         workloads = {"own": {"workload": "md-workbench", "settings": settings, "phase": phase}}
-        reported = studied(tmp_path / phase, str(platform.file), "md-workbench", {}, 1, 16, ["rate(all) >= 1/s"], workloads=workloads, search={"replications": 4})
-        values[phase] = cells(reported)["rate"]["value"]
+        found = studied(
+            tmp_path / phase,
+            str(platform.file),
+            "md-workbench",
+            {},
+            1,
+            16,
+            ["rate(all) >= 1/s"],
+            workloads=workloads,
+            search={"replications": 4},
+        )
+        values[phase] = cells(found)["rate"]["value"]
         assert values[phase] == pytest.approx(forecast["quantities"]["rate"]["value"], rel=1e-5)
     assert values["precreate"] < 0.6 * values["benchmark"]
     both = {phase: {"workload": "md-workbench", "settings": settings, "phase": phase} for phase in platform.phases}
@@ -121,9 +177,21 @@ def test_what_rests_on_one_of_several_fitted_phases_says_so(tmp_path: Path, simu
     platform, settings = by_phase(tmp_path), {"number": "20", "transactions": "20"}
     rests = "rests on what was fitted to the phase benchmark alone: precreate has parameters of its own"
     assert any(rests in one for one in predict(platform, "postmark", settings, 1, 4, solver="analytic")["warnings"])
-    assert not any(rests in one for one in predict(platform, None, {"objects": "20", "iterations": "20"}, 1, 4, solver="analytic")["warnings"])
-    reported = studied(tmp_path / "study", str(platform.file), "postmark", settings, 1, 4, ["rate(all) >= 1/s"], search={"replications": 4})
-    assert any(rests in one for one in reported["warnings"])
+    assert not any(
+        rests in one
+        for one in predict(platform, None, {"objects": "20", "iterations": "20"}, 1, 4, solver="analytic")["warnings"]
+    )
+    found = studied(
+        tmp_path / "study",
+        str(platform.file),
+        "postmark",
+        settings,
+        1,
+        4,
+        ["rate(all) >= 1/s"],
+        search={"replications": 4},
+    )
+    assert any(rests in one for one in found["warnings"])
 
 
 def test_rates_alone_are_no_matter_for_a_study(tmp_path: Path, simulator: Path) -> None:
@@ -131,11 +199,13 @@ def test_rates_alone_are_no_matter_for_a_study(tmp_path: Path, simulator: Path) 
     platform = parts.server(tmp_path, method="rates")
     with pytest.raises(InputError, match="fitted to rates alone, so that there is nothing to simulate"):
         predict(platform, None, {}, 1, 4, solver="simulate")
-    with pytest.raises(InputError, match="fitted to rates alone, so that a study has nothing to simulate; iocast predict"):
+    with pytest.raises(
+        InputError, match="fitted to rates alone, so that a study has nothing to simulate; iocast predict"
+    ):
         studied(tmp_path / "study", str(platform.file), "md-workbench", {}, 1, 4, ["rate(all) >= 1/s"])
 
 
-# Reports ------------------------------------------------------------------------------------------------------------------------------------
+# Reports
 
 DERIVED = {"error", "measured_low", "measured_high"}
 """Columns that are worked out of the files' numbers: an error, and the range of several runs."""
@@ -149,11 +219,16 @@ def numbers(content: Any) -> set[float]:
 
 def test_every_number_of_a_reports_tables_is_in_its_files(tmp_path: Path, simulator: Path) -> None:
     runs = [inputs.run(tmp_path / f"n{ranks}", ranks, list(inputs.RATES)) for ranks in (32, 64, 128)]
-    forecast, platform = inputs.forecast(tmp_path / "f.json", "file-create", 1024), inputs.platform(tmp_path / "p.yaml", "file-create")
+    forecast, platform = (
+        inputs.forecast(tmp_path / "f.json", "file-create", 1024),
+        inputs.platform(tmp_path / "p.yaml", "file-create"),
+    )
     uncalibrated = predict(Fitted.open("datawarp"), "postmark", {"number": "20", "transactions": "20"}, 2, 2)
     (tmp_path / "u.json").write_text(json.dumps(uncalibrated))
     files = [*(run / "run.json" for run in runs), forecast, tmp_path / "u.json"]
-    known = set().union(*(numbers(json.loads(file.read_text())) for file in files)) | numbers(yaml.safe_load(platform.read_text()))
+    known = set().union(*(numbers(json.loads(file.read_text())) for file in files)) | numbers(
+        yaml.safe_load(platform.read_text())
+    )
     sources = read_sources([*runs, forecast, platform, tmp_path / "u.json"])
     tables = {table.name: table for table in all_tables(sources)}
     assert {"runs", "forecasts", "checked", "family"} <= set(tables)
@@ -163,8 +238,15 @@ def test_every_number_of_a_reports_tables_is_in_its_files(tmp_path: Path, simula
         for column in table.columns
         for row in table.rows
         for value in [row.get(column.key)]
-        if column.key not in DERIVED and not column.key.startswith("error of") and isinstance(value, int | float) and not isinstance(value, bool) and float(value) not in known
+        if column.key not in DERIVED
+        and not column.key.startswith("error of")
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and float(value) not in known
     ]
     assert not unknown, unknown
     family = uncalibrated["family"]["range"]["rate"]
-    assert any(row["quantity"] == "rate" and (row["low"], row["high"]) == (family["low"], family["high"]) for row in tables["family"].rows)
+    assert any(
+        row["quantity"] == "rate" and (row["low"], row["high"]) == (family["low"], family["high"])
+        for row in tables["family"].rows
+    )

@@ -120,8 +120,10 @@ def test_keys_without_effect_are_refused_by_every_verb(verb: str, simulator: Pat
     (tmp_path / "site.yaml").write_text(NO_EFFECT)
     fitted = {"campaign": {"points": [], "ranks": [1, 2]}, "fit": [], "draws": []}
     (tmp_path / "fitted.yaml").write_text(yaml.safe_dump({"schema_version": 1, "extends": "lustre", "fitted": fitted}))
-    study = {"schema_version": 1, "platform": "site.yaml", "workloads": {"w": {"workload": "md-workbench"}}, "scales": {"s": {"nodes": 1, "ranks_per_node": 1}},
-             "axes": {"a": {"one": {}}}, "levels": ["rate(all) >= 1/s"]}  # fmt: skip
+    study = {
+        "schema_version": 1, "platform": "site.yaml", "workloads": {"w": {"workload": "md-workbench"}},
+        "scales": {"s": {"nodes": 1, "ranks_per_node": 1}}, "axes": {"a": {"one": {}}}, "levels": ["rate(all) >= 1/s"],
+    }  # fmt: skip
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
     with pytest.raises(InputError, match=r"site\.yaml:3: in stations\.oss\.stripe_size, 'stripe_size' has no effect"):
         if verb == "predict":

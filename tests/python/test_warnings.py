@@ -27,20 +27,30 @@ def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_no_warning_is_on_more_than_a_tenth_of_the_questions(count: Any, simulator: Path) -> None:
-    entries = [count.ask(count.placed(p, w, solver, 2, 4)) for p in PLATFORMS for w in WORKLOADS for solver in ("analytic",)]
-    entries += [count.ask(count.placed(p, w, "simulate", 2, 4)) for p in PLATFORMS[1:] for w in WORKLOADS[:2]]
-    answered = [one for one in entries if not one.refused]
+    answers = [
+        count.ask(count.placed(p, w, solver, 2, 4)) for p in PLATFORMS for w in WORKLOADS for solver in ("analytic",)
+    ]
+    answers += [count.ask(count.placed(p, w, "simulate", 2, 4)) for p in PLATFORMS[1:] for w in WORKLOADS[:2]]
+    answered = [one for one in answers if not one.refused]
     assert len(answered) > 15
-    assert not [row for row in count.warned(entries) if row.share > count.OFTEN]
+    assert not [row for row in count.warned(answers) if row.share > count.OFTEN]
     # A refusal says what to do.
-    assert all("; use " in one.refused and "simulat" in one.refused for one in entries if one.refused)
-    assert not [sentence for one in entries for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], "names that nobody gave"
+    assert all("; use " in one.refused and "simulat" in one.refused for one in answers if one.refused)
+    assert not [sentence for one in answers for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], (
+        "names that nobody gave"
+    )
 
 
 def test_sentences_that_differ_in_names_and_numbers_are_one(count: Any) -> None:
     first, second = (count.Question(p, w, "simulate", 2, 4) for p, w in (("local", "compile"), ("service", "browse")))
-    sentence = "On the platform '{}' these operations visit nothing that client nodes share: {}. Their rates grow with the nodes without bound; {} of the phase '{}' has {} here."
-    forms = {count.form(sentence.format("local", "open, stat", "stat", "compile", "12.3 k/s"), first), count.form(sentence.format("service", "read", "read", "browse", "4 /s"), second)}
+    sentence = (
+        "On the platform '{}' these operations visit nothing that client nodes share: {}. Their rates grow with the "
+        "nodes without bound; {} of the phase '{}' has {} here."
+    )
+    forms = {
+        count.form(sentence.format("local", "open, stat", "stat", "compile", "12.3 k/s"), first),
+        count.form(sentence.format("service", "read", "read", "browse", "4 /s"), second),
+    }
     assert len(forms) == 1
     (row,) = count.rows([(first, "a 1"), (first, "a 2"), (second, "a 3")], 4)
     assert (row.count, row.share) == (2, 0.5)
@@ -51,7 +61,11 @@ def test_phases_that_take_no_time_are_left_out_with_a_sentence(solver: str, simu
     """`queuefs` serves mkdir and rmdir in no time, which once was a division by zero."""
     settings = {"items": "20"}
     answer = predict(Fitted.open("queuefs"), "mdtest-shared", settings, 2, 4, solver=solver)
-    assert {"directory-create", "directory-remove"}.isdisjoint(one["phase"] for one in (answer, *answer["further_phases"]))
-    assert any("no operation of directory-create and directory-remove takes any time" in one for one in answer["warnings"])
+    assert {"directory-create", "directory-remove"}.isdisjoint(
+        one["phase"] for one in (answer, *answer["further_phases"])
+    )
+    assert any(
+        "no operation of directory-create and directory-remove takes any time" in one for one in answer["warnings"]
+    )
     with pytest.raises(InputError, match="'queuefs' no operation of directory-create takes any time"):
         predict(Fitted.open("queuefs"), "mdtest-shared", settings, 2, 4, phase="directory-create", solver=solver)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often forecasts warn or refuse: each workload of the catalogue, with the settings that it has for tests, on each
-platform of the catalogue, by both solvers. One line for each sentence, its numbers and names left out, with the share
-of questions that have it.
+"""How often forecasts warn or refuse: each workload of the catalogue, with its settings for tests, on each platform of
+the catalogue, by both solvers. One entry for each sentence, its numbers and names left out, with its share of the
+questions.
 
-    validation/warnings/count.py [PLATFORM...] [--workload NAME] [--solver simulate] [--nodes 2] [--ppn 4] [--keep FILE] [--out FILE]
+    validation/warnings/count.py [PLATFORM...] [--workload NAME] [--solver simulate] [--nodes 2] [--ppn 4]
+                                 [--keep FILE] [--out FILE]
 
-A sentence on more than a tenth of the questions tells nobody anything: exit status 4. A refusal is counted apart; it is
-the answer to its question. About ten minutes on two cores; `tests/python/test_warnings.py` runs a sample.
+A warning on more than a tenth of the questions informs nobody: exit status 4. Refusals are counted apart; they are the
+answers to their questions. About ten minutes on two cores. `tests/python/test_warnings.py` runs a sample.
 `validation/warnings/results.txt` is its output."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -39,12 +41,25 @@ CATALOGUE = ROOT / "workload" / "catalogue"
 SOLVERS = ("simulate", "analytic")
 OFTEN = 0.1
 """Share of the questions from which on a warning is a defect."""
-SMALL = {"cluster-postmark": "number=20 transactions=20", "md-workbench": "datasets=2 objects=20 iterations=20", "md-workbench-large": "datasets=2 objects=20 iterations=20",
-         "postmark": "number=20 transactions=20", "mdtest-easy": "items=20", "mdtest-hard": "items=20", "mdtest-shared": "items=20"}  # fmt: skip
+SMALL = {
+    "cluster-postmark": "number=20 transactions=20",
+    "md-workbench": "datasets=2 objects=20 iterations=20",
+    "md-workbench-large": "datasets=2 objects=20 iterations=20",
+    "postmark": "number=20 transactions=20",
+    "mdtest-easy": "items=20",
+    "mdtest-hard": "items=20",
+    "mdtest-shared": "items=20",
+}
 """Settings of workloads that have none for tests, or too small ones to say anything of rates."""
-_LISTS = ((r"The same holds in \d+ more phases?\.", ""), ("'[^']*'", "'...'"), (r"share: [^.]*\.", "share: OPERATIONS."), (r"; \w+ of the phase '...' has [^.]*\.?[^.]* here", "; OPERATION of the phase '...' has RATE here"),
-          (r"^In [\w, -]+ ranks act", "In PHASES ranks act"), (r"In the phase '...' \w+ ", "In the phase '...' OPERATION "))  # fmt: skip
-"""What differs between sentences of one kind, beside names and numbers."""
+_LISTS = (
+    (r"The same holds in \d+ more phases?\.", ""),
+    ("'[^']*'", "'...'"),
+    (r"share: [^.]*\.", "share: OPERATIONS."),
+    (r"; \w+ of the phase '...' has [^.]*\.?[^.]* here", "; OPERATION of the phase '...' has RATE here"),
+    (r"^In [\w, -]+ ranks act", "In PHASES ranks act"),
+    (r"In the phase '...' \w+ ", "In the phase '...' OPERATION "),
+)
+"""Differences between sentences of one kind, beside names and numbers."""
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,]*(e[-+]?\d+)?")
 
 
@@ -63,7 +78,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """The warnings of a forecast, or the sentence that refused it."""
 
     question: Question
@@ -80,7 +95,7 @@ def platforms() -> list[str]:
 
 
 def placed(platform: str, workload: str, solver: str, nodes: int, ranks_per_node: int) -> Question:
-    """A platform of one machine, whose every station is a client node's own, is asked of one node with all ranks."""
+    """A platform of one machine, whose stations all belong to client nodes, gets one node with all ranks."""
     if _is_machine(platform):
         return Question(platform, workload, solver, 1, nodes * ranks_per_node)
     return Question(platform, workload, solver, nodes, ranks_per_node)
@@ -91,23 +106,29 @@ def _is_machine(platform: str) -> bool:
     return all(station["per"] == "node" for station in binaries.resolve_platform(platform)["stations"].values())
 
 
-def kept(file: Path) -> dict[Question, Told]:
+def kept(file: Path) -> dict[Question, Answer]:
     found = {}
     for line in file.read_text().splitlines() if file.is_file() else []:
         *question, warnings, refusal = json.loads(line)
-        found[Question(*question)] = Told(Question(*question), tuple(warnings), refusal)
+        found[Question(*question)] = Answer(Question(*question), tuple(warnings), refusal)
     return found
 
 
-def ask(question: Question) -> Told:
+def ask(question: Question) -> Answer:
     try:
         with Workers(1) as workers:
             answer = predict(
-                Fitted.open(question.platform), question.workload, question.settings, question.nodes, question.ranks_per_node, solver=question.solver, workers=workers
+                Fitted.open(question.platform),
+                question.workload,
+                question.settings,
+                question.nodes,
+                question.ranks_per_node,
+                solver=question.solver,
+                workers=workers,
             )
     except (InputError, RunError) as error:
-        return Told(question, (), str(error))
-    return Told(question, tuple(answer["warnings"]))
+        return Answer(question, (), str(error))
+    return Answer(question, tuple(answer["warnings"]))
 
 
 def form(sentence: str, question: Question) -> str:
@@ -127,34 +148,43 @@ class Row:
     example: str
 
 
-def rows(reported: Iterable[tuple[Question, str]], requested: int) -> list[Row]:
+def rows(answers: Iterable[tuple[Question, str]], questions: int) -> list[Row]:
     """One for each form of a sentence, the most frequent first."""
     counted: Counter[str] = Counter()
     first: dict[str, Question] = {}
-    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in reported):
+    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in answers):
         counted[shown] += 1
         first.setdefault(shown, question)
-    return [Row(shown, n, n / max(requested, 1), f"{first[shown].workload} on {first[shown].platform}") for shown, n in counted.most_common()]
+    return [
+        Row(shown, n, n / max(questions, 1), f"{first[shown].workload} on {first[shown].platform}")
+        for shown, n in counted.most_common()
+    ]
 
 
-def warned(entries: list[Told]) -> list[Row]:
-    answered = [one for one in entries if not one.refused]
+def warned(answers: list[Answer]) -> list[Row]:
+    answered = [one for one in answers if not one.refused]
     return rows(((one.question, sentence) for one in answered for sentence in one.warnings), len(answered))
 
 
-def refused(entries: list[Told]) -> list[Row]:
-    return rows(((one.question, one.refused) for one in entries if one.refused), len(entries))
+def refused(answers: list[Answer]) -> list[Row]:
+    return rows(((one.question, one.refused) for one in answers if one.refused), len(answers))
 
 
-def text(entries: list[Told]) -> str:
+def text(answers: list[Answer]) -> str:
     lines = []
-    for solver in dict.fromkeys(one.question.solver for one in entries):
-        own = [one for one in entries if one.question.solver == solver]
+    for solver in dict.fromkeys(one.question.solver for one in answers):
+        own = [one for one in answers if one.question.solver == solver]
         answered = [one for one in own if not one.refused]
         none = sum(not one.warnings for one in answered)
         lines.append(f"{solver}: {len(own)} questions, {len(answered)} answered, {none} of them without a warning")
-        for title, found in (("warnings, share of the answered questions", warned(own)), ("refusals, share of all questions", refused(own))):
-            lines += [f"  {title}:"] + [f"    {row.count:4} {100 * row.share:5.1f} %  {row.sentence} [{row.example}]" for row in found] if found else []
+        for title, found in (
+            ("warnings, share of the answered questions", warned(own)),
+            ("refusals, share of all questions", refused(own)),
+        ):
+            lines += [f"  {title}:"] if found else []
+            for row in found:
+                entry = f"    {row.count:4} {100 * row.share:5.1f} %  {row.sentence} [{row.example}]"
+                lines.append(textwrap.fill(entry, 120, subsequent_indent=" " * 18, break_long_words=False))
     return "\n".join(lines)
 
 
@@ -166,24 +196,38 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--ppn", type=int, default=4)
     parser.add_argument("--out", type=Path, help="file for the text")
-    parser.add_argument("--keep", type=Path, help="file that keeps each answer; what it has is not asked again, so that the count can be made in parts")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="file that keeps each answer; known answers are not computed again, so that the count can be made in parts",
+    )
     given = parser.parse_args()
     solvers = given.solver or SOLVERS
-    requested = [placed(p, w, s, given.nodes, given.ppn) for s in solvers for p in given.platforms or platforms() for w in given.workload or workloads()]
+    questions = [
+        placed(p, w, s, given.nodes, given.ppn)
+        for s in solvers
+        for p in given.platforms or platforms()
+        for w in given.workload or workloads()
+    ]
     known = kept(given.keep) if given.keep else {}
-    left = [question for question in requested if question not in known]
+    left = [question for question in questions if question not in known]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for one in pool.map(ask, left, chunksize=2):
             known[one.question] = one
             if given.keep:
                 with given.keep.open("a") as file:
                     file.write(json.dumps([*astuple(one.question), list(one.warnings), one.refused]) + "\n")
-    entries = [known[question] for question in requested]
-    shown = f"{given.nodes} nodes with {given.ppn} ranks each\n{text(entries)}"
+    answers = [known[question] for question in questions]
+    shown = f"{given.nodes} nodes with {given.ppn} ranks each\n{text(answers)}"
     print(shown)
     if given.out:
         given.out.write_text(shown + "\n")
-    often = [row for solver in solvers for row in warned([one for one in entries if one.question.solver == solver]) if row.share > OFTEN]
+    often = [
+        row
+        for solver in solvers
+        for row in warned([one for one in answers if one.question.solver == solver])
+        if row.share > OFTEN
+    ]
     return 4 if often else 0
 
 
