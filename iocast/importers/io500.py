@@ -312,12 +312,12 @@ def _add_output(phase: Phase, own: Record) -> None:
     if same is None:
         return
     phase.more["counted"] = {"operations": same.operations, "seconds": same.seconds}
-    phase.origin["counted"] = same.origin.get("operations", same.origin[""])
+    phase.origin |= {f"counted.{key}": same.origin.get(key, same.origin[""]) for key in ("operations", "seconds", "bytes")}
     if same.bytes is not None:
         phase.more["counted"]["bytes"] = same.bytes
     if phase.rate and phase.seconds and same.operations and abs(phase.rate * phase.seconds / same.operations - 1) < 1e-3:
         phase.operations, phase.counts = same.operations, {op: same.operations}
-        phase.origin["operations"] = phase.origin[f"latency.{op}.count"] = phase.origin["counted"]
+        phase.origin["operations"] = phase.origin[f"latency.{op}.count"] = phase.origin["counted.operations"]
 
 
 def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
@@ -329,7 +329,7 @@ def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
         return
     if phase.name.startswith("find"):
         if (runtime := re.match(r"runtime: ([\d.]+) ", Source(path).text)) and "counted" in phase.more:
-            phase.more["counted"]["seconds"] = float(runtime[1])
+            phase.more["counted"]["seconds"], phase.origin["counted.seconds"] = float(runtime[1]), f"{path}:1"
         return
     rows = list(csv.DictReader(Source(path).lines))
     if not rows:

@@ -23,7 +23,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, write_json
-from iocast.importers import Importer, all_importers, io500, matching, read_sources
+from iocast.importers import Importer, all_importers, darshan_log, io500, matching, read_sources
 from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source, unpacked
 from iocast.names import as_file_name
@@ -45,6 +45,7 @@ class Series:
     runs: list[tuple[str, Record]] = field(default_factory=list)  # names of directories
     left_out: list[str] = field(default_factory=list)  # sentences
     no_results: int = 0  # files that are no tool's output
+    logs: int = 0  # Darshan logs among them
 
 
 def is_series(paths: Sequence[Path]) -> bool:
@@ -73,7 +74,14 @@ def import_series(paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | 
             if series.left_out:
                 more = f" And {len(series.left_out) - 1} more." if len(series.left_out) > 1 else ""
                 raise InputError(f"No result in {named} can be imported: {series.left_out[0]}{more}")
-            raise InputError(f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats.")
+            if series.logs:
+                raise InputError(
+                    f"{named} has {series.logs} Darshan logs and no result of a benchmark. A log becomes a trace by itself: "
+                    "iocast import LOG --out ops.h5."
+                )
+            raise InputError(
+                f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats."
+            )
         if len(series.runs) == 1:  # as an import of one call: `out` is the run directory
             places = [out]
         else:
@@ -163,6 +171,7 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any]) ->
         found = matching(source, importers)
         if not found:
             series.no_results += 1
+            series.logs += path.is_file() and darshan_log.recognises(path)
             continue
         print_of = ",".join(sorted(f["sha256"] for f in source.fingerprints()))
         if print_of in seen:

@@ -204,6 +204,10 @@ def test_result_txt_without_times_and_what_find_counted(tmp_path: Path) -> None:
     assert all(phase["rate"] or phase["bytes_per_second"] for phase in run["phases"])
     (find,) = (phase for phase in run["phases"] if phase["name"] == "find")
     assert find["counted"] == {"operations": 433371, "seconds": 0.27035}
+    number = next(n for n, phase in enumerate(run["phases"]) if phase["name"] == "find")
+    origin = run["imported"]["origin"]
+    assert origin[f"phases[{number}].counted.seconds"] == f"{tmp_path}/find.csv:1"
+    assert "/result.txt:" in origin[f"phases[{number}].counted.operations"]
 
 
 def test_a_stonewall_that_contradicts_rate_and_time_is_said(tmp_path: Path) -> None:
@@ -511,3 +515,12 @@ def test_a_series_names_packages_by_their_submission_and_alarms_once_a_phase(ioc
     alarms = re.findall(r"ALARM: (.*?): .*", done.stdout)
     assert len(found) > len(alarms) == len(set(alarms)) == len({one["curve"] for one in found})
     assert "(submission-0-io500)" in done.stdout and "2 more of this phase are in series.json" in done.stdout
+
+
+def test_a_folder_of_darshan_logs_is_no_folder_of_results(tmp_path: Path) -> None:
+    from iocast.importers.series import import_series
+
+    for number in range(2):
+        (tmp_path / f"{number}.darshan").write_bytes(b"3.41".ljust(8, b"\0") + (6567223).to_bytes(8, "little"))
+    with pytest.raises(InputError, match="has 2 Darshan logs and no result .*iocast import LOG --out ops.h5"):
+        import_series([tmp_path], tmp_path / "out")
