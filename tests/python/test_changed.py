@@ -54,6 +54,13 @@ def test_a_workloads_values_move_its_answers(changed: Any, simulator: Path) -> N
             assert found and not [change for change in found if not change.noticed]
 
 
+def test_every_value_of_a_campaign_changes_its_plan(changed: Any) -> None:
+    with changed.Asker() as asker:
+        found = changed.campaigns(asker, [])
+    assert len(found) > 40
+    assert not [change for change in found if not change.noticed]
+
+
 def test_what_changes_nothing_is_seen(changed: Any, simulator: Path) -> None:
     """A demand that no route uses, and a number that is set to itself."""
     document = whole({"extends": "queue"})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does a changed question change the answer? Every value of platforms, workloads and studies is changed, one at a time.
-The answer must move by more than seeds differ, or the reader must refuse.
+"""Does a changed question change the answer? Every value of platforms, workloads, studies and campaigns is changed,
+one at a time. The answer must move by more than seeds differ, or the reader must refuse.
 
-    validation/changed/changed.py [platforms] [workloads] [studies] [--only NAME...] [--json]
+    validation/changed/changed.py [platforms] [workloads] [studies] [campaigns] [--only NAME...] [--json]
 
 A platform is simulated under some workloads of the catalogue, with the same random numbers before and after; a workload
 on `lustre`; a study is answered from one store. Values that only describe stand in DESCRIPTIVE, with the reason. Exit
@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 from iocast import binaries  # noqa: E402
+from iocast.campaign import CAMPAIGNS, read_plan  # noqa: E402
 from iocast.content import content_hash, whole  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.files import sha256  # noqa: E402
@@ -74,6 +75,7 @@ DESCRIPTIVE = {
                  "calibration": "what may be fitted, not how it behaves", "fitted": "what a calibration found; the platform is written beside it"},
     "workload": {"description": "prose", "source": "prose", "schema_version": "the format's version", "small": "settings for tests"},
     "parameter": {"meaning": "prose"},
+    "campaign": {"description": "prose", "source": "prose", "schema_version": "the format's version"},
     "study": {"title": "a heading", "question": "prose", "schema_version": "the format's version", "source": "prose", "why": "prose", "note": "prose"},
 }  # fmt: skip
 
@@ -328,7 +330,36 @@ def studies(asker: Asker, only: list[str]) -> list[Change]:
     return found
 
 
-KINDS = {"platforms": platforms, "workloads": workloads, "studies": studies}
+def campaigns(asker: Asker, only: list[str]) -> list[Change]:
+    """Every value of the campaigns: another plan is read, or the reader refuses."""
+    files = [file for file in sorted(CAMPAIGNS.glob("*.yaml")) if not only or file.stem in only]
+    return [change for file in files for change in changed_campaign(asker, file)]
+
+
+def changed_campaign(asker: Asker, file: Path) -> list[Change]:
+    """Every value of a campaign file, changed one at a time."""
+    document = yaml.safe_load(file.read_text())
+
+    def plan(content: Any) -> Any:
+        return asdict(replace(read_plan(str(asker.write(content, file.stem))), file=file))
+
+    before = plan(document)
+
+    def outcome(path: Path_, other: Any) -> float | str:
+        try:
+            return math.inf if plan(replaced(document, path, other)) != before else 0.0
+        except InputError as error:
+            return str(error)
+
+    found = []
+    for path, value in values(document):
+        if path[0] not in DESCRIPTIVE["campaign"]:
+            tried = ((other, outcome(path, other)) for other in others(value))
+            found.append(farthest_of(file.stem, ".".join(map(str, path)), value, tried))
+    return found
+
+
+KINDS = {"platforms": platforms, "workloads": workloads, "studies": studies, "campaigns": campaigns}
 
 
 def main() -> int:
