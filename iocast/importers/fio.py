@@ -168,9 +168,9 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     phase.bytes = round(bytes_moved) or None
     phase.bytes_per_second = bytes_moved / seconds if seconds and bytes_moved else None
     phase.origin |= {"rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)", "bytes": phase.origin["operations"]}
-    told = [job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])]
-    if not any("total_ios" in part for part in told):
-        _forget_counts(phase, sum(float(part["iops"]) for part in told), min(float(part["iops"]) for part in told))
+    entries = [job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])]
+    if not any("total_ios" in part for part in entries):
+        _forget_counts(phase, sum(float(part["iops"]) for part in entries), min(float(part["iops"]) for part in entries))
         phase.origin["rate"] = source.at(_key_line(source, line, "iops"))
     phase.errors = sum(int(job.get("total_err", 0) or (1 if job.get("error") else 0)) for job in group)
     ends = [float(job["job_runtime"]) / 1000 for job in group if job.get("job_runtime")]

@@ -14,7 +14,7 @@ from iocast.importers.record import Latency, Phase, Record, place_one_after_the_
 from iocast.importers.source import Source
 
 JOB = re.compile(r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$")
-ASKED = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)")
+JOB_LINE = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)")
 VERSION = re.compile(r"^fio[- ](\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
@@ -51,7 +51,7 @@ def _runs(source: Source) -> list[tuple[int, int]]:
     """First and last line of each run: the job is printed before the version, the results after it."""
     begins, before = [], 0
     for number, line in enumerate(source.lines, start=1):
-        if ASKED.match(line) and not before:
+        if JOB_LINE.match(line) and not before:
             before = number
         elif VERSION.match(line.strip()):
             begins.append(before or number)
@@ -62,14 +62,14 @@ def _runs(source: Source) -> list[tuple[int, int]]:
 
 def _read_run(source: Source, first: int, last: int) -> Record | None:
     jobs: list[dict[str, Any]] = []
-    asked: dict[str, dict[str, str]] = {}
+    request: dict[str, dict[str, str]] = {}
     version = None
     for number in range(first, last + 1):
         line = source.lines[number - 1]
         if found := VERSION.match(line.strip()):
             version = found[1]
-        elif found := ASKED.match(line):
-            asked.setdefault(found["name"], {k: v for k, v in found.groupdict().items() if k != "name"})
+        elif found := JOB_LINE.match(line):
+            request.setdefault(found["name"], {k: v for k, v in found.groupdict().items() if k != "name"})
         elif found := JOB.match(line):
             jobs.append({**found.groupdict(), "line": number, "ways": {}, "issued": None})
         elif line.startswith("Run status"):
@@ -83,13 +83,13 @@ def _read_run(source: Source, first: int, last: int) -> Record | None:
     groups: dict[int, list[dict[str, Any]]] = {}
     for job in whole:
         groups.setdefault(int(job["group"]), []).append(job)
-    phases = [_phase(source, group, asked) for _, group in sorted(groups.items())]
+    phases = [_phase(source, group, request) for _, group in sorted(groups.items())]
     record = Record("fio", "fio", phases, version=version)
     record.ranks = max(sum(int(job["jobs"]) for job in group) for group in groups.values())
     hosts = {job["host"] for job in whole if job["host"]}
     record.nodes = len(hosts) or 1
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(whole[0]["line"]))
-    options = asked.get(whole[0]["name"]) or next(iter(asked.values()), {})
+    options = request.get(whole[0]["name"]) or next(iter(request.values()), {})
     record.parameters = dict(options)
     _add_words(record, options, len(whole) < len(jobs))
     place_one_after_the_other(phases)
@@ -147,7 +147,7 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
                 job["way"]["percentiles"][name] = source.number(value, number, "a percentile") * job["way"].get("unit", 1e-6)
 
 
-def _phase(source: Source, group: list[dict[str, Any]], asked: dict[str, dict[str, str]]) -> Phase:
+def _phase(source: Source, group: list[dict[str, Any]], request: dict[str, dict[str, str]]) -> Phase:
     phase = Phase(tag("+".join(dict.fromkeys(job["name"] for job in group))), errors=0, origin={"": source.at(group[0]["line"])})
     issued = [sum(job["issued"][i] for job in group) for i in range(4)]
     phase.counts = {op: n for op, n in zip(("pread", "pwrite", "trim", "fsync"), issued, strict=True) if n}
@@ -176,7 +176,7 @@ def _phase(source: Source, group: list[dict[str, Any]], asked: dict[str, dict[st
         least, most, mean = synced[0]["times"]["sync"]
         phase.latency["fsync"] = Latency(phase.counts["fsync"], {"min": least, "max": most, "mean": mean} | synced[0]["percentiles"])
         _add_origins(source, phase, "fsync", synced[0])
-    size = _block_size(asked.get(group[0]["name"], {}).get("bs", ""))
+    size = _block_size(request.get(group[0]["name"], {}).get("bs", ""))
     if size and phase.operations:
         phase.bytes = size * (issued[0] + issued[1])
         phase.origin["bytes"] = f"{where} (operations x block size)"

@@ -279,8 +279,8 @@ def _add_outputs(record: Record, directory: Path) -> None:
     if record.ranks is not None:
         votes = Counter({place: n for place, n in votes.items() if place[0] == record.ranks})
     if len({place[0] for place in votes}) > 1:
-        said = ", ".join(f"{n} in {where[n, m]}" for n, m in votes)
-        record.warnings.append(f"The outputs of the phases say different numbers of processes ({said}); the most frequent one is imported.")
+        printed = ", ".join(f"{n} in {where[n, m]}" for n, m in votes)
+        record.warnings.append(f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is imported.")
     if votes:
         place = max(votes, key=lambda p: votes[p])
         record.ranks, record.nodes = place

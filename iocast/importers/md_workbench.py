@@ -45,7 +45,7 @@ SHORT = {
     "D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time", "q": "quiet",
 }  # fmt: skip
 OPERATIONS = {"create": "create", "read": "read", "stat": "stat", "delete": "unlink", "precreate": "create", "cleanup": "unlink"}
-NOT_TOLD = {
+NOT_PRINTED = {
     "seed": "md-workbench draws nothing at random.",
     "environment": "md-workbench does not say where it ran.",
     "phases[].think_asked_seconds": "md-workbench does not record its think times.",
@@ -76,7 +76,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
     if texts and not traces and len(parts := _runs(texts[0])) > 1:
         return [record for part in parts for record in read([part])]
     record = _read_text(texts[0]) if texts else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
-    record.missing |= NOT_TOLD
+    record.missing |= NOT_PRINTED
     if not texts:
         record.missing["workload.parameters"] = "Latency files do not say with which options md-workbench ran; name its text output as well."
     if traces:
@@ -181,7 +181,7 @@ def _read_blocks(source: Source) -> list[Record]:
             cut.append(source.line_at(end - 1))
             continue
         record = Record("md-workbench", "md-workbench", [], pattern="md-workbench", version=begin["version"].strip() or None)
-        record.missing |= NOT_TOLD
+        record.missing |= NOT_PRINTED
         record.missing["workload.parameters"] = "MD-REAL-IO prints no options."
         record.missing["phases[].latency.*"] = "MD-REAL-IO prints no latencies."
         record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = "MD-REAL-IO records no single operations."
@@ -282,12 +282,12 @@ def _ranks(record: Record, options: dict[str, str]) -> int | None:
     reported = [len(p.rank_seconds) for p in record.phases if p.rank_seconds]
     if reported:
         return reported[0]
-    told = record.parameters
-    datasets = told.get("datasets")
+    shown = record.parameters
+    datasets = shown.get("datasets")
     if not datasets:
         return None
-    if "total objects" in options and "iterations" in told and "objects" in told:
-        each = datasets * (told["iterations"] * told.get("repeats", 3) + told["objects"])
+    if "total objects" in options and "iterations" in shown and "objects" in shown:
+        each = datasets * (shown["iterations"] * shown.get("repeats", 3) + shown["objects"])
         if each and int(options["total objects"]) % each == 0:
             return int(options["total objects"]) // each
     for phase in record.phases:
@@ -421,9 +421,9 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
             phase.more["latency_of_ranks"] = ranks
             if of_all:
                 phase.more["latency_of_all_ranks"] = of_all
-            said = "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time lines and slowest operations are theirs."
-            if said not in record.warnings:
-                record.warnings.append(said)
+            text = "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time lines and slowest operations are theirs."
+            if text not in record.warnings:
+                record.warnings.append(text)
 
 
 def _phase_of(record: Record, kind: str, iteration: int, factor: float) -> Phase | None:

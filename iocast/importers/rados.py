@@ -56,8 +56,8 @@ def _read_one(source: Source) -> Record:
         phase.more["transfer_size"], phase.origin["transfer_size"] = int(sizes[0][0]), source.at(sizes[0][1])
     known = {}
     for ours, theirs in (("mean", "average latency"), ("max", "max latency"), ("min", "min latency")):
-        if (told := values.get(f"{theirs}(s)") or values.get(theirs)) is not None:
-            known[ours], phase.origin[f"latency.{op}.{ours}"] = told[0], source.at(told[1])
+        if (reported := values.get(f"{theirs}(s)") or values.get(theirs)) is not None:
+            known[ours], phase.origin[f"latency.{op}.{ours}"] = reported[0], source.at(reported[1])
     phase.latency[op] = Latency(int(count), known)
     record = Record("rados", "rados bench", [phase], pattern="rados", nodes=1)
     record.origin["nodes"] = f"{source.at(counted)} (rados bench is one process)"

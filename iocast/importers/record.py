@@ -25,8 +25,8 @@ from iocast.importers.source import Source
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
 QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
 SUMMARY = ("mean", "min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
-MOST_BINS = 512
-MOST_SLOW = 200
+MAX_BINS = 512
+MAX_SLOW = 200
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Phase:
         seconds since the phase began."""
         ends = max(float((start + seconds).max()) for start, seconds in traces.values())
         width = 2.0**-6
-        while ends >= MOST_BINS * width:
+        while ends >= MAX_BINS * width:
             width *= 2
         self.timeline = {"bin_seconds": width}
         slow = []
@@ -110,7 +110,7 @@ class Phase:
             np.maximum.at(most, bins, seconds)
             mean = np.divide(sums, count, out=np.zeros(len(count)), where=count > 0)
             self.timeline[op] = {"count": count.tolist(), "mean": mean.tolist(), "max": most.tolist()}
-            longest = np.argsort(seconds)[::-1][:MOST_SLOW]
+            longest = np.argsort(seconds)[::-1][:MAX_SLOW]
             rank = ranks[op] if ranks and op in ranks else None
             slow += [
                 {
@@ -119,7 +119,7 @@ class Phase:
                 }
                 for i in longest
             ]  # fmt: skip
-        self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MOST_SLOW]
+        self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MAX_SLOW]
 
     def _by_operation(self, latency: Mapping[str, Any]) -> dict[str, Any]:
         """Counts and rates of whole operations, with bytes where one alone moves them."""
@@ -185,12 +185,12 @@ class Record:
     origin: dict[str, str] = field(default_factory=dict)  # as Phase.origin, of ranks, nodes, started, command and parameters
     facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
 
-    def complete(self, format_: str, sources: Sequence[Source], told: Mapping[str, Any]) -> None:
+    def complete(self, format_: str, sources: Sequence[Source], answer: Mapping[str, Any]) -> None:
         """Adds what the user stated; refuses a record without the necessary parts."""
         sources = self.sources or sources
         where = sources[0].path
         for key in ("ranks", "nodes"):
-            given, own = told.get(key), getattr(self, key)
+            given, own = answer.get(key), getattr(self, key)
             if given is None:
                 continue
             if own is not None and own != given:
@@ -204,18 +204,18 @@ class Record:
             raise InputError(f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes.")
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; --nodes tells."
-        self.label = str(told.get("label") or self.label or self.name)
+        self.label = str(answer.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
-        self.imported = {"format": format_, "files": files, "missing": self.missing, "origin": self._origins(sources[0], told)}
+        self.imported = {"format": format_, "files": files, "missing": self.missing, "origin": self._origins(sources[0], answer)}
         if self.facts:
             self.imported["facts"] = self.facts
 
-    def _origins(self, source: Source, told: Mapping[str, Any]) -> dict[str, str]:
+    def _origins(self, source: Source, answer: Mapping[str, Any]) -> dict[str, str]:
         """Of each number that was imported where it comes from."""
         found = {}
         for key in ("ranks", "nodes"):
             if getattr(self, key) is not None:
-                found[f"placement.{key}"] = f"--{key}" if told.get(key) is not None else self.origin.get(key, str(source.path))
+                found[f"placement.{key}"] = f"--{key}" if answer.get(key) is not None else self.origin.get(key, str(source.path))
         for key, value in self.parameters.items():
             if isinstance(value, int | float):
                 found[f"workload.parameters.{key}"] = self.origin.get(f"parameters.{key}", self.origin.get("parameters", str(source.path)))

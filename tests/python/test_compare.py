@@ -98,13 +98,13 @@ def test_runs_show_what_changed_and_only_that(tmp_path: Path) -> None:
     a = runs_of(tmp_path / "a", [[one] for one in noisy(generator, 8)])
     b = runs_of(tmp_path / "b", [[one] for one in noisy(generator, 8, rate=-0.8, **{"create.q50": 0.8, "create.q75": -0.8})])
     answer = compare(a, b, fail_on=[Threshold.parse("30%")])
-    said = verdicts(answer)
-    assert (said["rate"], said["create.q50"], said["create.q75"]) == ("worse", "worse", "better")
+    printed = verdicts(answer)
+    assert (printed["rate"], printed["create.q50"], printed["create.q75"]) == ("worse", "worse", "better")
     assert answer["points"][0]["method"] == "runs" and answer["failed"] and answer["points"][0]["failed"] == ["rate", "create.q50"]
     assert compare(a, b, fail_on=[Threshold.parse("70%")])["points"][0]["failed"] != ["rate"]
     rows = {row["quantity"]: row for row in answer["points"][0]["rows"]}
     assert rows["rate"]["low"] < math.exp(-0.8) < rows["rate"]["high"] and rows["rate"]["cliffs_delta"] == -1
-    assert sum(v != "same" for v in said.values()) <= 4  # three, and one false alarm at most
+    assert sum(v != "same" for v in printed.values()) <= 4  # three, and one false alarm at most
 
 
 def test_a_clear_change_is_found_with_as_few_runs_as_tell_it(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_turns_of_an_application_are_no_repeats(tmp_path: Path) -> None:
     a = written(tmp_path / "a", noisy(generator, 4))
     document = json.loads((a / "run.json").read_text())
     for number, phase in enumerate(document["phases"]):
-        for told in phase["latency"].values():
-            told["count"] = 10 ** (2 + number)
+        for reported in phase["latency"].values():
+            reported["count"] = 10 ** (2 + number)
     (a / "run.json").write_text(json.dumps(document))
     assert compare(a, a)["points"][0]["method"] == "none"
 
@@ -225,8 +225,8 @@ def test_intervals_show_a_slower_operation(simulate: Callable[..., Any], iocast:
     assert done.returncode == 4, done.stderr
     answer = json.loads(done.stdout)
     assert answer == json.loads((tmp_path / "c.json").read_text()) and answer["kind"] == "comparison"
-    said = verdicts(answer)
-    assert said["unlink.q50"] == "worse" and said["unlink.mean"] == "worse" and said["stat.q50"] == "same"
+    printed = verdicts(answer)
+    assert printed["unlink.q50"] == "worse" and printed["unlink.mean"] == "worse" and printed["stat.q50"] == "same"
     (row,) = [r for r in answer["points"][0]["rows"] if r["quantity"] == "unlink.q50"]
     assert 1.05 < row["low"] < row["ratio"] < row["high"] < 195 / 150  # the demand grew by 30 %, and is not all of the response
     assert answer["points"][0]["failed"] == ["unlink.q50"]

@@ -46,9 +46,9 @@ def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
 def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     """As points state it, or, in files of before, their workload; and as the forecast asks for it."""
     same = _baselines(fitted, {}, 64, 0.0, ["rate", "stat.q50"]) if "think_time" not in fitted["campaign"]["points"][0] else None
-    asked = _baselines(fitted, {"think_time": "5ms"}, 64, 0.0, ["rate", "stat.q50"])
-    assert asked["last value"]["stat.q50"] == pytest.approx(64 / 1000 - THINK)
-    assert same is None or same == asked
+    requested = _baselines(fitted, {"think_time": "5ms"}, 64, 0.0, ["rate", "stat.q50"])
+    assert requested["last value"]["stat.q50"] == pytest.approx(64 / 1000 - THINK)
+    assert same is None or same == requested
     longer = _baselines(fitted, {"think_time": "100ms"}, 64, 0.0, ["rate", "stat.q50"])
     assert longer["last value"]["rate"] < 64 / 100e-3
 
@@ -58,20 +58,20 @@ def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
 QUIET = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.0)
 
 
-def interval_of(best: float, said: list[float], error: float = 0.01) -> dict[str, float]:
+def interval_of(best: float, rows: list[float], error: float = 0.01) -> dict[str, float]:
     fitted = {
         "discrepancy": {"rate": error}, "discrepancy_degrees": {"rate": 8}, "discrepancy_growth": {"step": 2, "power": 0.5}, "campaign": {"ranks": [1, 2, 4, 8]},
         "holdout": {}, "noise": {"rate": 0.01},
     }  # fmt: skip
-    return _intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": said}}, {"rate": 0.0}, 32, 0.9)["rate"]
+    return _intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": rows}}, {"rate": 0.0}, 32, 0.9)["rate"]
 
 
 @pytest.mark.parametrize("off", [0.5, 0.83, 1.0, 1.2, 2.0])
 def test_an_interval_holds_the_draws_that_it_claims(off: float) -> None:
     """Wherever the best platform lies among them."""
-    said = [100 * off * math.exp(0.05 * z) for z in np.random.default_rng(0).standard_normal(16)]
-    found = interval_of(100.0, said)
-    assert sum(found["low"] <= one <= found["high"] for one in said) >= 0.9 * 16 - 1
+    entries = [100 * off * math.exp(0.05 * z) for z in np.random.default_rng(0).standard_normal(16)]
+    found = interval_of(100.0, entries)
+    assert sum(found["low"] <= one <= found["high"] for one in entries) >= 0.9 * 16 - 1
     assert found["low"] < 100 < found["high"]
     # Unbiased draws: no wider than their own quantiles and the blur.
     assert off != 1.0 or found["high"] / found["low"] < math.exp(2 * 1.7 * math.hypot(0.05, 0.035))
@@ -193,10 +193,10 @@ def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(tied:
     """Ten times as many iterations than one draw may take: as many draws, simulated beside the best platform; where structures tie, the same median."""
     monkeypatch.setattr(draws, "OPERATIONS_A_DRAW", 32 * 4 * 20)
     fitted = server(tmp_path, **({"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]} if tied else {}))
-    said = {n: predict(fitted, None, {"iterations": str(n), "objects": "200"}, 1, 32) for n in (20, 200)}
-    assert [said[n]["draws"] for n in (20, 200)] == [{"used": 16, "of": 16, "how": how} for how in (draws.IN_FULL, draws.SHORTER)]
+    answer = {n: predict(fitted, None, {"iterations": str(n), "objects": "200"}, 1, 32) for n in (20, 200)}
+    assert [answer[n]["draws"] for n in (20, 200)] == [{"used": 16, "of": 16, "how": how} for how in (draws.IN_FULL, draws.SHORTER)]
     for name in ("rate", "stat.q50"):
-        short, long = (said[n]["quantities"][name] for n in (20, 200))
+        short, long = (answer[n]["quantities"][name] for n in (20, 200))
         # Of 2,560 exponential times on 8 servers a rate has 2 %; a median of some 640 has 4 %.
         for end in ("low", "value", "high"):
             assert long[end] == pytest.approx(short[end], rel=0.15), (name, end)
@@ -209,13 +209,13 @@ def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: P
     first = {"workload": {"parameters": {"per_process": 3}}, "phases": [{"name": "write", "operations": 10**9}]}
     assert draws.shorter({}, first) is None
     assert draws.shorter({"a": "b"}, first | {"workload": {"parameters": {"items": 1000}}}) == {"a": "b", "items": "2"}
-    told = {"best": {"rate": 100.0, "create.q50": 2.0}, "draw": {"rate": 50.0, "create.q50": 3.0}}
+    answer = {"best": {"rate": 100.0, "create.q50": 2.0}, "draw": {"rate": 50.0, "create.q50": 3.0}}
     values = {"rate": 120.0, "create.q50": 1.0, "create.open.q50": 0.5, "create.q99": 7.0}
 
-    def of_phase(said: dict[str, float]) -> dict[tuple[str, str], float]:
-        return {("write", name): value for name, value in said.items()}
+    def of_phase(printed: dict[str, float]) -> dict[tuple[str, str], float]:
+        return {("write", name): value for name, value in printed.items()}
 
-    solver = lambda: lambda document: of_phase(told[document["is"]])  # noqa: E731
+    solver = lambda: lambda document: of_phase(answer[document["is"]])  # noqa: E731
     found = draws.ask(None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1000, 10), 0, solver)  # type: ignore[arg-type]
     assert found.document() == {"used": 16, "of": 16, "how": draws.SOLVED}
     assert found.values[0] == of_phase({"rate": 60.0, "create.q50": 1.5, "create.open.q50": 0.75, "create.q99": 7.0})
@@ -230,13 +230,13 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
     """By an edit that changes nothing the value stays; what the model misses may be something else there, so the interval is wider by it."""
     plain = server(tmp_path, fit=MISSED)
     (tmp_path / "renamed.yaml").write_text(f"schema_version: 1\nextends: {plain.file}\ndescription: the same by another name\n")
-    said = {}
+    answer = {}
     for name, edits in (("plain", []), ("renamed", []), ("edited", [("stations.node.servers", 64)])):
         platform = Fitted.open(str(tmp_path / "renamed.yaml" if name == "renamed" else plain.file), edits)  # type: ignore[arg-type]
-        said[name] = predict(platform, None, {"iterations": "20"}, 1, 16)["quantities"]
-    assert said["renamed"] == said["plain"]
+        answer[name] = predict(platform, None, {"iterations": "20"}, 1, 16)["quantities"]
+    assert answer["renamed"] == answer["plain"]
     for quantity in ("stat.q99", "rate", "create.q99"):
-        a, b = said["plain"][quantity], said["edited"][quantity]
+        a, b = answer["plain"][quantity], answer["edited"][quantity]
         assert a["value"] == b["value"]
         if quantity == "stat.q99":
             assert a["model"] / a["value"] == pytest.approx(1.2, rel=0.01)
@@ -258,15 +258,15 @@ def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator:
         desk = Desk(read, store, workers, lambda *_: None)
         by_workload = {w: Point_(NORMAL, w, "s") for w in ("own", "other")}
         asks = [Ask("simulate", design, point, 0) for design in (0, 1) for point in by_workload.values()]
-        told, raw = desk.gather(asks, ""), desk._stored(asks)
+        reported, raw = desk.gather(asks, ""), desk._stored(asks)
         forecast = predict(plain, None, {"iterations": "20"}, 1, 16)["quantities"]
         for ask in asks:
             for name in ("rate", "stat.q99") if ask.point.workload == "own" else ("rate",):
-                shift = told[ask]["quantities"][name] / raw[ask]["quantities"][name]
+                shift = reported[ask]["quantities"][name] / raw[ask]["quantities"][name]
                 expected = forecast[name]["value"] / forecast[name]["model"] if ask.point.workload == "own" else 1.0
                 assert shift == pytest.approx(expected, rel=1e-6), (ask, name)
-            assert told[ask]["quantities"]["seconds"] * told[ask]["quantities"]["rate"] == pytest.approx(raw[ask]["quantities"]["seconds"] * raw[ask]["quantities"]["rate"])
-        assert desk.known(asks) == told
+            assert reported[ask]["quantities"]["seconds"] * reported[ask]["quantities"]["rate"] == pytest.approx(raw[ask]["quantities"]["seconds"] * raw[ask]["quantities"]["rate"])
+        assert desk.known(asks) == reported
         for ask in asks:
             design = desk.designs.at(ask.design)
             assert desk.is_as_measured(design, ask.point) is (design.name == "as it is" and ask.point.workload == "own")
@@ -283,8 +283,8 @@ def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Calla
         made = []
         for seed in range(first_seed, first_seed + runs):
             place = tmp_path / str(seed)
-            told = ("--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--set", f"repeats={repeats}", "--seed", str(seed))
-            simulate("lustre", "--ppn", "4", *told, "--out", place)
+            reported = ("--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--set", f"repeats={repeats}", "--seed", str(seed))
+            simulate("lustre", "--ppn", "4", *reported, "--out", place)
             made.append(Run(place))
         logs = [math.log(phase["latency"]["stat"]["max"]) for run in made for phase in run.phases]
         point = Point(made)

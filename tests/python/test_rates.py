@@ -63,7 +63,7 @@ def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rates, "SAMPLES", 2**9)
     generator = np.random.default_rng(11)
     places = [Placement(2, 8, 0.0), Placement(4, 8, 0.0), Placement(10, 8, 0.0)]
-    asked = [Placement(100, 8, 0.0)]
+    entries = [Placement(100, 8, 0.0)]
     largest = places[-1]
     scale = {"alone": math.log(largest.ranks), "node": math.log(largest.nodes), "server": 0.0}
     sigma, truths, found = 0.1, 60, []
@@ -75,7 +75,7 @@ def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPat
             continue
         measured += sigma * generator.standard_t(4, len(places))
         posterior = find_posterior(places, measured, np.full(len(places), sigma), seed=len(found))
-        found.append(float(np.mean(rates_of(posterior, asked)[:, 0] < rates_of(logs, asked)[0, 0])))
+        found.append(float(np.mean(rates_of(posterior, entries)[:, 0] < rates_of(logs, entries)[0, 0])))
     counts = np.histogram(found, bins=6, range=(0, 1))[0]
     assert float(np.sum((counts - truths / 6) ** 2 / (truths / 6))) < chi2.isf(FALSE_ALARM, 5), counts
     inside = sum(0.05 <= p <= 0.95 for p in found)
@@ -160,11 +160,11 @@ def test_one_number_gives_a_wide_answer_that_says_so(iocast: Call, tmp_path: Pat
 def test_another_seed_says_the_same() -> None:
     places = [Placement(n, 36, 0.0) for n in (1, 2, 4, 8)]
     log_rates = np.log([5400, 10500, 19000, 31000])
-    said = []
+    entries = []
     for seed in (0, 1):
         posterior = find_posterior(places, log_rates, np.full(4, 0.07), seed)
-        said.append(np.quantile(np.log(rates_of(posterior, [Placement(64, 36, 0.0)])), [0.05, 0.5, 0.95]))
-    assert np.abs(np.subtract(*said)).max() < 0.15
+        entries.append(np.quantile(np.log(rates_of(posterior, [Placement(64, 36, 0.0)])), [0.05, 0.5, 0.95]))
+    assert np.abs(np.subtract(*entries)).max() < 0.15
 
 
 def test_a_forecast_of_a_fitted_placement_is_what_the_fit_says(iocast: Call, tmp_path: Path) -> None:
