@@ -252,7 +252,7 @@ class Planner:
     """Proposes measurements for a question."""
 
     ensemble: Ensemble
-    asked: Place
+    target: Place
     fitted: dict[str, Any]  # empty before anything was measured
     length: float = 1.0
 
