@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from iocast.campaign import read_plan
-from iocast.plan import ALONE, Ensemble, Place, Planner, Proposed, Said, beyond, campaign_file, candidates
+from iocast.plan import ALONE, Ensemble, Place, Planner, Proposed, Simulated, beyond, campaign_file, candidates
 
 Iocast = Callable[..., CompletedProcess[str]]
 ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
@@ -23,7 +23,7 @@ ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
 def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
     """One whose answers are these: log rates of each platform, and the variance of a measurement."""
     made = Ensemble.__new__(Ensemble)
-    made.known = {place: Said(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()}
+    made.known = {place: Simulated(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()}
     made.ask = lambda places: None  # type: ignore[method-assign]
     return made
 
