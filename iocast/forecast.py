@@ -70,7 +70,7 @@ def forecast(
     ranks_per_node: int | None = None,
     platform: str | None = None,
     phase: str | None = None,
-    answer: dict[str, Any] | None = None,
+    stated: dict[str, Any] | None = None,
     level: float = 0.9,
     seed: int = 0,
     report: Report,
@@ -80,10 +80,11 @@ def forecast(
     OUT/report.html.
 
     @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
+    @param stated ranks and nodes of the results, for files that don't have them
     @param out must not exist
     @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
     try:
-        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, answer or {}, level, seed, report, workers)
+        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers)
     except InputError:
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
         raise
@@ -91,9 +92,9 @@ def forecast(
 
 def _whole_way(
     sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
-    answer: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
+    stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
 ) -> Answer:  # fmt: skip
-    runs = runs_of(sources, out, answer)
+    runs = runs_of(sources, out, stated)
     names = [phase] if phase else phases_of(runs)
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
@@ -105,7 +106,7 @@ def _whole_way(
     return Answer(out, runs, found, _write_report(runs, found, out))
 
 
-def runs_of(sources: Sequence[Path], out: Path, answer: dict[str, Any]) -> list[Path]:
+def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
     """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
 
     @raises InputError for a mixture, whose runs would not be one series"""
@@ -115,7 +116,7 @@ def runs_of(sources: Sequence[Path], out: Path, answer: dict[str, Any]) -> list[
     if ready:
         raise InputError(f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import.")
     target = out / "runs"
-    written = import_series(sources, target, answer) if is_series(sources) else import_files(list(sources), target, None, answer)
+    written = import_series(sources, target, stated) if is_series(sources) else import_files(list(sources), target, None, stated)
     return written
 
 

@@ -72,7 +72,7 @@ def forecast(
     if not targets or len(targets) != len(nodes.split(",")):
         raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
     refuse_existing(out)
-    document = {"ranks": ranks_measured, "nodes": nodes_measured}
+    stated = {"ranks": ranks_measured, "nodes": nodes_measured}
     with Steps() as steps, crew_of(workers, "", None, False, None, "", out) as crew:
         answer = whole_way(
             sources,
@@ -81,7 +81,7 @@ def forecast(
             ranks_per_node=ppn,
             platform=platform,
             phase=phase,
-            told=document,
+            stated=stated,
             level=level,
             seed=seed,
             report=steps,
