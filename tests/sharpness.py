@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharpness of statistical tests: the smallest error that each detects with a probability of POWER.
 
-    tests/sharpness.py          table of what the last runs of tests recorded, Python and C++
+    tests/sharpness.py          table of the records of the last runs, Python and C++
     tests/sharpness.py --json   the same as JSON
 
 A statistical test records its sharpness where it asserts, with one of the functions here or `expect_within` of
