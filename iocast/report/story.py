@@ -207,10 +207,11 @@ def _truth(best: Comparison | None) -> str:
     if not best or not row or row.get("truth") is None:
         return ""
     truth = row["truth"]
+    errors = [units.error(row[name] / truth - 1) for name in ("forecast", "measured")]
     return (
         f"The drawn server alone serves {units.rate(truth)} of {units.ranks(best.ranks)} in a simulation, "
-        f"without the kernel, FUSE and the benchmark. The forecast is {units.error(row['forecast'] / truth - 1)} off that, the measurement "
-        f"{units.error(row['measured'] / truth - 1)}."
+        "without the kernel, FUSE and the benchmark. "
+        f"The forecast is {errors[0]} off that, the measurement {errors[1]}."
     )
 
 
