@@ -15,6 +15,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from iocast.errors import RunError
 
 stderr = Console(stderr=True, highlight=False)
+PATIENCE = 3.0
+"""Seconds after which a command that is mostly quick prints its progress."""
 
 
 def keep_interrupts() -> None:
@@ -34,10 +36,12 @@ def keep_interrupts() -> None:
 
 class Steps:
     """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every`
-    seconds."""
+    seconds, and none before `after` seconds."""
 
-    def __init__(self, every: float = 0) -> None:
+    def __init__(self, every: float = 0, after: float = 0) -> None:
         self._live = stderr.is_terminal
+        self._waiting: tuple[str, int, int] | None = None
+        self._timer = None if self._live or not after else threading.Timer(after, self._begin_to_print)
         self._every = every
         self._printed: tuple[str, float] = ("", 0.0)
         self._began: tuple[str, float, int] = ("", 0.0, 0)
@@ -50,16 +54,23 @@ class Steps:
     def __enter__(self) -> Steps:
         if self._live:
             self._progress.start()
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._live:
             self._progress.stop()
+        if self._timer is not None:
+            self._timer.cancel()
         if kind is KeyboardInterrupt:  # typer would end the program without a word
             raise RunError("Interrupted; what was measured or computed is kept.")
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if not self._live:
+        if self._timer is not None:
+            self._waiting = (what, done, total)
+        elif not self._live:
             self._plain(what, done, total)
         elif self._task is None or done == 0:
             if self._task is not None:
@@ -67,6 +78,11 @@ class Steps:
             self._task = self._progress.add_task(what, total=total, completed=done)
         else:
             self._progress.update(self._task, description=what, total=total, completed=done)
+
+    def _begin_to_print(self) -> None:
+        self._timer = None
+        if self._waiting is not None:
+            self._plain(*self._waiting)
 
     def tell(self, sentence: str) -> None:
         """A line that stays, above the progress."""

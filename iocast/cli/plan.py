@@ -13,7 +13,7 @@ from iocast.cli.app import verb
 from iocast.cli.options import LOAD, OUTPUT, Json, Seed, Sets, refuse_existing, settings_of
 from iocast.errors import InputError
 from iocast.files import duration, write_text
-from iocast.progress import Steps
+from iocast.progress import PATIENCE, Steps
 
 QUESTION = "Question"
 
@@ -62,7 +62,7 @@ def plan(
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     fitted = Fitted.open(platform)
     wanted = planning.read_place(target) if target else planning.Place(10 * nodes, ppn)
-    with Simulations(about=fitted.file) as simulations, Steps() as steps:
+    with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
         steps("what could be true, and what measurements would tell of it", 0, 1)
         if fitted.fitted:
             ensemble = planning.of_fitted(simulations, fitted, seed)

@@ -13,6 +13,7 @@ from iocast.cli.app import verb
 from iocast.cli.options import LOAD, OUTPUT, Json, Level, Seed, Sets, refuse_existing, settings_of
 from iocast.errors import InputError
 from iocast.files import write_json
+from iocast.progress import PATIENCE, Steps
 
 PLATFORM = "Platform"
 
@@ -81,9 +82,10 @@ def predict(
     if points_of is not None:
         _predict_points(fitted, points_of, out, phase, solver, level, seed, json_)
         return
-    answer = predict_(
-        fitted, workload, settings_of(sets), nodes, ppn, phase=phase, solver=solver, level=level, seed=seed, label=label
-    )
+    options: dict[str, Any] = {"phase": phase, "solver": solver, "level": level, "seed": seed, "label": label}
+    with Steps(after=PATIENCE) as steps:
+        steps(f"forecasting {nodes} node{'s' * (nodes != 1)}", 0, 1)
+        answer = predict_(fitted, workload, settings_of(sets), nodes, ppn, **options)
     if out is not None:
         write_json(out, answer)
     if json_:

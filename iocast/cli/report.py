@@ -12,6 +12,7 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import OUTPUT, Json
 from iocast.errors import InputError
+from iocast.progress import PATIENCE, Steps
 
 
 @verb(
@@ -61,7 +62,9 @@ def report(
         if out is None:
             return
     out = out or Path("report.html")
-    write_report(sources, out, title)
+    with Steps(after=PATIENCE) as steps:
+        steps("drawing figures", 0, 1)
+        write_report(sources, out, title)
     files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
     if text is not None:
         return

@@ -12,7 +12,7 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import LOAD, OUTPUT, WORKERS, Json, Seed, Sets, crew_of, refuse_existing, settings_of
 from iocast.files import write_json
-from iocast.progress import Steps
+from iocast.progress import PATIENCE, Steps
 
 
 @verb(
@@ -56,7 +56,7 @@ def simulate(
     if out is not None:
         refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
-    with Steps() as steps, crew_of(workers, "", None, False, None, "", out or Path("simulate")) as crew:
+    with Steps(after=PATIENCE) as steps, crew_of(workers, "", None, False, None, "", out or Path("simulate")) as crew:
         answer = simulate_(
             fitted, workload, settings_of(sets), nodes, ppn, phase=phase, seed=seed, report=steps, workers=crew
         )

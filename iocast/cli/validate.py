@@ -28,6 +28,7 @@ from iocast.cli.options import (
 )
 from iocast.errors import InputError
 from iocast.files import write_json
+from iocast.progress import PATIENCE, Steps
 
 MEASUREMENTS = "Measurements and forecasts"
 TARGETS = "Targets"
@@ -115,9 +116,12 @@ def validate(
     ]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
-    with crew_of(
-        workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out or Path("validation")
-    ) as crew:
+    place = out or Path("validation")
+    with (
+        Steps(after=PATIENCE) as steps,
+        crew_of(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, place) as crew,
+    ):
+        steps(f"forecasting {len(points)} measured points", 0, 1)
         answer = judge(
             fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
             forecasts=[Earlier.open(path) for path in forecast or []], workers=crew,
@@ -130,7 +134,6 @@ def validate(
 
 
 def _judge_published(names: list[str], out: Path | None, json_: bool) -> None:
-    from iocast.progress import Steps
     from iocast.published import as_text, validate_published
 
     with Steps(every=5) as steps:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import typer
 from programs import REPOSITORY
 
 from iocast.cli import app, main
+from iocast.progress import Steps
 from iocast.cli.app import GROUPS, MOVED
 from iocast.errors import InputError
 
@@ -165,3 +167,35 @@ def test_published_statements_are_judged_by_one_command(iocast: Iocast) -> None:
     assert answer["summary"]["claims"] == len(answer["sources"]["chasapis2014"]["claims"]) > 5
     assert iocast("validate").returncode == 2 and "--published" in iocast("validate").stderr
     assert iocast("validate", "--published", "chasapsi2014").returncode == 2
+
+
+@pytest.mark.parametrize(("seconds", "lines"), [(0.0, 0), (0.3, 2)])
+def test_progress_is_printed_after_a_while_on_standard_error(
+    seconds: float, lines: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Steps(after=0.1) as steps:
+        steps("a first step", 0, 2)
+        time.sleep(seconds)
+        steps("a second step", 1, 2)
+    shown = capsys.readouterr()
+    assert shown.out == "" and len(shown.err.splitlines()) == lines
+    assert not lines or shown.err.splitlines() == ["  [0/2] a first step", "  [1/2] a second step"]
+
+
+def test_verbs_of_many_seconds_show_their_progress() -> None:
+    """Each verb that simulates, calibrates or draws opens `Steps`."""
+    for verb in (
+        "measure",
+        "plan",
+        "knee",
+        "forecast",
+        "simulate",
+        "compare",
+        "study",
+        "report",
+        "calibrate",
+        "predict",
+        "validate",
+        "selftest",
+    ):
+        assert re.search(r"\bSteps\(", Path(sys.modules[f"iocast.cli.{verb}"].__file__ or "").read_text()), verb
