@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COLLECT = (".venv/bin/python", "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+COLLECT = (".venv/bin/python", "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
 def tests_in(output: str) -> list[str]:
@@ -32,9 +32,10 @@ def collected(number: int, logs: Path) -> tuple[int, float, int, list[str]]:
     """Number, seconds, exit status and tests of one collection; its output is kept when it fails."""
     began = time.monotonic()
     done = subprocess.run(COLLECT, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
+    tests = tests_in(done.stdout)
+    if done.returncode or not tests:
         (logs / f"collection-{number}.log").write_text(done.stdout + done.stderr)
-    return number, time.monotonic() - began, done.returncode, tests_in(done.stdout)
+    return number, time.monotonic() - began, done.returncode, tests
 
 
 @contextlib.contextmanager
@@ -67,14 +68,12 @@ def main() -> None:
         for number, seconds, status, tests in pool.map(lambda n: collected(n, given.logs), range(1, given.times + 1)):
             first = first or tests
             differs = len(set(first) ^ set(tests))
-            verdict = (
-                f"FAILED, see {given.logs}" if status else f"{differs} tests DIFFER" if tests != first else "alike"
-            )
+            verdict = "alike" if tests == first else f"{differs} tests DIFFER"
+            if status or not tests:
+                verdict = f"FAILED, see {given.logs}"
             bad += verdict != "alike"
             print(f"{number:>4}{seconds:>8.1f} s{len(tests):>7} tests  {verdict}", flush=True)
-    print(
-        f"{given.times} collections, {given.at_once} at once, {given.stress} busy workers: {bad} differ or failed."
-    )
+    print(f"{given.times} collections, {given.at_once} at once, {given.stress} busy workers: {bad} differ or failed.")
     sys.exit(4 if bad else 0)
 
 
