@@ -225,12 +225,12 @@ def bench_environment() -> dict[str, str]:
     return {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def check_backend(backend: Backend, workload: str, settings: dict[str, Any]) -> None:
-    """Has the benchmark look at the backend's options, before any of them is written to a file. Nothing is measured and nothing is opened.
+def check_backend(backend: Backend, workload: str, settings: dict[str, Any], limits: Sequence[str] = ()) -> None:
+    """Has the benchmark look at the backend's options and at limits, before any of them is written to a file. Nothing is measured and nothing is opened.
 
     @raises InputError with the benchmark's own sentence"""
-    if backend.options:
-        command = [binaries.find("iocast-bench"), "--backend", backend.name, *backend.options, "--workload", workload, *settings_arguments(settings), "--dry-run"]
+    if backend.options or limits:
+        command = [binaries.find("iocast-bench"), "--backend", backend.name, *backend.options, *limits, "--workload", workload, *settings_arguments(settings), "--dry-run"]
         if backend.has_root:
             command += [f"--{backend.name}.root", "/"]
         call_bench(command)
@@ -270,6 +270,32 @@ class Backend:
 
 
 POSIX = Backend()
+
+
+@dataclass(frozen=True)
+class SharedUse:
+    """How runs use a system that others use too, in the benchmark's words (docs/operations.md, Brakes; One run at a time)."""
+
+    max_rate: str = ""
+    max_objects: str = ""
+    stop_latency: str = ""
+    min_free: str = ""
+    take_over: bool = False
+    sole_user: bool = False
+
+    @property
+    def limits(self) -> list[str]:
+        """Arguments of a run that measures."""
+        given = {"max-rate": self.max_rate, "max-objects": self.max_objects, "stop-latency": self.stop_latency, "min-free": self.min_free}
+        return [f"--{name}={value}" for name, value in given.items() if value]
+
+    @property
+    def claims(self) -> list[str]:
+        """Arguments of every run, also of one that removes what another left."""
+        return ["--take-over"] * self.take_over + ["--sole-user"] * self.sole_user
+
+
+ALONE = SharedUse()
 
 
 class Ending:
@@ -344,6 +370,7 @@ def observed(out: Path, file: Path) -> Iterator[None]:
 
 def run_bench(
     run: PlannedRun, workload: str, backend: Backend, place: Path | None, out: Path, seed: int, *, goes_on: bool = False, drop_caches: bool = False, ending: Ending | None = None, mark: str = "",
+    use: SharedUse = ALONE,
 ) -> None:  # fmt: skip
     """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a backend that has no directory.
     `goes_on`: on the data set that an earlier run left there. `drop_caches`: first, unless it goes on. `mark`: see MARK.
@@ -352,7 +379,7 @@ def run_bench(
     command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
     if place is not None:
         place.mkdir(exist_ok=True)
-    command += settings_arguments(run.settings)
+    command += [*settings_arguments(run.settings), *use.limits, *use.claims]
     if drop_caches and not goes_on:
         command.append("--drop-caches=run")
     command += ["--out", str(out), "--label", run.name]
@@ -365,7 +392,9 @@ def run_bench(
         remove_if_empty(place)
 
 
-def sweep(run: PlannedRun, workload: str, backend: Backend, place: Path | None, seed: int, *, ending: Ending | None = None, mark: str = "") -> None:
+def sweep(
+    run: PlannedRun, workload: str, backend: Backend, place: Path | None, seed: int, *, ending: Ending | None = None, mark: str = "", use: SharedUse = ALONE,
+) -> None:  # fmt: skip
     """Removes what an attempt at this run left in its place, and the place itself when nothing else is in it. An empty place is clean.
 
     @raises RunError or InputError with the benchmark's own sentence"""
@@ -373,7 +402,7 @@ def sweep(run: PlannedRun, workload: str, backend: Backend, place: Path | None, 
         return
     command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
     try:
-        call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep"], ending, mark)
+        call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep", *use.claims], ending, mark)
     finally:
         remove_if_empty(place)
 
@@ -644,20 +673,20 @@ class Campaign:
 
     def __init__(
         self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None,
-        take_over: bool = False,
+        use: SharedUse = ALONE,
     ) -> None:  # fmt: skip
         check_root(backend, root)
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
-        check_backend(backend, plan.workload, plan.settings)
+        check_backend(backend, plan.workload, plan.settings, use.limits)
         check_out(out)
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
-        self.backend = backend
+        self.backend, self.use = backend, use
         self.scratch = self.root and self.root / "iocast-campaign"
         self.drops_caches = plan.drop_caches and os.access(DROP_CACHES, os.W_OK)
-        self._owned = Owned(out, self.scratch, take_over)
+        self._owned = Owned(out, self.scratch, use.take_over)
         self._looked = False
         try:
             self._open()
@@ -681,12 +710,18 @@ class Campaign:
         if not (out / "campaign.json").is_file():
             self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": plan.workload, "root": place} | backend.document()
             self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": self.seed}
+            if self.use.max_rate:
+                self.json["max_rate"] = self.use.max_rate
             self.runs: list[PlannedRun] = []
             return
         self.json = read_campaign(out, planned=True)
         check_same(self.json, plan, out, self.root, backend, self.seed)
         self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
+        if self.json.get("max_rate", "") != self.use.max_rate:
+            if any(run.status == "complete" for run in self.runs):
+                raise InputError(f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose another --out.")
+            self.json["max_rate"] = self.use.max_rate
         end_orphans(self.json["id"])
 
     def _save(self) -> None:
@@ -716,7 +751,7 @@ class Campaign:
             for old in (self.out / "runs").glob("pilot*"):
                 shutil.rmtree(old)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self.backend, place, out, self.seed, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"])
+            run_bench(run, self.plan.workload, self.backend, place, out, self.seed, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"], use=self.use)
             phases = read_json(out / "run.json", "run")["phases"]
             phase = next((p for p in phases if p["name"] == "benchmark"), None)
             if phase is None:
@@ -747,7 +782,7 @@ class Campaign:
             if place is not None and not place.is_dir():
                 continue
             try:
-                sweep(run, self.plan.workload, self.backend, place, seed, ending=self.ending, mark=self.json["id"])
+                sweep(run, self.plan.workload, self.backend, place, seed, ending=self.ending, mark=self.json["id"], use=self.use)
             except InputError as error:
                 if place is not None and place.exists():  # a service says so when nothing is there; what else is wrong there stops the run itself
                     stderr.print(f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
@@ -775,6 +810,8 @@ class Campaign:
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
         """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""
         todo = self.missing(role)
+        if self.use.max_objects:
+            self._require_few_objects(todo)
         if todo:
             self._look_at_the_machine(max(run.ranks_per_node for run in todo), max(run.nodes for run in todo))
         for run in todo:
@@ -810,6 +847,12 @@ class Campaign:
         self._looked = True
         self.json.setdefault("machine", []).append(report_activity(self.root, clients, nodes))
 
+    def _require_few_objects(self, runs: list[PlannedRun]) -> None:
+        """@raises InputError before anything of these runs is made, when one of them has too many objects"""
+        for settings, ranks, per_node in sorted({(tuple(settings_arguments(run.settings)), run.ranks, run.ranks_per_node) for run in runs}):
+            command = [binaries.find("iocast-bench"), "--backend", "dummy", "--workload", self.plan.workload, *settings, f"--max-objects={self.use.max_objects}"]
+            call_bench([*command, "--dry-run", "--ranks", str(ranks), "--ranks-per-node", str(per_node)], self.ending)
+
     def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
         """One run. Its results take its name when they are whole, and only while this process owns the campaign."""
         final = self.out / "runs" / run.name
@@ -820,6 +863,7 @@ class Campaign:
             with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
                 run_bench(
                     run, self.json["workload"], self.backend, place, out, seed, goes_on=goes_on, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"],
+                    use=self.use,
                 )  # fmt: skip
             self._owned.require_held()
             out.rename(final)

@@ -255,7 +255,7 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
         if any(point.get(key, 1) < 1 for key in ("nodes", "ranks_per_node", "threads_per_rank")):
             raise InputError(f"{where} has no node or no rank; each point has one at least.")
         names.add(point["name"])
-    for key, kind in (("attempts", dict), ("search", dict), ("overrides", dict), ("filesystem", dict), ("id", str), ("workload", str), ("root", str), ("seed", int)):
+    for key, kind in (("attempts", dict), ("search", dict), ("overrides", dict), ("filesystem", dict), ("id", str), ("workload", str), ("root", str), ("seed", int), ("max_rate", str)):
         if key in content and not isinstance(content[key], kind):
             raise InputError(f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited.")
     if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key) for key, n in content.get("attempts", {}).items()):

@@ -10,7 +10,21 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import OUTPUT, SLURM, BackendName, BackendOptions, Json, Seed, TakeOver, settings_of
+from iocast.cli.options import (
+    OUTPUT,
+    SLURM,
+    BackendName,
+    BackendOptions,
+    Json,
+    MaxObjects,
+    MaxRate,
+    MinFree,
+    Seed,
+    SoleUser,
+    StopLatency,
+    TakeOver,
+    settings_of,
+)
 from iocast.errors import InputError
 from iocast.progress import Steps, stderr
 
@@ -79,6 +93,11 @@ def measure(
     backend: BackendName = "posix",
     backend_option: BackendOptions = None,
     take_over: TakeOver = False,
+    sole_user: SoleUser = False,
+    max_rate: MaxRate = "",
+    max_objects: MaxObjects = "",
+    stop_latency: StopLatency = "",
+    min_free: MinFree = "",
     slurm: Annotated[
         bool,
         typer.Option(
@@ -116,14 +135,24 @@ def measure(
     """Run a measurement campaign on a storage system.
 
     Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
-    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, check_backend, read_plan
+    from iocast.campaign import (
+        DROP_CACHES,
+        POSIX,
+        Backend,
+        Campaign,
+        Ending,
+        SharedUse,
+        check_backend,
+        read_plan,
+    )
 
     storage = Backend(backend, tuple(backend_option or ()))
+    use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
     storage.check_place(directory)
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
-    check_backend(storage, runs.workload, runs.settings)
+    check_backend(storage, runs.workload, runs.settings, use.limits)
     if dry_run:
         from iocast.dry_run import dry_run as extent_of
         from iocast.dry_run import dry_run_text
@@ -137,7 +166,7 @@ def measure(
         for name, value in (("--role", role), ("--nodes", nodes)):
             arguments += [name, str(value)] if value is not None else []
         arguments += [a for one in sets or [] for a in ("--set", one)]
-        arguments += ["--observe"] * observe + ["--take-over"] * take_over
+        arguments += ["--observe"] * observe + use.limits + use.claims
         if storage != POSIX:
             arguments += ["--backend", backend, *(f"--backend-option={option}" for option in storage.options)]
         submit = not slurm_only_write
@@ -154,7 +183,7 @@ def measure(
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
         work = Campaign(
             directory, runs, out, seed,
-            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, take_over=take_over,
+            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use,
         )  # fmt: skip
         with work:
             work.prepare()

@@ -19,6 +19,7 @@ FELL_SHORT = 4
 
 LOAD = "Workload and scale"
 STORAGE = "Storage system"
+SHARED = "Limits, on a system that others use"
 WORKERS = "Workers that compute"
 SLURM = "Slurm jobs"
 OUTPUT = "Output"
@@ -51,6 +52,38 @@ TakeOver = Annotated[
         help="Continue although the owner is another host, when that has been silent for five minutes.",
         rich_help_panel=STORAGE,
     ),
+]
+SoleUser = Annotated[
+    bool,
+    typer.Option(
+        "--sole-user",
+        help="No other run uses the service, where it can't keep two runs apart itself.",
+        rich_help_panel=STORAGE,
+    ),
+]
+MaxRate = Annotated[
+    str,
+    typer.Option(
+        metavar="RATE",
+        help="Maximum of operations begun a second, all clients together: 200/s.",
+        rich_help_panel=SHARED,
+    ),
+]
+MaxObjects = Annotated[
+    str,
+    typer.Option(metavar="COUNT", help="Maximum of objects that exist at once in a run.", rich_help_panel=SHARED),
+]
+StopLatency = Annotated[
+    str,
+    typer.Option(
+        metavar="OP:TIME,...",
+        help="End when an operation took longer: create:5s,stat:500ms, or any:10s for each.",
+        rich_help_panel=SHARED,
+    ),
+]
+MinFree = Annotated[
+    str,
+    typer.Option(metavar="SIZE", help="End when the file system has less free: 50GiB.", rich_help_panel=SHARED),
 ]
 WorkerCount = Annotated[
     int,

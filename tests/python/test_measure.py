@@ -205,3 +205,38 @@ def test_a_campaign_of_a_backend_without_a_directory(iocast: Iocast, tmp_path: P
         assert refused.returncode == 2 and says in refused.stderr, refused.stderr
     done = iocast(*ask)
     assert done.returncode == 0 and all(p["status"] == "complete" for p in json.loads(done.stdout)["points"])
+
+
+def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> None:
+    """They are refused before anything is made, hold for every run of the campaign, and are the campaign's."""
+    plan, root, out = tmp_path / "slow.yaml", tmp_path / "root", tmp_path / "out"
+    plan.write_text(CAMPAIGN.split("repeats: 2\n")[0] + "repeats: 1\nbenchmark_repeats: 1\npoints: [{ranks: 2}]\n")
+    root.mkdir()
+    ask = ("measure", root, "--campaign", plan, "--out", out)
+    for option, words in (
+        (("--max-rate", "200"), "--max-rate"), (("--stop-latency", "creat:5s"), "Did you mean 'create'"), (("--max-objects", "39"), "40 objects"), (("--min-free", "much"), "--min-free"),
+    ):  # fmt: skip
+        done = iocast(*ask, *option)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+        assert list(root.iterdir()) == []
+    limits = ("--max-rate", "2000/s", "--max-objects", "40", "--stop-latency", "any:1h", "--min-free", "1KiB")
+    done = iocast(*ask, *limits, "--take-over")
+    assert done.returncode == 0, done.stderr
+    (run,) = (json.loads(file.read_text()) for file in out.glob("runs/*/run.json"))
+    assert (run["brake"]["max_rate"], run["brake"]["max_objects"], run["brake"]["min_free"]) == (2000, 40, 1024)
+    assert "--take-over" in run["command"]
+    done = iocast(*ask, *limits[2:])
+    assert done.returncode == 2 and "--max-rate" in done.stderr, done.stderr
+    done = iocast("calibrate", out, "--out", tmp_path / "fitted.yaml")
+    assert done.returncode == 2 and "held back by --max-rate (2000/s)" in done.stderr, done.stderr
+    done = iocast(*ask[:-1], tmp_path / "other", "--stop-latency", "any:1us")
+    assert done.returncode == 1 and "of --stop-latency" in done.stderr, done.stderr
+
+
+def test_job_scripts_keep_the_limits(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
+    limits = ("--max-rate=200/s", "--stop-latency=any:10s", "--take-over", "--sole-user")
+    done = iocast("measure", tmp_path, "--campaign", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--slurm-only-write", *limits)
+    assert done.returncode == 0, done.stderr
+    (script,) = (tmp_path / "out" / "slurm").glob("*.sbatch")
+    assert " ".join(limits) in script.read_text()
