@@ -21,7 +21,7 @@ from iocast.phases import is_beside
 from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, find_runs, group, runs_in
-from iocast.text import interval, percent, quantity, table
+from iocast.text import interval, percent, quantity, rule_of, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -222,13 +222,3 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"{len(shown) - 3} further notes are in the report."] if len(shown) > 3 else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
     return "\n".join([*lines, f"Written to {answer.out}: runs, fitted platforms, forecasts; the page for a board is {answer.report}."])
-
-
-def rule_of(made: dict[str, Any]) -> tuple[str, float] | None:
-    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over
-    published systems."""
-    for name in ("closed M/M/c", "last value"):
-        value = made["baselines"].get(name, {}).get("rate")
-        if isinstance(value, int | float):
-            return name, float(value)
-    return None

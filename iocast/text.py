@@ -36,6 +36,16 @@ ROUGHLY = "order of magnitude only"
 NARROWED = "a run nearer to this scale narrows it: iocast plan proposes one"
 
 
+def rule_of(made: dict[str, Any]) -> tuple[str, float] | None:
+    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over
+    published systems."""
+    for name in ("closed M/M/c", "last value"):
+        value = made.get("baselines", {}).get(name, {}).get("rate")
+        if isinstance(value, int | float):
+            return name, float(value)
+    return None
+
+
 def percent(error: float | None) -> str:
     return "-" if error is None else f"{100 * error:+.0f} %"
 

@@ -16,7 +16,7 @@ from iocast.report import evidence, units
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
-from iocast.text import NARROWED, ROUGHLY, too_wide
+from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MOST_PHASES = 3  # named in the headline
@@ -379,6 +379,8 @@ def _target_cards(sources: Sources) -> list[Card]:
         known = rate.get("low") is not None and rate.get("high") is not None
         span = f"{units.share(forecast.get('level'))} interval {units.span(units.rate(rate['low']), units.rate(rate['high']))}" if known else "no interval"
         beyond = f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale" if (forecast.get("extrapolation") or 0) > 1 else ""
+        if rule := rule_of(forecast):
+            beyond += f"; simple rule ({rule[0]}): {units.rate(rule[1])}"
         if known and too_wide(rate):  # no number in large type that says nothing
             ends = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
             cards.append(Card(where, ends, f"{units.share(forecast.get('level'))} interval, {ROUGHLY}{beyond}; {NARROWED}"))

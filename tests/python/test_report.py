@@ -425,6 +425,24 @@ def test_numbers_are_written_for_people(shown, expected):
     assert shown.replace(units.SPACE, " ") == expected
 
 
+def test_a_target_stands_beside_the_simple_rule(monkeypatch):
+    target = {
+        "phase": "benchmark",
+        "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4},
+        "level": 0.9,
+        "waiting_factor": 0,
+        "quantities": {"rate": {"value": 1000.0, "low": 900.0, "high": 1100.0}},
+    }
+    monkeypatch.setattr(evidence, "targets", lambda _: [target])
+    (alone,) = story._target_cards(None)
+    target["baselines"] = {"last value": {"rate": 700.0}, "closed M/M/c": {"rate": 800.0}}
+    (both,) = story._target_cards(None)
+    assert both.value == alone.value and both.note == f"{alone.note}; simple rule (closed M/M/c): {units.rate(800.0)}"
+    del target["baselines"]["closed M/M/c"]
+    (last,) = story._target_cards(None)
+    assert last.note == f"{alone.note}; simple rule (last value): {units.rate(700.0)}"
+
+
 def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch):
     """Upper over lower end beyond a factor 30: no value, neither in large type nor in a sentence nor in a table."""
     value = 1234.5
