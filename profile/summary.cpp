@@ -17,7 +17,7 @@ std::string until_text(const nlohmann::ordered_json& until)
   std::string text = fmt::format("  after a warm-up of {}, {} operations:\n", duration_text(until["warm_up"].get<double>()), until["operations"].get<uint64_t>());
   for (const auto& [name, one] : estimates.items()) {
     const auto value = one["value"].get<double>(), half = one["half_width"].get<double>();
-    text += fmt::format("    {:<13}{:>12} +- {:.1f} %{}\n", name, name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value),
+    text += fmt::format("    {:<13} {:>11} +- {:.1f} %{}\n", name, name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value),
                         value > 0 ? 100 * half / value : 0, one["met"].get<bool>() ? "" : fmt::format(", not the requested {:.3g} %", 100 * one["asked"].get<double>()));
   }
   if (!until["met"].get<bool>())
@@ -43,6 +43,11 @@ std::string bandwidth_text(double bytes_per_second)
     if (bytes_per_second >= 0.9995 * scale)
       return fmt::format("{:.3g} {}", bytes_per_second / scale, unit);
   return fmt::format("{:.3g} B/s", bytes_per_second);
+}
+
+std::string rate_text(double per_second)
+{
+  return per_second < 9999.5 ? fmt::format("{:.4g} ops/s", per_second) : fmt::format("{:.0f} ops/s", per_second);
 }
 
 std::string phase_title(const std::string& name, uint64_t repeat)
@@ -79,18 +84,18 @@ std::string summary_text(const nlohmann::ordered_json& run)
       text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())
       continue;
-    text += fmt::format("  {:<13}{:>12}", "operation", "count");
+    text += fmt::format("  {:<13} {:>11}", "operation", "count");
     for (const char* key : quantities)
-      text += fmt::format("{:>9}", key);
-    text += fmt::format("{:>15}{:>12}\n", "per second", "bandwidth");
+      text += fmt::format(" {:>8}", key);
+    text += fmt::format(" {:>14} {:>11}\n", "per second", "bandwidth");
     for (const auto& [tag, latency] : phase["latency"].items()) {
       const auto dot  = tag.find('.');
       const auto name = dot == std::string::npos ? tag : "  " + tag.substr(dot);
-      text += fmt::format("  {:<13}{:>12}", name, latency["count"].get<uint64_t>());
+      text += fmt::format("  {:<13} {:>11}", name, latency["count"].get<uint64_t>());
       for (const char* key : quantities)
-        text += fmt::format("{:>9}", duration_text(latency[key].get<double>()));
+        text += fmt::format(" {:>8}", duration_text(latency[key].get<double>()));
       const auto row = phase["by_operation"].value(tag, nlohmann::ordered_json::object()); // none of a part
-      text += fmt::format("{:>15}{:>12}\n", row.empty() ? "" : fmt::format("{:.4g} ops/s", row["rate"].get<double>()),
+      text += fmt::format(" {:>14} {:>11}\n", row.empty() ? "" : rate_text(row["rate"].get<double>()),
                           row.contains("bytes_per_second") ? bandwidth_text(row["bytes_per_second"].get<double>()) : "");
     }
   }

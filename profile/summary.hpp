@@ -14,6 +14,9 @@ std::string duration_text(double seconds);
 /// Three digits in decimal units: "446 GB/s".
 std::string bandwidth_text(double bytes_per_second);
 
+/// "85.5 ops/s", "85523 ops/s": four digits, and all of those before the point.
+std::string rate_text(double per_second);
+
 /// "benchmark 2", "cleanup"
 std::string phase_title(const std::string& name, uint64_t repeat);
 

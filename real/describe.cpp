@@ -89,7 +89,7 @@ std::string dry_run_text(const Json& dry_run)
                                  dry_run["placement"]["ranks_per_node"].get<uint64_t>(), phases);
   for (const auto& [kind, count] : footprint["operations"].items())
     if (count != 0)
-      text += fmt::format("  {:<8}{:>16}\n", kind, count.get<uint64_t>());
+      text += fmt::format("  {:<8} {:>15}\n", kind, count.get<uint64_t>());
   auto size = [&](const char* key) { return format_size(footprint[key].get<double>()); };
   text += fmt::format("written {}, read {}; at most {} objects with {} at a time{}\n", size("bytes_written"), size("bytes_read"), footprint["peak_objects"].get<uint64_t>(), size("peak_bytes"),
                       limited ? "; less where a time limit ends a phase" : "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/recorder.hpp"
 #include "profile/run_directory.hpp"
+#include "profile/summary.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <sstream>
 #include <unistd.h>
 
 namespace iocast {
@@ -253,6 +256,28 @@ TEST(RunDirectory, WhatIsWrittenStaysInTheDirectoryThatWasMade)
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(moved / "run.json"))["status"], "interrupted");
   std::filesystem::remove_all(path);
   std::filesystem::remove_all(moved);
+}
+
+TEST(Summary, ColumnsDoNotTouch)
+{
+  using Json = nlohmann::ordered_json;
+  for (const double size : {1e-9, 1.0, 85523.4, 999'949.9, 123'456'789.0, 9.87e12}) {
+    const Json latency{{"count", static_cast<uint64_t>(size * 1e3)}, {"mean", size}, {"q50", size}, {"q75", size}, {"q95", size}, {"q99", size}, {"max", size}};
+    Json phase{{"name", "benchmark"}, {"repeat", 0}, {"rate", size}, {"operations", 1}, {"seconds", size}, {"balance", 1}, {"errors", 0}};
+    phase["latency"]["create.write_of_a_long_name"] = phase["latency"]["create"] = latency;
+    phase["by_operation"]["create"] = {{"rate", size}, {"bytes_per_second", size}};
+    const Json run{{"workload", {{"name", "some"}}}, {"placement", {{"ranks", 1}, {"nodes", 1}}}, {"phases", Json::array({phase})}};
+    std::istringstream lines(summary_text(run));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream columns(line);
+      const std::vector<std::string> words{std::istream_iterator<std::string>(columns), {}};
+      if (line.starts_with("  create")) { // rate and bandwidth have a unit behind a blank
+        EXPECT_EQ(words.size(), 2 + 6 + 2 + 2) << line;
+      } else if (line.starts_with("    .")) {
+        EXPECT_EQ(words.size(), 2 + 6) << line;
+      }
+    }
+  }
 }
 
 } // namespace
