@@ -184,6 +184,25 @@ def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0,
     return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor, think_time)
 
 
+def half_slope(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+    """The rate grows on with half of the logarithmic slope between the last two scales; latencies as N/X. No ruler beside forecasts, but a part of blends."""
+    ordered = by_concurrency(points)
+    a, b = ordered[-2], ordered[-1]
+    half = max(0.0, 0.5 * math.log(b.rate / a.rate) / math.log(b.concurrency / a.concurrency))
+    rate = _where_they_meet(lambda n: b.rate * (n / b.concurrency) ** half, ranks, waiting_factor, think_time)
+    return _with_scaled_latencies(b, rate, ranks, waiting_factor, think_time)
+
+
+def scaled(points: Sequence[Point], rate: float, ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+    """A rate with the latencies of the largest scale, grown as the mean response must at that rate (Little's law)."""
+    return _with_scaled_latencies(by_concurrency(points)[-1], rate, ranks, waiting_factor, think_time)
+
+
+def by_concurrency(points: Sequence[Point]) -> list[Point]:
+    """One point for each concurrency, ascending. Raises InputError when there are fewer than two."""
+    return _checked(points)
+
+
 def _inside(ranks: int, waiting_factor: float, think_time: float, rate: float) -> float:
     """Mean ranks inside an operation."""
     return (ranks - rate * think_time) / (1 + waiting_factor)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 from scipy.special import ndtri
 
-from iocast import analytic, arrivals, baselines, binaries, draws, growth
+from iocast import analytic, arrivals, baselines, binaries, blend, draws, growth
 from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
@@ -132,7 +132,17 @@ def predict(
         missed = _missed(platform, fitted_to_it, asked.settings, samples["value"], ranks, factor)
         doubt = _doubt(platform, fitted_to_it, asked.settings, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
-        one: dict[str, Any] = {"phase": name}
+        said_by_blend = None
+        if fitted_to_it and closed and not platform.rates_alone:
+            question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, asked.settings))
+
+            def of_unedited(name: str = name) -> dict[str, Any]:
+                more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "workers": workers}
+                return dict(predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)["quantities"])
+
+            quantities, said_by_blend = _with_rules(platform, asked.settings, quantities, question, level, of_unedited)
+            missed = {key: math.log(samples["value"][key] / said["value"]) if said_by_blend else missed.get(key, 0.0) for key, said in quantities.items()}
+        one: dict[str, Any] = {"phase": name, "blend": said_by_blend}
         one["question"] = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured).document()
         one["quantities"] = {key: said for key, said in quantities.items() if not _is_part(key)}
         one["parts"] = {key: said for key, said in quantities.items() if _is_part(key)}
@@ -161,6 +171,7 @@ def predict(
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
+    unsettled += [text for text in dict.fromkeys(one.get("blend") for one in (answer, *answer["further_phases"])) if text]
     answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
     answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
@@ -175,7 +186,7 @@ def predict(
 BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth",
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend",
 )  # fmt: skip
 """Keys of a forecast that are of its phase."""
 
@@ -703,23 +714,71 @@ def _intervals(
         low, high = interval(model, samples["ensemble"][name], error, degrees, fitted["noise"][kind], level)
         value = model * math.exp(-missed[name])
         result[name] = {"value": value, "low": value * low, "high": value * high, "model": model}
-    for op in {name.rpartition(".")[0] for name in result} - {""}:
-        rising = [result[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in result]
-        for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
+    return _rising(result)
+
+
+def _rising(quantities: dict[str, Any]) -> dict[str, Any]:
+    """The same without quantiles that cross, as they may when each is shifted by itself."""
+    for op in {name.rpartition(".")[0] for name in quantities} - {""}:
+        rising = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
+        for lower, higher in pairwise(rising):
             for end in ("value", "low", "high"):
                 higher[end] = max(higher[end], lower[end])
-    return result
+    return quantities
+
+
+def _with_rules(
+    platform: Fitted, settings: dict[str, str], quantities: dict[str, Any], asked: blend.Question, level: float, of_unedited: Callable[[], dict[str, Any]]
+) -> tuple[dict[str, Any], str | None]:
+    """The quantities below the bound that the measured scales set (`blend.ceiling`), and blended with simple rules where these were better at the held-out
+    scale, with the sentence that says so. Rules know nothing of edits: what they change of the measured system's forecast is changed of an edited one's."""
+    fitted, said = platform.fitted, platform.fitted.get("blend") or {}
+    points = _rulers(fitted, settings)
+    if len({point.concurrency for point, _ in points}) < 2:
+        return quantities, None
+    text = blend.sentence(said)
+    if platform.edited:
+        if text is None:
+            return quantities, None
+        changes = {name: one["value"] / one["calibrated"] for name, one in of_unedited().items() if "calibrated" in one}
+        return {name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]} for name, one in quantities.items()}, text
+    if text is not None:
+        largest = max(point.concurrency for point, _ in points)
+        mixed = blend.blended(said, quantities, blend.candidates(points, asked), asked, largest, fitted["noise"], level)
+        quantities = {
+            name: one | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high, "calibrated": one["value"]} for name, one in quantities.items()
+        }
+        quantities = _rising(quantities)
+    runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
+    most = blend.ceiling(points, asked, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
+    rate = quantities["rate"]
+    kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
+    return quantities | {"rate": rate | kept}, text
+
+
+def _moved(one: dict[str, Any], factor: float) -> dict[str, Any]:
+    return {end: None if one[end] is None else factor * one[end] for end in ("value", "low", "high")}
+
+
+def _rulers(fitted: dict[str, Any], settings: dict[str, str]) -> list[tuple[baselines.Point, int]]:
+    """The measured points that are like these settings, as simple rules take them, with their nodes (0: not known)."""
+    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}  # of points that don't state it themselves
+    return [
+        (baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"], _seconds(p.get("think_time", common.get("think_time")))), int(p.get("nodes") or 0))
+        for p in points_like(fitted, settings)
+    ]
+
+
+def _think_time(fitted: dict[str, Any], settings: dict[str, str]) -> float:
+    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}
+    return _seconds(settings.get("think_time", common.get("think_time")))
 
 
 def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
-    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}  # of points that don't state it themselves
-    points = [
-        baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"], _seconds(p.get("think_time", common.get("think_time"))))
-        for p in points_like(fitted, settings)
-    ]
+    points = [point for point, _ in _rulers(fitted, settings)]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
-    said = baselines.forecast(points, ranks, factor, _seconds(settings.get("think_time", common.get("think_time"))))
+    said = baselines.forecast(points, ranks, factor, _think_time(fitted, settings))
     return {
         model: {
             name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)

@@ -214,6 +214,9 @@ def validation_text(validation: dict[str, Any]) -> str:
         lines.append(f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance).")
     if summary["coverage"] is not None:
         lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
+    for one in summary.get("beaten_by", []):
+        what = "throughput" if one["what"] == "rate" else "quantiles"
+        lines.append(f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: {_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}.")
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)
 

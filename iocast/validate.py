@@ -25,6 +25,9 @@ MOST_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
+BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
+"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than so many standard deviations of a measured mean, and
+by more than this, by which simulations of one platform differ."""
 ERROR = "forecast / measured - 1"
 """The error of a row; a median error is that of its absolute value."""
 NOTHING_HELD_OUT = "nothing held out"
@@ -44,7 +47,7 @@ def validate(
     """Forecasts every measured point and scores it; with `forecasts` scores these, each beside the point that it is the forecast of, and no other point.
 
     Points that the calibration was fitted to are shown as such and left out of the summary. With no other point nothing can be judged: `verdict` is
-    NOTHING_HELD_OUT and `passed` false.
+    NOTHING_HELD_OUT and `passed` false. A forecast that a simple rule beats (`beaten_by`) has not passed, however small its error.
 
     @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every system, however noisy
     @raises InputError for an earlier forecast of another platform or level, or of a question that no point answers"""
@@ -70,9 +73,10 @@ def validate(
     answer["summary"] = summary = _summary(judged, platform.fitted)
     answer["criterion"] = (
         f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % of the measured values inside "
-        f"their {100 * level:g} % intervals"
+        f"their {100 * level:g} % intervals, and no simple rule better by more than noise"
     )
-    answer["passed"] = bool(judged) and summary["rate_error_median"] <= most_rate_error and (summary["coverage"] or 0.0) >= least_coverage
+    close = bool(judged) and summary["rate_error_median"] <= most_rate_error and (summary["coverage"] or 0.0) >= least_coverage
+    answer["passed"] = close and not summary["beaten_by"]
     answer["verdict"] = NOTHING_HELD_OUT if not judged else "passed" if answer["passed"] else "fell short"
     return answer
 
@@ -201,6 +205,32 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
         "crps": {kind: float(np.mean(scores)) for kind, which in _KINDS.items() if (scores := [row["crps"] for row in rows if which(row["quantity"]) and row["crps"] is not None])},
         "wasserstein_median": float(np.median(distances)) if distances else None,
         "baselines": by_model,
+        "beaten_by": beaten_by(points, noise),
         "noise": {"rate": math.expm1(noise["rate"]), "quantiles": math.expm1(float(np.mean([noise[q] for q in quantiles])))},
         "noise_basis": {"rate": basis["rate"], "quantiles": ASSUMED if any(basis[q] == ASSUMED for q in quantiles) else basis["q50"]},
     }
+
+
+def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dict[str, Any]]:
+    """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`, `rule`, and the median errors of both as
+    factors less 1. A rule that has no value for some of the rows is not compared. Each row counts once; the noise is that of the mean of a point's runs,
+    by which both errors move alike.
+
+    @param noise standard deviation of the logarithm of one measurement, by kind of quantity"""
+    found = []
+    for what, which in _KINDS.items():
+        rows = [(row, noise[kind_of(row["quantity"])] / math.sqrt(max(1, len(point["runs"])))) for point in points for row in point["rows"] if which(row["quantity"])]
+        if not rows:
+            continue
+        ours = float(np.median([_factor(row["forecast"], row["measured"]) for row, _ in rows]))
+        least = max(BEATEN_BY, BEATEN_DEVIATIONS * float(np.median([deviation for _, deviation in rows])))
+        for rule in sorted(set.intersection(*(set(row["baselines"]) for row, _ in rows))):
+            its = float(np.median([_factor(row["baselines"][rule]["value"], row["measured"]) for row, _ in rows]))
+            if ours - its > least:
+                found.append({"what": what, "rule": rule, "forecast_error": math.expm1(ours), "rule_error": math.expm1(its)})
+    return found
+
+
+def _factor(forecast: float, measured: float) -> float:
+    """|ln(forecast / measured)|."""
+    return abs(math.log(max(forecast, 1e-12) / measured))

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from iocast.validate import KINDS, errors  # noqa: E402
 
 BASELINE = "closed M/M/c"
+RULES = (BASELINE, "universal scalability law", "straight line", "last value")
 Scores = dict[str, float]
 
 
@@ -49,7 +50,27 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
     found["Wasserstein"] = float(np.median(distances or [np.nan]))
     found["inside 90 %"] = float(np.mean([row["inside"] for row in rows]))
     found["high / low"] = float(np.median([row["high"] / row["low"] for row in rows]))
+    found["interval score"] = float(np.mean([interval_score(row) for row in rows]))
     found["noise of throughput"] = float(np.median([validation["summary"]["noise"]["rate"] for validation in validations]))
+    return found
+
+
+def interval_score(row: dict[str, Any]) -> float:
+    """Of a 90 % interval on the logarithmic scale: its width, and twenty times how far the measured value lies outside; less is better (Gneiting & Raftery
+    2007, eq. 43)."""
+    low, high, measured = (float(np.log(row[key])) for key in ("low", "high", "measured"))
+    return high - low + 20 * max(0.0, low - measured, measured - high)
+
+
+def behind_rules(validations: list[dict[str, Any]], by: float = 0.03) -> list[str]:
+    """Kinds of quantity and simple rules whose median error is smaller than the forecasts' by more than `by`."""
+    found = []
+    for kind in KINDS:
+        ours = float(np.median([error for validation in validations for error in errors(validation, kind)]))
+        for rule in RULES:
+            its = [error for validation in validations for error in errors(validation, kind, rule)]
+            if its and ours - float(np.median(its)) > by:
+                found.append(f"{kind} behind {rule} ({100 * ours:.0f} and {100 * float(np.median(its)):.0f} %)")
     return found
 
 
@@ -68,7 +89,7 @@ def error_table(title: str, rows: dict[str, Scores], more: dict[str, dict[str, s
     for name, found in rows.items():
         cells = [(more or {})[name][column] for column in further]
         for column, value in found.items():
-            text = f"{value:.0f}" if column == "forecasts" else f"{value:.1f}" if column == "high / low" else f"{100 * value:.{0 if value > 0.0995 else 1}f} %"
+            text = f"{value:.0f}" if column == "forecasts" else f"{value:.1f}" if column == "high / low" else f"{value:.2f}" if column == "interval score" else f"{100 * value:.{0 if value > 0.0995 else 1}f} %"
             cells.append("-" if np.isnan(value) else text)
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines

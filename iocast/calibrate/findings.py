@@ -23,6 +23,8 @@ MATTERS = 0.1
 """Share of the throughput, or of the time, below which a finding is none."""
 UNREPEATED_PHASES = 0.05
 """Standard deviation of the logarithm of two phases' ratio where no run was repeated."""
+UNEVEN = 0.75
+"""Balance of a phase that was run once, below which its ranks ended unevenly."""
 BAND_SHARE, BAND_APART, BAND_VALLEY = 0.02, 2.5, 0.4
 """A band of latencies holds at least this share, lies at least this factor from its neighbour, and the valley between is this much lower than the lesser."""
 
@@ -42,7 +44,7 @@ class Finding:
 
 def findings(points: list[Point]) -> list[Finding]:
     """Everything that these measurements show; `points` as they are calibrated."""
-    found = [ageing(points), drift(points), *nodes(points), outside(points), ramps(points), others(points), *bands(points), clock(points)]
+    found = [ageing(points), drift(points), *nodes(points), lone_ranks(points), outside(points), ramps(points), others(points), *bands(points), clock(points)]
     return [one for one in found if one is not None]
 
 
@@ -118,6 +120,49 @@ def nodes(points: list[Point]) -> list[Finding]:
         f"middle ({significant} of {tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for speed_sigma."
     )
     return [Finding("nodes", text, {"node": host, "log_ratio": told[host], "runs": significant, "tested": tested, "by_node": told})]
+
+
+def lone_ranks(points: list[Point]) -> Finding | None:
+    """Ranks that are alone on their nodes and slower or faster than the others in all repeats of a point: variance between ranks against that between
+    repeats. What was run once and ended unevenly is told, too, since nothing can be tested there."""
+    from scipy.stats import f_oneway
+
+    tested: list[tuple[float, Point, list[np.ndarray]]] = []
+    once: list[tuple[float, Point]] = []
+    for point in points:
+        count, per_node = point.first.placement
+        if count < 2 or per_node != 1:
+            continue
+        phases = [phase for run in point.runs for phase in run.phases]
+        seconds = [phase.get("rank_seconds") for phase in phases]
+        if len(phases) > 1 and all(s and len(s) == count and min(s) > 0 for s in seconds):
+            logs = np.log(np.asarray(seconds, dtype=float))
+            logs = logs - np.median(logs, axis=1, keepdims=True)
+            if float(np.ptp(logs)) > 1e-9:
+                tested.append((float(f_oneway(*logs.T).pvalue), point, list(logs.mean(axis=0))))
+        elif len(phases) == 1 and phases[0].get("balance") is not None:
+            once.append((float(phases[0]["balance"]), point))
+    for chance, point, means in sorted(tested, key=lambda one: one[0]):
+        host = int(np.argmax(np.abs(means)))
+        off = float(means[host])
+        if chance < FALSE_ALARM / len(tested) and abs(off) > MATTERS / 2:
+            name = _hosts(point.first, len(means))[host]
+            more = f"{100 * math.expm1(off):.0f} % longer" if off > 0 else f"{_share(off)} less time"
+            return Finding(
+                "nodes",
+                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one rank a node it can't be told whether that is "
+                "the node or the rank's share of the work; measure two ranks or more on each. A forecast takes all nodes for alike but for speed_sigma.",
+                {"point": point.name, "node": name, "log_ratio": off},
+            )
+    balance, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
+    if tested or balance > UNEVEN:
+        return None
+    return Finding(
+        "nodes",
+        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and one run, a slow node can't be told from chance; repeat the run, or "
+        "measure two ranks or more a node.",
+        {"point": point.name, "balance": balance},
+    )
 
 
 def outside(points: list[Point]) -> Finding | None:
@@ -292,9 +337,17 @@ def _outside(run: Run) -> float | None:
         seconds = phase.get("rank_seconds")
         if not seconds or phase.get("responding_seconds") is None:
             return None
+        thought = phase.get("think_actual_seconds")
+        if thought is None and _may_have_thought(run):
+            return None
         total += float(np.sum(seconds))
-        spent += float(phase["responding_seconds"]) + float(phase.get("think_actual_seconds") or 0)
+        spent += float(phase["responding_seconds"]) + float(thought or 0)
     return max(0.0, 1 - spent / total) if total > 0 else None
+
+
+def _may_have_thought(run: Run) -> bool:
+    """Whether ranks may have thought for a time that was not recorded: where they were to, and in imported runs that don't say that they were not."""
+    return run.waiting_factor > 0 or run.think_time > 0 or run.imported and "waiting_factor" not in run.parameters
 
 
 def _variation(run: Run) -> float:

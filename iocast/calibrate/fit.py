@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from iocast import baselines, blend
 from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.evidence import EVIDENCE
@@ -121,6 +122,7 @@ class _Search:
         # What a rank alone waited in stalls is no service: where they are modelled it would count twice.
         self.laws_between_stalls = self._laws(self.stall.length / 2) if self.stall else self.laws
         self.largest = max(point.ranks for point in points)
+        self.backtest: blend.Backtest | None = None
         self.rivals: dict[str, list[Fit]] = {}  # by choice, what was compared when it was made
         seen = {name for name, shown in EVIDENCE.items() if shown(points)}
         self.choices = {choice: [option for option in options if not option.needs or option.needs in seen] for choice, options in recipe.choices.items()}
@@ -287,7 +289,24 @@ class _Search:
         drawn = [one for one in drawn if one]
         for number, row in enumerate(rows):
             row["spread"] = float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1)) if len(drawn) > 1 else 0.0
+        self.backtest = self._backtest(smaller, asked, rows, told)
         return {"ranks": scales[-1], "scales": scales, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
+
+    def _backtest(
+        self, smaller: list[Point], asked: list[Point], rows: list[dict[str, Any]], told: dict[str, Any]
+    ) -> blend.Backtest | None:
+        """Errors of simple rules at the held-out points, fitted to the same smaller ones; those with the switches of
+        the largest."""
+        like = told[max(asked, key=lambda point: point.ranks).name]
+        known = [_ruled(point) for point in smaller if told[point.name] == like]
+        if len({point.concurrency for point, _ in known}) < 2 or not rows:
+            return None
+        held_out = [
+            (p.name, blend.Question(p.ranks, p.first.placement[0], p.waiting_factor, p.think_time))
+            for p in asked
+            if told[p.name] == like
+        ]
+        return blend.Backtest.of(known, held_out, rows, self.noise)
 
     def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
         """What a platform says of these points, beside what was measured; nothing when work of others piles up in it without end."""
@@ -394,6 +413,8 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
     step = max(DOUBLING, holdout["ranks"] / holdout["fitted_up_to"]) if holdout else DOUBLING
     discrepancy = _discrepancy(holdout, search.noise, misfit or alarm, _aged(search.found), step, power)
     runs = [run for point in search.points for run in point.runs]
+    few = len({point.ranks for point in search.points}) < 3
+    known = search.backtest.document(misfit or alarm or few) if search.backtest else {}
     scales = sorted({point.ranks for point in search.points})
     fitted: Document = {
         "campaign": {
@@ -422,6 +443,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "discrepancy": {kind: error for kind, (error, _) in discrepancy.items()},
         "discrepancy_degrees": {kind: degrees for kind, (_, degrees) in discrepancy.items()},
         "discrepancy_growth": {"step": step, "power": power},
+        "blend": known,
         "simulations": sum(f.evaluations for f in fits) * len(search.targets),
         "findings": [one.document() for one in search.found],
         "notes": search.notes,
@@ -458,6 +480,13 @@ def _worst(rows: list[dict[str, Any]]) -> str:
         return ""
     worst = max(steady, key=lambda row: abs(math.log(max(1 + row["error"], 1e-9))))
     return f", most in {worst['quantity']} at {worst['point']}, {abs(100 * worst['error']):.0f} % too {'high' if worst['error'] > 0 else 'low'}"
+
+
+def _ruled(point: Point) -> tuple[baselines.Point, int]:
+    """A point as simple rules take it, with its nodes."""
+    told = _measured(point)
+    args = (told["ranks"], told["waiting_factor"], told["rate"], told["latency"], told["think_time"])
+    return baselines.Point(*args), int(told["nodes"])
 
 
 def _measured(point: Point) -> Document:

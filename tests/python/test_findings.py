@@ -14,7 +14,7 @@ import yaml
 from scipy.stats import binom
 
 from iocast.calibrate import findings, fit
-from iocast.calibrate.findings import FALSE_ALARM, ageing, bands, clock, drift, latency_bands, nodes, others, outside, ramps
+from iocast.calibrate.findings import FALSE_ALARM, ageing, bands, clock, drift, latency_bands, lone_ranks, nodes, others, outside, ramps
 from iocast.importers.record import Phase, Record, write_record
 from iocast.run_directory import Point, Run, group
 
@@ -107,6 +107,33 @@ def test_time_between_operations_is_told(tmp_path: Path) -> None:
     run.json["environment"]["cpus_per_node"] = 1
     found = outside(points(run))
     assert found is not None and "30 %" in found.text and "waiting for one of 1 processors" in found.text
+
+
+def test_a_slow_rank_that_is_alone_on_its_node_is_told_and_not_explained(tmp_path: Path) -> None:
+    generator = np.random.default_rng(13)
+    slow = [measured(tmp_path / f"s{r}", 4, generator, per_node=1, node_factors=(1.0, 1.0, 1.3, 1.0)) for r in (0, 1, 2)]
+    found = lone_ranks(points(*slow))
+    assert found is not None and "the rank on n2 took 30 % longer" in found.text and "can't be told" in found.text
+    assert nodes(points(*slow)) == []
+    alike = [measured(tmp_path / f"a{r}", 4, generator, per_node=1) for r in (0, 1, 2)]
+    assert lone_ranks(points(*alike)) is None
+    once = measured(tmp_path / "once", 4, generator, per_node=1)
+    for balance, said in ((0.45, True), (0.95, False)):
+        once.phases[0]["balance"] = balance
+        assert (lone_ranks(points(once)) is not None) is said
+
+
+def test_think_times_that_nobody_recorded_are_not_idle_time(tmp_path: Path) -> None:
+    """An imported run that doesn't say whether its ranks thought tells nothing of time outside; one that says they didn't does, and so does one of iocast."""
+    run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.5)
+    assert outside(points(run)) is not None
+    run.json["source"] = "imported"
+    for phase in run.phases:
+        phase["think_actual_seconds"] = None
+    assert outside(points(run)) is not None, "waiting_factor is 0, it says"
+    for parameters in ({}, {"waiting_factor": 1.0}, {"waiting_factor": 0, "think_time": 0.001}):
+        run.json["workload"]["parameters"] = parameters
+        assert outside([Point([run])]) is None, parameters
 
 
 def test_ramps_are_told(tmp_path: Path) -> None:

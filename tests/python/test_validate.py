@@ -110,3 +110,31 @@ def test_single_iterations_of_an_imported_run_are_its_noise(tmp_path: Path) -> N
     for phase, rate in zip(run.phases, (98.0, 100.0, 102.0), strict=True):
         phase["rate"] = rate
     assert reading.noise([Point([run])])["rate"] == pytest.approx(0.02, rel=0.01)
+
+
+def of_rows(*errors: tuple[str, float, float], runs: int = 1) -> list[dict[str, Any]]:
+    """A point whose rows have these errors, as logarithms, of the forecast and of a rule."""
+    rows = [{"quantity": q, "measured": 1.0, "forecast": math.exp(ours), "baselines": {"last value": {"value": math.exp(its)}}} for q, ours, its in errors]
+    return [{"runs": ["r"] * runs, "rows": rows}]
+
+
+def test_a_rule_beats_a_forecast_by_more_than_noise_only() -> None:
+    """The noise is that of the mean of the runs; either side of a measurement counts alike; throughput and quantiles are judged apart."""
+    noise = dict.fromkeys(reading.NOISE_KINDS, 0.1)
+    beaten = lambda *errors, runs=1: [(one["what"], one["rule"]) for one in judging.beaten_by(of_rows(*errors, runs=runs), noise)]  # noqa: E731
+    assert beaten(("rate", 0.25, 0.0)) == beaten(("rate", -0.25, 0.0)) == [("rate", "last value")]
+    assert beaten(("rate", 0.15, 0.0)) == [] and beaten(("rate", 0.15, 0.0), runs=4) == [("rate", "last value")]
+    assert beaten(("rate", 0.0, 0.25)) == [] and beaten(("rate", 0.25, 0.25)) == []
+    assert beaten(("rate", 0.0, 0.0), ("stat.q50", 0.5, 0.1), ("stat.q95", 0.6, 0.1), ("stat.max", 0.0, 0.9)) == [("quantiles", "last value")]
+    assert judging.beaten_by(of_rows(("rate", 0.015, 0.0)), dict.fromkeys(noise, 0.0)) == [], "simulations of one platform differ by that"
+    some = of_rows(("rate", 0.5, 0.0)) + of_rows(("rate", 0.5, 0.0))
+    some[1]["rows"][0]["baselines"] = {}
+    assert judging.beaten_by(some, noise) == [], "a rule that is silent where it is hard is no better"
+
+
+def test_what_a_simple_rule_beats_has_not_passed(judge: Any) -> None:
+    """The forecast of 100/s is well within the pass mark; the rule's 50/s is right."""
+    answer = judge(1.0, 55.0, most=1.0)
+    assert answer["verdict"] == "fell short" and answer["summary"]["coverage"] == 1.0
+    assert "'last value' forecasts the throughput better" in validation_text(answer)
+    assert judge(1.0, 95.0, most=1.0)["passed"]

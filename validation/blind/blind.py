@@ -27,7 +27,7 @@ import numpy as np
 
 VALIDATION = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "theory")]
-from scoreboard import Bars, error_table, judge, put, scores  # noqa: E402
+from scoreboard import Bars, behind_rules, error_table, judge, put, scores  # noqa: E402
 from second_simulator import Observed, run  # noqa: E402
 from truths import SIDES, Truth, truths  # noqa: E402
 
@@ -112,7 +112,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         notes = platform.fitted["notes"]
         found = {"truth": truth.name, "side": truth.side, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
         found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}
-        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout", "fit", "noise")}
+        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout", "fit", "noise", "blend")}
 
 
 def _settings(factor: float, iterations: int) -> dict[str, str]:
@@ -169,6 +169,8 @@ def main() -> None:
         found = outcomes(chosen, given.keep or Path(scratch))
     if given.json:
         print(json.dumps(found, indent=1))
+    if not found:
+        parser.error("nothing is finished yet")
     lines = table(found)
     missed, inside, outside = [], *([one for one in found if one["side"] == side] for side in ("in the grid", "out of it"))
     if inside:
@@ -176,9 +178,12 @@ def main() -> None:
         missed += ["false alarms"] if np.mean([one["alarm"] for one in inside]) > FALSE_ALARM else []
     if outside and np.mean([one["alarm"] for one in outside]) < ALARM:
         missed.append("alarms")
+    kinds = sorted({one["truth"].partition(" ")[2] for one in found})
+    behind = {kind: behind_rules([one["validation"] for one in found if one["truth"].partition(" ")[2] == kind]) for kind in kinds}
+    missed += [f"{kind}: {told}" for kind, all_told in behind.items() for told in all_told]
     if len(found) < len(chosen):
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
-    lines += ["", f"Targets missed (truths in the grid, alarms): {', '.join(missed)}." if missed else "All targets are met."]
+    lines += ["", f"Targets missed (truths in the grid, alarms, classes against simple rules): {', '.join(missed)}." if missed else "All targets are met."]
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
         put(given.page, "blind", lines)

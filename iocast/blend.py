@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of a calibrated platform blended with those of simple rules, where a backtest on held-out scales favours a
+rule (docs/calibration.md, "Simple rules"). Weights are those of a likelihood of the held-out errors, Student's
+t with four degrees of freedom, over prior weights.
+
+A forecast is left as it is unless some rule was better at the held-out scale by more than noise: what is right there
+needs no help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from iocast import baselines, growth
+from iocast.residuals import kind_of
+
+CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
+    "calibrated platform",
+    "curves of growth",
+    "closed M/M/c",
+    "last value",
+    "half slope",
+)
+PRIOR = {CALIBRATED: 0.6, POPULATION: 0.1, QUEUE: 0.1, LAST: 0.1, HALF: 0.1}
+STRANGER_PRIOR = {CALIBRATED: 0.3, POPULATION: 0.4, QUEUE: 0.1, LAST: 0.1, HALF: 0.1}
+"""Prior weights; the second where the calibration raises an alarm, or fewer than three scales were measured."""
+DEGREES = 4
+ERROR, ERROR_BY_REACH = 0.05, 0.1
+"""Standard deviation of the logarithm that a good candidate's forecast is off by: beside the noise, and for each
+logarithm of the reach. Round numbers chosen by hand on validation/blind/probes.py."""
+FULL_WEIGHT = 4
+"""Held-out points from which on their mean score counts in full; fewer count in proportion."""
+FAVOURED_BY, FAVOURED_DEVIATIONS = 0.03, 2.0
+"""A rule is favoured when its mean |ln error| is smaller than the calibrated platform's by more than this, and than so
+many deviations of a measured mean."""
+RATE, LATENCY = "rate", "latency"
+GROUPS = {RATE: ("rate",), LATENCY: ("q50", "q75", "q95", "q99")}
+NAMED = 0.005
+"""Weight below which a candidate is not named."""
+
+Point = baselines.Point
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A scale that is asked for. `nodes` may be 0 where it isn't known: the curves of growth are silent then."""
+
+    ranks: int
+    nodes: int
+    waiting_factor: float = 0.0
+    think_time: float = 0.0
+
+
+def candidates(points: Sequence[tuple[Point, int]], asked: Question) -> dict[str, Values]:
+    """What each rule says of the question, by quantity: the rate and latency quantiles ("stat.q50").
+
+    @param points measured points, each with its number of nodes (0: unknown), of at least two concurrencies"""
+    plain = [point for point, _ in points]
+    args = (asked.ranks, asked.waiting_factor, asked.think_time)
+    found: dict[str, Mapping[str, Any]] = {
+        QUEUE: baselines.closed_queue(plain, *args),
+        LAST: baselines.last_value(plain, *args),
+        HALF: baselines.half_slope(plain, *args),
+    }
+    grown = _grown(points, asked)
+    if grown is not None:
+        found[POPULATION] = baselines.scaled(plain, math.exp(grown.value), *args)
+    return {
+        name: {q: float(value) for q, value in said.items() if not isinstance(value, tuple) and value > 0}
+        for name, said in found.items()
+    }
+
+
+def _grown(points: Sequence[tuple[Point, int]], asked: Question) -> growth.Forecast | None:
+    """By the curves of growth; None where nodes are not known or ranks think for a time of their own."""
+    if asked.think_time > 0 or asked.nodes < 1 or any(nodes < 1 or point.think_time > 0 for point, nodes in points):
+        return None
+    measured = [
+        growth.Measured(nodes, point.ranks / nodes / (1 + point.waiting_factor), math.log(point.rate))
+        for point, nodes in points
+    ]
+    return growth.forecast(
+        measured, growth.Placement(asked.nodes, asked.ranks / asked.nodes / (1 + asked.waiting_factor))
+    )
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Errors at the held-out points, as |ln(forecast / measured)|: by group of quantities and candidate one a point;
+    `reach`: concurrency over the largest fitted one; `noise` of each point's measured mean, by group."""
+
+    reach: list[float]
+    errors: dict[str, dict[str, list[float]]]
+    noise: dict[str, list[float]]
+
+    @classmethod
+    def of(
+        cls, fitted: Sequence[tuple[Point, int]], held_out: Sequence[tuple[str, Question]], rows: Sequence[Mapping[str, Any]], noise: Mapping[str, float],
+    ) -> Backtest:  # fmt: skip
+        """@param held_out the points' names and questions; `rows` say what was measured there and what the platform,
+        fitted without them, forecast
+        @param noise standard deviation of the logarithm of one measurement by kind of quantity"""
+        largest = max(point.concurrency for point, _ in fitted)
+        result = cls([], {group: {} for group in GROUPS}, {group: [] for group in GROUPS})
+        for name, asked in held_out:
+            of_point = [row for row in rows if row["point"] == name]
+            rate = next((row["measured"] for row in of_point if row["quantity"] == "rate"), None)
+            if rate is None:
+                continue
+            inside = (asked.ranks - rate * asked.think_time) / (1 + asked.waiting_factor)
+            result.reach.append(max(1.0, inside / largest))
+            said = candidates(fitted, asked) | {CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}}
+            for group, kinds in GROUPS.items():
+                own = [row for row in of_point if kind_of(row["quantity"]) in kinds]
+                result.noise[group].append(
+                    max((noise[kind_of(row["quantity"])] / math.sqrt(row.get("runs", 1)) for row in own), default=0.0)
+                )
+                for candidate in PRIOR:
+                    values = said.get(candidate, {})
+                    known = [
+                        abs(math.log(max(values[row["quantity"]], 1e-12) / row["measured"]))
+                        for row in own
+                        if row["quantity"] in values
+                    ]
+                    result.errors[group].setdefault(candidate, []).append(
+                        float(np.mean(known)) if known and len(known) == len(own) else math.nan
+                    )
+        return result
+
+    def favoured(self, group: str) -> str | None:
+        """The rule that was better than the calibrated platform by more than noise, the best one; None when none
+        was."""
+        means = {
+            name: float(np.mean(errors))
+            for name, errors in self.errors[group].items()
+            if errors and not np.isnan(errors).any()
+        }
+        if CALIBRATED not in means or len(means) < 2:
+            return None
+        best = min((name for name in means if name != CALIBRATED), key=lambda name: means[name])
+        least = max(FAVOURED_BY, FAVOURED_DEVIATIONS * float(np.mean(self.noise[group])))
+        return best if means[CALIBRATED] - means[best] > least else None
+
+    def weights(self, group: str, prior: Mapping[str, float]) -> dict[str, float]:
+        """Weights of the candidates that answered every held-out point; the calibrated platform alone where no rule is
+        favoured."""
+        if self.favoured(group) is None:
+            return {CALIBRATED: 1.0}
+        logs = {}
+        for name, errors in self.errors[group].items():
+            if np.isnan(errors).any():
+                continue
+            spread = np.hypot(ERROR + ERROR_BY_REACH * np.log(self.reach), self.noise[group])
+            score = float(np.mean(-(DEGREES + 1) / 2 * np.log1p((np.array(errors) / spread) ** 2 / DEGREES)))
+            logs[name] = math.log(prior[name]) + score * min(len(errors), FULL_WEIGHT) / FULL_WEIGHT
+        most = max(logs.values())
+        total = sum(math.exp(log - most) for log in logs.values())
+        return {name: math.exp(log - most) / total for name, log in logs.items()}
+
+    def document(self, stranger: bool) -> dict[str, Any]:
+        """As `fitted.blend` of a platform file: by group `weights`, root mean square `errors` of each candidate, and
+        which rule is `favoured`."""
+        prior = STRANGER_PRIOR if stranger else PRIOR
+        return {
+            group: {
+                "favoured": self.favoured(group),
+                "weights": self.weights(group, prior),
+                "errors": {
+                    name: float(np.sqrt(np.mean(np.square(errors))))
+                    for name, errors in self.errors[group].items()
+                    if errors and not np.isnan(errors).any()
+                },
+            }
+            for group in GROUPS
+        }
+
+
+def sentence(blend: Mapping[str, Any]) -> str | None:
+    """The weights, as a forecast says them; None where nothing is blended."""
+    parts = []
+    for group, what in ((RATE, "throughput"), (LATENCY, "latencies")):
+        weights = blend.get(group, {}).get("weights", {})
+        if len(weights) > 1:
+            told = ", ".join(
+                f"{100 * weight:.0f} % {name}"
+                for name, weight in sorted(weights.items(), key=lambda one: -one[1])
+                if weight >= NAMED
+            )
+            parts.append(f"{what} {told}")
+    return (
+        f"At the held-out scale a simple rule was better, so that the forecast is a blend: {'; '.join(parts)}."
+        if parts
+        else None
+    )
+
+
+@dataclass(frozen=True)
+class Blended:
+    value: float
+    low: float | None
+    high: float | None
+
+
+def blended(
+    blend: Mapping[str, Any],
+    quantities: Mapping[str, Mapping[str, Any]],
+    rules: Mapping[str, Values],
+    asked: Question,
+    largest: float,
+    noise: Mapping[str, float],
+    level: float,
+) -> dict[str, Blended]:
+    """Values and intervals of a forecast's quantities after blending; of all quantities, when only the rate is blended,
+    too: latencies change with the mean response (Little's law).
+
+    @param quantities of the calibrated platform: {value, low, high}
+    @param rules what `candidates` says
+    @param largest concurrency of the largest fitted point"""
+    rate = quantities["rate"]["value"]
+    said = {CALIBRATED: {name: one["value"] for name, one in quantities.items()}} | dict(rules)
+
+    def spread(group: str, candidate: str, reach: float, kind: str) -> float:
+        return math.hypot(
+            float(blend[group]["errors"].get(candidate, 0.0)), ERROR + 2 * ERROR_BY_REACH * math.log(reach), noise[kind]
+        )
+
+    def inside(value: float) -> float:
+        return max((asked.ranks - value * asked.think_time) / (1 + asked.waiting_factor), 1e-12)
+
+    def mixed(group: str, name: str, shift: Mapping[str, float]) -> Blended:
+        """`shift`: by candidate the logarithm that is added."""
+        weights = {c: w for c, w in blend[group]["weights"].items() if said.get(c, {}).get(name, 0.0) > 0}
+        one = quantities[name]
+        if len(weights) < 2 or CALIBRATED not in weights:
+            moved = math.exp(shift[CALIBRATED])
+            return Blended(
+                one["value"] * moved,
+                None if one["low"] is None else one["low"] * moved,
+                None if one["high"] is None else one["high"] * moved,
+            )
+        total = sum(weights.values())
+        logs = {c: math.log(said[c][name]) + shift.get(c, 0.0) for c in weights}
+        value = sum(w / total * logs[c] for c, w in weights.items())
+        if one["low"] is None:
+            return Blended(math.exp(value), None, None)
+        z = float(ndtri((1 + level) / 2))
+        reach = max(1.0, inside(rate) / largest)
+        laws: list[tuple[float, float, float, float]] = []  # weight, middle, spread below, spread above
+        for c, w in weights.items():
+            below = above = spread(group, c, reach, kind_of(name))
+            if c == CALIBRATED:
+                below, above = (max(abs(math.log(one["value"] / one[end])) / z, 1e-6) for end in ("low", "high"))
+            laws.append((w / total, logs[c], below, above))
+        low, high = (_quantile(laws, p) for p in ((1 - level) / 2, (1 + level) / 2))
+        return Blended(math.exp(value), math.exp(min(low, value)), math.exp(max(high, value)))
+
+    found = {"rate": mixed(RATE, "rate", {CALIBRATED: 0.0})}
+    new = found["rate"].value
+    # By Little's law the mean response follows the rate; each candidate's latencies are taken at the blended rate.
+    shift = {
+        c: math.log(inside(new) / new) - math.log(inside(values["rate"]) / values["rate"])
+        for c, values in said.items()
+        if values.get("rate", 0.0) > 0
+    }
+    return found | {name: mixed(LATENCY, name, shift) for name in quantities if name != "rate"}
+
+
+def _quantile(laws: Sequence[tuple[float, float, float, float]], probability: float) -> float:
+    """Of a mixture of normal laws with a spread of their own on either side."""
+
+    def below(x: float) -> float:
+        return sum(w * float(ndtr((x - m) / (low if x < m else high))) for w, m, low, high in laws)
+
+    reach = max(10 * max(low, high) for _, _, low, high in laws)
+    least, most = min(m for _, m, _, _ in laws) - reach, max(m for _, m, _, _ in laws) + reach
+    return float(brentq(lambda x: below(x) - probability, least, most, xtol=1e-6))
+
+
+def ceiling(points: Sequence[tuple[Point, int]], asked: Question, noise: float) -> float:
+    """A bound of the rate: the throughput of a closed system is concave in its ranks, so that none is above the
+    straight line through its two largest measured scales, drawn as steep as two deviations of the measured means allow;
+    nor, where that falls, is any above the largest measured one. Infinite where ranks think for a time of their own, or
+    nodes may bring something of theirs: the two have neither as many nodes as are asked for, nor equally many ranks on
+    each and no fewer there.
+
+    @param noise standard deviation of the logarithm of a measured mean"""
+    nodes_of = {(point.ranks, point.waiting_factor, point.think_time): nodes for point, nodes in points}
+    below, last = baselines.by_concurrency([point for point, _ in points])[-2:]
+    places = [(point.ranks, nodes_of[point.ranks, point.waiting_factor, point.think_time]) for point in (below, last)]
+    if (
+        asked.nodes < 1
+        or asked.think_time > 0
+        or any(nodes < 1 for _, nodes in places)
+        or any(point.think_time > 0 for point in (below, last))
+    ):
+        return math.inf
+    same_nodes = all(nodes == asked.nodes for _, nodes in places)
+    each = [ranks / nodes for ranks, nodes in places]
+    if not same_nodes and not (each[0] == each[1] <= asked.ranks / asked.nodes):
+        return math.inf
+    steep = [_times(below, math.exp(-2 * noise)), _times(last, math.exp(2 * noise))]
+    line = baselines.straight_line(steep, asked.ranks, asked.waiting_factor, asked.think_time)["rate"]
+    return max(float(line), math.exp(2 * noise) * max(point.rate for point, _ in points))  # type: ignore[arg-type]
+
+
+def _times(point: Point, factor: float) -> Point:
+    return Point(point.ranks, point.waiting_factor, point.rate * factor, point.operations, point.think_time)

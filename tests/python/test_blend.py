@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forecast is blended with simple rules where these were better at the held-out scale, and only there; no forecast is
+above what concave growth allows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from scipy.special import ndtri
+
+from iocast import blend
+from iocast.baselines import Point, _throughput
+from iocast.blend import CALIBRATED, HALF, LAST, POPULATION, PRIOR, QUEUE, Backtest, Question
+from iocast.calibrate.reading import NOISE_KINDS
+
+QUIET = dict.fromkeys(NOISE_KINDS, 0.01)
+
+
+def queue(ranks: int, servers: int = 4, scale: float = 1.0) -> tuple[Point, int]:
+    """Exact rates of a closed M/M/c queue with 1 ms of service and 0.2 ms of delay; a rank a node."""
+    rate = scale * _throughput(ranks, 1e-3, 2e-4, servers)
+    mean = ranks / rate
+    return Point(ranks, 0.0, rate, {"stat": {"mean": mean, "q50": 0.8 * mean, "q95": 2 * mean, "count": 1000}}), ranks
+
+
+def backtest(off: float, latency_off: float = 0.0, noise: dict[str, float] = QUIET, scale: float = 1.0) -> Backtest:
+    """A platform fitted to 1, 2, 4 and 8 ranks that is off at 16 by these logarithms."""
+    held, nodes = queue(16, scale=scale)
+    rows = [
+        {"point": "n16", "quantity": "rate", "measured": held.rate, "forecast": held.rate * math.exp(off), "runs": 1}
+    ]
+    rows += [
+        {
+            "point": "n16",
+            "quantity": f"stat.{q}",
+            "measured": held.operations["stat"][q],
+            "forecast": held.operations["stat"][q] * math.exp(latency_off),
+            "runs": 1,
+        }
+        for q in ("q50", "q95")
+    ]
+    return Backtest.of([queue(n, scale=scale) for n in (1, 2, 4, 8)], [("n16", Question(16, nodes))], rows, noise)
+
+
+def test_a_platform_that_no_rule_beats_is_left_as_it_is() -> None:
+    known = backtest(0.02, 0.02).document(stranger=False)
+    assert [known[group]["weights"] for group in blend.GROUPS] == [{CALIBRATED: 1.0}] * 2 and blend.sentence(
+        known
+    ) is None
+    # Within the noise of a measurement a rule is not better.
+    assert backtest(0.15, noise=dict.fromkeys(NOISE_KINDS, 0.15)).favoured("rate") is None
+
+
+@pytest.mark.parametrize("off", [0.3, -0.3])
+def test_the_rule_that_was_right_gets_weight(off: float) -> None:
+    test = backtest(off)
+    weights = test.weights("rate", PRIOR)
+    assert test.favoured("rate") == QUEUE and sum(weights.values()) == pytest.approx(1)
+    assert weights[QUEUE] / PRIOR[QUEUE] == max(weight / PRIOR[name] for name, weight in weights.items())
+    assert weights[CALIBRATED] < PRIOR[CALIBRATED]
+    worse = backtest(2 * off).weights("rate", PRIOR)
+    assert worse[CALIBRATED] < weights[CALIBRATED] and worse[QUEUE] > weights[QUEUE]
+    told = blend.sentence(test.document(stranger=False))
+    assert told is not None and QUEUE in told and f"{100 * weights[QUEUE]:.0f} %" in told
+
+
+def test_the_unit_of_time_does_not_matter() -> None:
+    """Rates ten times as high, latencies a tenth: the same weights."""
+    assert backtest(0.3).weights("rate", PRIOR)[LAST] == pytest.approx(
+        backtest(0.3, scale=10).weights("rate", PRIOR)[LAST], rel=0.02
+    )
+
+
+def quantities(rate: float, q50: float) -> dict[str, Any]:
+    return {
+        "rate": {"value": rate, "low": rate / 1.1, "high": rate * 1.1},
+        "stat.q50": {"value": q50, "low": q50 / 1.2, "high": q50 * 1.2},
+    }
+
+
+def mixed(rate_off: float, level: float = 0.9) -> tuple[dict[str, blend.Blended], dict[str, blend.Values], float]:
+    points = [queue(n) for n in (1, 2, 4, 8, 16)]
+    asked = Question(64, 64)
+    truth = queue(64)[0]
+    said = blend.candidates(points, asked)
+    known = backtest(rate_off).document(stranger=True)
+    return (
+        blend.blended(
+            known, quantities(truth.rate * math.exp(rate_off), 0.8 * 64 / truth.rate), said, asked, 16, QUIET, level
+        ),
+        said,
+        truth.rate,
+    )
+
+
+def test_a_blend_lies_between_its_parts_and_nearer_the_truth() -> None:
+    found, said, truth = mixed(0.5)
+    rate = found["rate"]
+    assert abs(math.log(rate.value / truth)) < 0.5
+    parts = [math.exp(0.5) * truth, *(values["rate"] for values in said.values())]
+    assert min(parts) < rate.value < max(parts)
+    assert (
+        rate.low is not None
+        and rate.high is not None
+        and rate.low < rate.value < rate.high
+        and rate.low < truth < rate.high
+    )
+    narrow = mixed(0.5, level=0.5)[0]["rate"]
+    assert narrow.low is not None and narrow.high is not None and rate.low < narrow.low < narrow.high < rate.high
+
+
+def test_latencies_follow_the_blended_rate() -> None:
+    """No rule was better in latencies, so that they change with the mean response alone (Little)."""
+    found, _, truth = mixed(0.5)
+    assert found["stat.q50"].value == pytest.approx(0.8 * 64 / truth * math.exp(0.5) * truth / found["rate"].value)
+
+
+def test_the_quantile_of_a_mixture() -> None:
+    assert blend._quantile([(1.0, 2.0, 0.3, 0.3)], 0.95) == pytest.approx(2 + 0.3 * float(ndtri(0.95)), abs=1e-4)
+    two = [(0.5, 0.0, 0.1, 0.1), (0.5, 5.0, 0.1, 0.1)]
+    assert blend._quantile(two, 0.25) == pytest.approx(0.0, abs=1e-3) and blend._quantile(two, 0.75) == pytest.approx(
+        5.0, abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("servers", [1, 3, 8, 16, 64])
+def test_closed_queues_never_exceed_the_ceiling(servers: int) -> None:
+    points = [queue(n, servers) for n in (1, 2, 4, 8, 16)]
+    for ranks in (16, 32, 64, 256):
+        assert _throughput(ranks, 1e-3, 2e-4, servers) <= blend.ceiling(points, Question(ranks, ranks), 0.0) * (
+            1 + 1e-9
+        )
+    assert blend.ceiling(points, Question(64, 64), 0.05) > blend.ceiling(points, Question(64, 64), 0.0)
+
+
+def test_nodes_that_bring_something_of_their_own_have_no_ceiling() -> None:
+    shared = [(point, 1) for point, _ in (queue(n) for n in (1, 2, 4, 8))]
+    assert blend.ceiling(shared, Question(64, 8), 0.0) == math.inf
+    assert math.isfinite(blend.ceiling(shared, Question(64, 1), 0.0))
+    assert blend.ceiling([(point, 0) for point, _ in shared], Question(64, 0), 0.0) == math.inf
+
+
+def test_rules_are_silent_where_they_know_nothing() -> None:
+    """Without nodes there are no curves of growth; they and a think time don't go together."""
+    without = [(point, 0) for point, _ in (queue(n) for n in (1, 2, 4))]
+    assert set(blend.candidates(without, Question(16, 0))) == {QUEUE, LAST, HALF}
+    assert POPULATION in blend.candidates([queue(n) for n in (1, 2, 4)], Question(16, 16))
