@@ -84,8 +84,10 @@ std::optional<Claim> Claim::parse(const std::string& text)
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object())
     return std::nullopt;
+  const auto whole = [&](const char* key) { return json.at(key).get_ref<const int64_t&>(); };
   try {
-    return Claim{json.at("run"), json.at("host"), json.at("boot"), json.at("namespace"), json.at("process"), json.at("process_ticks"), json.at("began"), json.at("seen")};
+    return Claim{json.at("run"), json.at("host"), json.at("boot"), json.at("namespace"), whole("process"), json.at("process_ticks").get_ref<const uint64_t&>(),
+                 whole("began"), whole("seen")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

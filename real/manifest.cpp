@@ -9,6 +9,8 @@
 namespace iocast {
 
 namespace {
+constexpr int most_nested = 64; ///< levels of brackets: a mix in a mix has a few
+
 uint64_t count_of(const Footprint& footprint, OpKind wanted)
 {
   uint64_t total = 0;
@@ -45,13 +47,17 @@ Manifest Manifest::parse(const std::string& text, const std::string& place)
 {
   const std::string what = fmt::format("{} holds an iocast.manifest.json that can't be used:", place);
   try {
-    const auto json = nlohmann::ordered_json::parse(text);
-    if (const int version = json.at("schema_version").get<int>(); version != 1)
+    const auto json = nlohmann::ordered_json::parse(text, [&](int depth, auto, auto&) {
+      if (depth > most_nested)
+        throw InputError(fmt::format("{} it has more than {} levels of brackets.", what, most_nested));
+      return true;
+    });
+    if (const auto version = json.at("schema_version").get_ref<const int64_t&>(); version != 1)
       throw InputError(fmt::format("{} its schema version is {}, this program knows 1.", what, version));
     const auto state = json.at("state").get<std::string>();
     if (state != "ready" && state != "in progress")
       throw InputError(fmt::format("{} its state is '{}', neither 'ready' nor 'in progress'.", what, state));
-    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed"), state == "ready", json.at("phase"),
+    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed").get_ref<const uint64_t&>(), state == "ready", json.at("phase"),
             json.value("verifiable", false), json.value("made_place", false)};
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{} {}.", what, error.what()));

@@ -165,6 +165,17 @@ TEST(Readers, ManifestsThatAreDamaged)
   });
 }
 
+TEST(Readers, ManifestsWithoutEndOfBrackets)
+{
+  for (const std::string open : {"{\"a\":{\"data_set\":", "[", "{\"data_set\":"}) {
+    std::string text = R"({"schema_version": 1, "pattern": "mix", "state": "ready", "phase": "x", "position": {}, "seed": 1, "data_set": )";
+    for (size_t i = 0; i < 20'000; ++i)
+      text += open;
+    for (const auto& ending : {std::string(), "1" + std::string(20'000, open == "[" ? ']' : '}') + "}"})
+      EXPECT_THROW(Manifest::parse(text + ending, "The place"), InputError) << open;
+  }
+}
+
 TEST(Readers, WordsOfCommandLinesThatAreDamaged)
 {
   const std::vector<std::string> corpus{"10ms", "4KiB", "rate:1%", "create.q95:3%,q999:10%", "create:5s,any:500ms", "1e3", "200/s", "12", "18446744073709551615"};
