@@ -70,7 +70,7 @@ void Alarm::finish()
   MPI_Allreduce(MPI_IN_PLACE, &on, 1, MPI_INT, MPI_MAX, cluster_.comm());
   if (!on)
     return;
-  // Every rank has told its neighbours by now, or does so here, and so each hears from all of its own.
+  // Every rank has informed its neighbours by now, or does so here, and so each hears from all of its own.
   raise();
   for (; word_ != MPI_REQUEST_NULL; listen()) {
     MPI_Wait(&word_, MPI_STATUS_IGNORE);

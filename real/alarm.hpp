@@ -8,9 +8,9 @@
 
 namespace iocast {
 
-/// Tells the other ranks, in the middle of a phase, that one can't go on: without it they would work for nothing until the
-/// phase ends. The word spreads along a binary tree, so that no rank sends more than three messages however many fail at
-/// once; every rank looks for it now and then.
+/// Tells the other ranks, in the middle of a phase, that one can't go on: without it they would work for nothing until
+/// the phase ends. The word spreads along a binary tree, so that no rank sends more than three messages however many
+/// fail at once; every rank looks for it now and then.
 class Alarm {
 public:
   explicit Alarm(const Cluster& cluster);

@@ -27,14 +27,14 @@ inline constexpr size_t most_manifest = size_t{1} << 20;
 /// What went wrong without an errno of its own.
 enum : int {
   short_transfer = 100'000, ///< a transfer that ended early
-  wrong_entries,            ///< a readdir that found other than so many entries
+  wrong_entries,            ///< a readdir that found another number of entries
   wrong_size,               ///< a stat that found another size
   wrong_content             ///< a read that fetched other bytes than were written
 };
 /// "No space left on device", "short read or write".
 std::string error_text(int error);
 
-/// What came from elsewhere, for a message: without control characters, and at most so many.
+/// Text from elsewhere, for a message: without control characters, and cut at `most` characters.
 std::string printable(std::string_view text, size_t most = 200);
 
 /// Where an open object is kept: one of `most_open` numbers that the executor gives out.
@@ -43,9 +43,9 @@ constexpr Slot most_open = 64;
 
 /// A storage system as one rank sees it.
 ///
-/// The operations are called inside the timed region: they do their calls and nothing else. They return 0 or an errno; a
-/// failure that makes going on pointless (the root is gone, the disk is full) is thrown as RunError.
-/// create, read and append call `watch.lap()` after each of their parts (see parts_of), the last one included.
+/// The operations are called inside the timed region: they do their calls and nothing else. They return 0 or an errno;
+/// a failure that makes going on pointless (the root is gone, the disk is full) is thrown as RunError. create, read and
+/// append call `watch.lap()` after each of their parts (see parts_of), the last one included.
 class Backend {
 public:
   virtual ~Backend() = default;
@@ -72,24 +72,25 @@ public:
   virtual int pread(Slot slot, const Op& op);
   virtual int fsync(Slot slot);
   virtual int close(Slot slot);
-  /// Called before each pwrite and pread, outside of the timed region: memory for the access, and whatever else isn't the call.
-  /// A run that verifies calls it before create, append (`offset` is then where it begins) and read too, for the content to be
-  /// written and memory for what is fetched.
+  /// Called before each pwrite and pread, outside of the timed region: memory for the access, and whatever else isn't
+  /// the call. A run that verifies calls it before create, append (`offset` is then where it begins) and read too, for
+  /// the content to be written and memory for what is fetched.
   virtual void prepare(Slot /*slot*/, const Op& /*op*/) {}
   /// Whether prepare_call() is to be called before each operation that names an object or dataset.
   virtual bool prepares_calls() const { return false; }
-  /// Called right before such an operation, outside of the timed region: texts of requests and checksums, which are not the storage's work. The call that
-  /// follows uses what was prepared, once; calls that were not prepared do all themselves.
+  /// Called right before such an operation, outside of the timed region: texts of requests and checksums, which are not
+  /// the storage's work. The call that follows uses what was prepared, once; calls that were not prepared do all
+  /// themselves.
   virtual void prepare_call(const Name& /*name*/, const Op& /*op*/) {}
   /// What the last read or pread fetched, its blocks one after the other; whole only when the run verifies.
   virtual const char* fetched() const { return nullptr; }
-  /// Memory for accesses of so many bytes, before a clock runs; prepare() must do for larger ones.
+  /// Memory for accesses of this many bytes, before a clock runs; prepare() must do for larger ones.
   virtual void reserve(uint64_t /*bytes*/) {}
-  /// Whether what is `shared` or `collective` is one call of all ranks of the group, which none may leave out: the executor then
-  /// lets the ranks of a group meet before each such call, to learn whether one of them has to stop.
+  /// Whether what is `shared` or `collective` is one call of all ranks of the group, which none may leave out: the
+  /// executor then lets the ranks of a group meet before each such call, to learn whether one of them has to stop.
   virtual bool acts_together() const { return false; }
-  /// Called by all ranks of the group after they opened an object together, outside of the timed region, with what came of it
-  /// here. @return what came of it everywhere
+  /// Called by all ranks of the group after they opened an object together, outside of the timed region, with what came
+  /// of it here. @return what came of it everywhere
   virtual int opened_together(Slot /*slot*/, int error) { return error; }
 
   /// Whether data outlives the process. If not, there is no manifest, and the functions below are never called.
@@ -102,7 +103,7 @@ public:
   virtual void check_writable() {}
   /// A sentence when the place can't hold what the workload needs at its peak; else nothing.
   virtual std::string lacks_room(const Footprint&) { return ""; }
-  /// Bytes that are free at the place; nothing where that can't be asked.
+  /// Bytes that are free at the place; nothing where that isn't known.
   virtual std::optional<double> free_bytes() { return std::nullopt; }
   /// Refuses an output directory within the place: the place would never be empty.
   virtual void check_outside(const std::string& /*option*/, const std::string& /*directory*/) {}
@@ -128,7 +129,8 @@ public:
   virtual bool renew_claim(const std::string& mine, const std::string& text) { return replace_claim(mine, text); }
   /// Unless it is another run's by now.
   virtual void remove_claim(const std::string& /*mine*/) {}
-  /// Refuses what only looks like the place from here: every rank has to see the claim that the first has made. @throws InputError
+  /// Refuses what only looks like the place from here: every rank has to see the claim that the first has made. @throws
+  /// InputError
   virtual void check_claim_is_seen(const std::string& /*text*/) {}
   /// Names of the objects and datasets that a dataset holds; empty when there is no such dataset.
   virtual std::vector<std::string> list(const std::string& /*dataset*/) { return {}; }
@@ -154,6 +156,7 @@ struct BackendEntry {
   std::vector<std::string> secrets; ///< parameters that are never written anywhere
   std::string unavailable;          ///< why it can't be used, with the package to install; empty when it can
   std::function<std::unique_ptr<Backend>(const Parameters&, const Client&)> make;
+  bool keeps_data = true; ///< as Backend::keeps_data() of its objects, for --list; the tests start a server for these
 };
 
 bool register_backend(BackendEntry entry);

@@ -12,7 +12,7 @@
 
 namespace iocast {
 
-/// Limits of what a run may do to a system that others use.
+/// Limits on a run's load on a system that others use.
 struct Brake {
   double max_rate      = 0; ///< operations begun a second, of all clients together; 0: any
   uint64_t max_objects = 0; ///< objects that exist at once; 0: any

@@ -10,7 +10,8 @@
 
 namespace iocast {
 
-/// Memory for transfers, aligned to pages; a large one to huge pages, if the kernel has some: copying a record then looks up fewer of them.
+/// Memory for transfers, aligned to pages; a large one to huge pages, if the kernel has some: copying a record then
+/// looks up fewer of them.
 class Buffer {
 public:
   static constexpr size_t page      = 4096;

@@ -41,15 +41,17 @@ struct ClaimOptions {
   bool sole_user = false; ///< the user vouches that there is no other run, where the service has no atomic claim
 };
 
-/// Refuses a place that another run uses: one whose process lives, or can't be looked for and isn't given up by the user. @return the claim's text, of a
-/// dead run, if there is one
+/// Refuses a place that another run uses: one whose process lives, or can't be looked for and isn't given up by the
+/// user. @return the claim's text, of a dead run, if there is one
 /// @throws InputError
 std::optional<std::string> refuse_if_claimed(Backend& backend, const ClaimOptions& options);
 
-/// This run's claim on a place, from its making to the end of the object, with a sign of life every minute from a thread of its own.
+/// This run's claim on a place, from its making to the end of the object, with a sign of life every minute from a
+/// thread of its own.
 class HeldClaim {
 public:
-  /// `keeper` is connected, and used for nothing else; `on_loss` is called from that thread when another run has taken the place.
+  /// `keeper` is connected, and used for nothing else; `on_loss` is called from that thread when another run has taken
+  /// the place.
   /// @throws InputError when another run has the place, or was faster
   HeldClaim(std::unique_ptr<Backend> keeper, const ClaimOptions& options, std::function<void()> on_loss);
   ~HeldClaim();

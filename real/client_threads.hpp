@@ -10,8 +10,8 @@
 
 namespace iocast {
 
-/// A phase of the clients of one rank, side by side: the first in the rank's own thread, the only one that speaks MPI, each of the others in one of
-/// its own.
+/// A phase of the clients of one rank, side by side: the first in the rank's own thread, the only one that speaks MPI,
+/// each of the others in one of its own.
 class ClientThreads {
 public:
   /// Prepares each client in its thread, and returns when all are ready.

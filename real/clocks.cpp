@@ -44,13 +44,13 @@ void Clocks::compare()
     } else {
       mine.uncertainty_ns = std::numeric_limits<int64_t>::max();
       for (int round = 0; round < rounds; ++round) {
-        const int64_t asked = now_ns();
+        const int64_t began = now_ns();
         MPI_Send(nullptr, 0, MPI_BYTE, 0, tag, leaders_);
         int64_t there = 0;
         MPI_Recv(&there, 1, MPI_INT64_T, 0, tag, leaders_, MPI_STATUS_IGNORE);
-        const int64_t half = (now_ns() - asked + 1) / 2;
+        const int64_t half = (now_ns() - began + 1) / 2;
         if (half < mine.uncertainty_ns)
-          mine = {asked + half - there, half};
+          mine = {began + half - there, half};
       }
     }
     const int64_t now = now_ns();
@@ -67,9 +67,9 @@ void Clocks::compare()
 
 int64_t Clocks::start_together(const std::function<void(int64_t)>& tell)
 {
-  // Asleep until the last rank has come; ranks leave this up to a nap apart, and where they share cores, a plain barrier one after the other as
-  // each gets its turn: the first would have the system for itself. So all agree on a moment a little ahead, and sleep until then. A rank that is
-  // late for it is late for its own clock too.
+  // Asleep until the last rank has come; ranks leave this up to a nap apart, and where they share cores, a plain
+  // barrier one after the other as each gets its turn: the first would have the system for itself. So all agree on a
+  // moment a little ahead, and sleep until then. A rank that is late for it is late for its own clock too.
   constexpr int64_t lead_ns = 1'000'000, lead_between_nodes_ns = 5'000'000;
   cluster_.rendezvous();
   compare();

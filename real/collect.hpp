@@ -21,8 +21,8 @@ struct MergedPhase {
   uint64_t furthest           = 0;     ///< the largest Pattern::reached of a rank; every rank knows
 };
 
-/// Merges what the clients of all ranks bring home, on each rank equally many. Nothing grows with the number of operations, and only rank_seconds
-/// with that of clients.
+/// Merges what the clients of all ranks bring home, on each rank equally many. Nothing grows with the number of
+/// operations, and only rank_seconds with that of clients.
 MergedPhase collect(const Cluster& cluster, std::span<RankPhase> mine);
 
 } // namespace iocast

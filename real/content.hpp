@@ -7,8 +7,8 @@
 
 namespace iocast {
 
-/// What the bytes of objects are when a run verifies: a function of seed, dataset, object and offset alone, so that whoever
-/// reads a byte knows what it has to be, whoever wrote it.
+/// What the bytes of objects are when a run verifies: a function of seed, dataset, object and offset alone, so that
+/// whoever reads a byte knows what it has to be, whoever wrote it.
 class Content {
 public:
   explicit Content(uint64_t seed) : seed_(seed) {}

@@ -25,7 +25,7 @@ std::vector<Listed> listed(const std::string& what)
   }
   std::vector<Listed> entries;
   for (const auto& entry : backends())
-    entries.push_back({entry.name, entry.summary, entry.unavailable});
+    entries.push_back({entry.name, entry.summary, entry.unavailable, entry.keeps_data});
   return entries;
 }
 

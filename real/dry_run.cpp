@@ -19,6 +19,9 @@ Json to_json(const Placement& clients, uint32_t nodes, uint32_t threads_per_rank
 
 void check_backend(const Options& options, const BackendEntry& entry, const Backend& backend, const Pattern& pattern)
 {
+  if (backend.keeps_data() != entry.keeps_data)
+    throw RunError(fmt::format("The backend '{}' is registered with keeps_data = {}, and its objects say otherwise; make "
+                               "both alike in real/backends/{}.cpp.", entry.name, entry.keeps_data, entry.name));
   if (options.verify && !backend.keeps_data())
     throw InputError(fmt::format("The backend '{}' keeps no data that --verify could check; choose another one.", entry.name));
   for (const auto& [kind, count] : pattern.footprint().operations)

@@ -68,9 +68,10 @@ nlohmann::ordered_json scheduler_job()
   return nullptr;
 }
 
-/// How long Linux lets a process run while others wait for its processor, in seconds: the scheduler's base slice (kernel/sched/fair.c, as it is
-/// unless someone tuned it: 0.75 ms, from 6.15 on 0.70 ms, times 1 + log2 of the processors, of which 8 count), looked at when a tick comes. The coarse clock
-/// has the tick's resolution. Before 6.6 there is no such number: it depends on how many wait.
+/// How long Linux lets a process run while others wait for its processor, in seconds: the scheduler's base slice
+/// (kernel/sched/fair.c, as it is unless someone tuned it: 0.75 ms, from 6.15 on 0.70 ms, times 1 + log2 of the
+/// processors, of which 8 count), looked at when a tick comes. The coarse clock has the tick's resolution. Before 6.6
+/// there is no such number: it depends on how many wait.
 std::optional<double> timeslice_seconds(const utsname& system)
 {
   int major = 0;

@@ -68,7 +68,7 @@ void catch_signals()
   std::signal(SIGPIPE, SIG_IGN); // a service that hangs up is an error of the operation
 }
 
-bool stop_asked()
+bool stop_requested()
 {
   return signalled.load(std::memory_order_relaxed);
 }
@@ -82,7 +82,7 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
     , progress_(progress)
     , alarm_(alarm)
     , keeps_(keeps)
-    , asked_(most_asked, Asked(pattern))
+    , requests_(most_requests, Request(pattern))
     , swept_(pattern)
     , watchdog_(pattern, client.rank, keeps.patience)
     , group_(client.group)
@@ -116,15 +116,15 @@ bool Executor::take(Op& op)
   return false;
 }
 
-/// The next operations with their names: as many as there is room for, but none behind the first of a stretch of accesses. Where the rank is cut short
-/// after that, look_back() is to follow. @return false at the end of the phase
+/// The next operations with their names: as many as there is room for, but none behind the first of a stretch of
+/// accesses. Where the rank is cut short after that, look_back() is to follow. @return false at the end of the phase
 bool Executor::form(int64_t start_ns, RankPhase& phase)
 {
   record_answered(start_ns, phase);
   recorded_ = answered_ = formed_ = 0;
   formed_from_ = cursor_;
-  while (!over_ && formed_ < asked_.size()) {
-    Asked& next = asked_[formed_];
+  while (!over_ && formed_ < requests_.size()) {
+    Request& next = requests_[formed_];
     if (!take(next.op)) {
       over_ = true;
       break;
@@ -138,7 +138,7 @@ bool Executor::form(int64_t start_ns, RankPhase& phase)
   return formed_ > 0;
 }
 
-/// The cursor stands behind the last operation that was asked for, and before the end of the phase unless that was.
+/// The cursor stands behind the last operation that was issued, and before the end of the phase unless that was.
 void Executor::look_back()
 {
   if (answered_ < formed_ || (over_ && formed_ > 0)) {
@@ -187,9 +187,9 @@ RankPhase Executor::prepare() const
 // ---- one operation ----------------------------------------------------------------------------------------------------
 
 /// What a call needs beside the name, and all that must not be timed.
-int Executor::prepare(const Asked& asked)
+int Executor::prepare(const Request& request)
 {
-  const Op& op = asked.op;
+  const Op& op = request.op;
   if (op.kind == OpKind::open) {
     const auto slot = open_.free_slot();
     slot_           = slot.value_or(0);
@@ -198,9 +198,9 @@ int Executor::prepare(const Asked& asked)
   if (op.kind < OpKind::open) {
     found_ = op.size;
     if (op.bytes() > 0 && content_)
-      prepare_content(asked.name, op);
+      prepare_content(request.name, op);
     if (prepares_)
-      backend_.prepare_call(asked.name, op);
+      backend_.prepare_call(request.name, op);
     return 0;
   }
   const auto slot = open_.find(op.dataset, op.object);
@@ -220,17 +220,17 @@ void Executor::prepare_content(const Name& name, Op op)
   backend_.prepare(slot_, op);
 }
 
-int Executor::call(Asked& asked)
+int Executor::call(Request& request)
 {
-  const Op& op     = asked.op;
-  const Name& name = asked.name;
+  const Op& op     = request.op;
+  const Name& name = request.name;
   switch (op.kind) {
     case OpKind::create:
-      return backend_.create(name, op.size, asked.watch);
+      return backend_.create(name, op.size, request.watch);
     case OpKind::stat:
       return backend_.stat(name, found_);
     case OpKind::read:
-      return backend_.read(name, op.size, asked.watch);
+      return backend_.read(name, op.size, request.watch);
     case OpKind::unlink:
       return backend_.unlink(name);
     case OpKind::mkdir:
@@ -238,7 +238,7 @@ int Executor::call(Asked& asked)
     case OpKind::rmdir:
       return backend_.rmdir(name);
     case OpKind::append:
-      return backend_.append(name, op.size, asked.watch);
+      return backend_.append(name, op.size, request.watch);
     case OpKind::readdir:
       return backend_.readdir(name, found_);
     case OpKind::open:
@@ -287,16 +287,16 @@ int Executor::check(const Op& op, int error)
 }
 
 /// One operation, timed and noted. @return when it was answered, in ticks
-int64_t Executor::ask(Asked& asked, int64_t start_ns, RankPhase& phase)
+int64_t Executor::ask(Request& request, int64_t start_ns, RankPhase& phase)
 {
-  const Op& op     = asked.op;
-  Stopwatch& watch = asked.watch;
+  const Op& op     = request.op;
+  Stopwatch& watch = request.watch;
   const bool plain = op.kind <= OpKind::rmdir && !content_ && !prepares_; // nothing but its call
-  int error        = plain ? 0 : prepare(asked);
+  int error        = plain ? 0 : prepare(request);
   watchdog_.begins(++operations_, op);
   watch.start();
   if (error == 0) [[likely]]
-    error = call(asked);
+    error = call(request);
   // One call ends here; a compound one has ended its last part itself, unless it failed before.
   if (watch.laps() == 0 || (error != 0 && watch.laps() < max_parts))
     watch.lap();
@@ -313,20 +313,22 @@ int64_t Executor::ask(Asked& asked, int64_t start_ns, RankPhase& phase)
   return watch.ended();
 }
 
-/// Asks for the access `op` and those like it that follow, in a loop that does no more for each than must be: beside a small access to what is cached,
-/// all that happens between two calls counts. So little does here that one reading of the clock is the end of one and the start of the next. Only what
-/// nobody has to prepare or check can be asked for so. @return when the last was answered, in ticks
+/// Asks for the access `op` and those like it that follow, in a loop that does no more for each than must be: beside a
+/// small access to what is cached, all that happens between two calls counts. So little does here that one reading of
+/// the clock is the end of one and the start of the next. Only operations without preparation or check can be issued
+/// this way.
+/// @return when the last was answered, in ticks
 int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
 {
-  Op op                 = asked_[answered_].op;
+  Op op                 = requests_[answered_].op;
   const Cursor before   = cursor_;
   const Stretch stretch = pattern_.stretch(cursor_, most_alike - 1);
   if (stretch.count == 0)
-    return ask(asked_[answered_], start_ns, phase);
+    return ask(requests_[answered_], start_ns, phase);
   record_answered(start_ns, phase);
   alike_              = {op, stretch.step, 0};
   const bool writes   = op.kind == OpKind::pwrite;
-  int error           = prepare(asked_[answered_]);
+  int error           = prepare(requests_[answered_]);
   watchdog_.begins(operations_ + 1, op);
   between_[0] = Ticks::now();
   while (true) {
@@ -337,29 +339,29 @@ int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
     if (error != 0) [[unlikely]]
       break;
     ++alike_.answered;
-    if (alike_.answered > stretch.count || now >= until || stop_asked()) [[unlikely]]
+    if (alike_.answered > stretch.count || now >= until || stop_requested()) [[unlikely]]
       break;
     op.offset += stretch.step;
   }
   watchdog_.answered(operations_);
-  const uint32_t asked = alike_.answered + (error != 0 ? 1 : 0);
-  if (asked <= stretch.count) { // the cursor is to stand behind the last of them
+  const uint32_t request = alike_.answered + (error != 0 ? 1 : 0);
+  if (request <= stretch.count) { // the cursor is to stand behind the last of them
     Op passed;
     cursor_ = before;
-    for (uint32_t i = 1; i < asked; ++i)
+    for (uint32_t i = 1; i < request; ++i)
       pattern_.next(cursor_, passed);
   }
-  const int64_t answered = between_[asked];
-  const int64_t asked_ns = Ticks::to_ns(between_[asked - 1]);
+  const int64_t answered = between_[request];
+  const int64_t began_ns = Ticks::to_ns(between_[request - 1]);
   record_answered(start_ns, phase);
   if (error != 0) [[unlikely]]
-    record_error(op, error, op.offset, asked_ns, Ticks::to_ns(answered), start_ns, phase);
+    record_error(op, error, op.offset, began_ns, Ticks::to_ns(answered), start_ns, phase);
   pass();
   return answered;
 }
 
-/// Sleeps to a moment, and hears in the meantime when the run has to end. With `thinks_since_ns` the time from there on is think time, asked for up to
-/// the moment. The only place where a rank waits. @return whether it may go on
+/// Sleeps to a moment, and hears in the meantime when the run has to end. With `thinks_since_ns` the time from there on
+/// is think time, up to the moment. The only place where a rank waits. @return whether it may go on
 bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns)
 {
   bool goes_on  = true;
@@ -367,7 +369,7 @@ bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<in
   while (goes_on && at_ns < moment_ns) {
     sleep_until(std::min(moment_ns, at_ns + alarm_every_ns));
     at_ns   = now_ns();
-    goes_on = at_ns >= moment_ns || !(stop_asked() || alarm_.heard());
+    goes_on = at_ns >= moment_ns || !(stop_requested() || alarm_.heard());
   }
   if (thinks_since_ns) {
     phase.think_asked_seconds += static_cast<double>(std::min(moment_ns, at_ns) - *thinks_since_ns) * 1e-9;
@@ -382,7 +384,7 @@ bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<in
 void Executor::interrupt(RankPhase& phase)
 {
   phase.interrupted = true;
-  if (stop_asked())
+  if (stop_requested())
     alarm_.raise();
 }
 
@@ -419,7 +421,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   const bool thinks        = arrivals.thinks();
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
-  int64_t told_ns          = TimedOp::not_intended; // the same, from the stream
+  int64_t streamed_ns          = TimedOp::not_intended; // the same, from the stream
   const int64_t began      = Ticks::from_ns(start_ns);
   int64_t answered         = began; // what happens at every operation is in ticks, the rest in nanoseconds
   int64_t asks_again_ns    = 0; // the end of the think time that follows the last answer; 0: there is none
@@ -428,20 +430,20 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   // Ranks take turns: the first operations of all would be a burst.
   int64_t begins_ns = start_ns + (pace_ns_ > 0 ? static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_) : 0);
   while (true) {
-    if (stop_asked()) [[unlikely]] {
+    if (stop_requested()) [[unlikely]] {
       interrupt(phase);
       break;
     }
     if (answered_ == formed_ && !form(start_ns, phase))
       break;
-    Asked& asked = asked_[answered_];
-    const Op& op = asked.op;
+    Request& request = requests_[answered_];
+    const Op& op = request.op;
     if (thinks && asks_again_ns > 0 && !pause_until(std::exchange(asks_again_ns, 0), phase, Ticks::to_ns(answered)))
       break;
-    asked.intended_ns = std::exchange(told_ns, TimedOp::not_intended);
+    request.intended_ns = std::exchange(streamed_ns, TimedOp::not_intended);
     if (arrivals.is_open() && op.kind != OpKind::think) {
       intended_ns += arrivals.gap_ns(seed_, rank_, operations_, first);
-      asked.intended_ns = intended_ns;
+      request.intended_ns = intended_ns;
       if (!std::exchange(first, false) && start_ns + intended_ns >= deadline_ns && !(together_ && op.is_joint())) {
         phase.cut = pause_until(deadline_ns, phase);
         break;
@@ -471,8 +473,8 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       record_answered(start_ns, phase); // in the meantime, and in order
       pass();
       if (op.flags & until) {
-        told_ns = static_cast<int64_t>(op.size);
-        goes_on = pause_until(std::min(start_ns + told_ns, deadline_ns), phase);
+        streamed_ns = static_cast<int64_t>(op.size);
+        goes_on = pause_until(std::min(start_ns + streamed_ns, deadline_ns), phase);
       } else {
         const int64_t length_ns = std::min(static_cast<int64_t>(op.size), std::max<int64_t>(0, deadline_ns - from_ns));
         goes_on                 = pause_until(from_ns + length_ns, phase, from_ns);
@@ -481,13 +483,13 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       now                    = Ticks::from_ns(until_ns);
       if (keeps_.trace)
         trace(op, from_ns, until_ns);
-    } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ && asked.intended_ns == TimedOp::not_intended) {
+    } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ && request.intended_ns == TimedOp::not_intended) {
       now = answered = ask_stretch(looks, start_ns, phase);
     } else {
-      now = answered = ask(asked, start_ns, phase);
+      now = answered = ask(request, start_ns, phase);
       if (thinks) {
-        const auto response_ns = static_cast<double>(asked.watch.ended_ns() - asked.watch.started_ns());
-        asks_again_ns = asked.watch.ended_ns() + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
+        const auto response_ns = static_cast<double>(request.watch.ended_ns() - request.watch.started_ns());
+        asks_again_ns = request.watch.ended_ns() + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
       }
     }
     if (!goes_on) [[unlikely]]
@@ -519,8 +521,8 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
 
 // ---- ranks that act together ------------------------------------------------------------------------------------------
 
-/// Before an operation of the whole group. Nobody may be left alone in it: when one of them has stopped, none begins. When
-/// the time of one is over that has not stopped yet, they do this one and then stop together.
+/// Before an operation of the whole group. Nobody may be left alone in it: when one of them has stopped, none begins.
+/// When the time of one is over that has not stopped yet, they do this one and then stop together.
 bool Executor::may_begin(bool in_time, RankPhase& phase)
 {
   const int words   = meet(in_time ? begins : begins | late);
@@ -567,7 +569,8 @@ void Executor::leave(int64_t start_ns, RankPhase& phase)
     throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.", name_of(op.kind)));
 }
 
-/// Closes what is open, whatever comes: what is shared is closed by all. When nothing went wrong, this is work of the phase.
+/// Closes what is open, whatever comes: what is shared is closed by all. When nothing went wrong, this is work of the
+/// phase.
 void Executor::close_all(int64_t start_ns, RankPhase& phase)
 {
   std::optional<Failure> failure = phase.failure;
@@ -575,14 +578,14 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
     if (failure || phase.interrupted) {
       const Slot slot = *open_.find(op.dataset, op.object);
       open_.closed(slot);
-      failure_of([&] { backend_.close(slot); }); // what went wrong first is told
+      failure_of([&] { backend_.close(slot); }); // the first error is reported
       continue;
     }
     failure = failure_of([&] {
-      Asked& asked      = asked_[0];
-      asked.op          = op;
-      asked.intended_ns = TimedOp::not_intended;
-      phase.seconds     = static_cast<double>(Ticks::to_ns(ask(asked, start_ns, phase)) - start_ns) * 1e-9;
+      Request& request      = requests_[0];
+      request.op          = op;
+      request.intended_ns = TimedOp::not_intended;
+      phase.seconds     = static_cast<double>(Ticks::to_ns(ask(request, start_ns, phase)) - start_ns) * 1e-9;
       record_answered(start_ns, phase);
       recorded_ = answered_ = 0;
     });
@@ -609,9 +612,9 @@ void Executor::watch_free_space(int64_t at_ns)
 void Executor::watch_latencies(size_t first, size_t last) const
 {
   for (size_t i = first; i < last; ++i) {
-    const OpKind kind     = asked_[i].op.kind;
+    const OpKind kind     = requests_[i].op.kind;
     const int64_t most_ns = keeps_.brake.longest_ns[static_cast<size_t>(kind)];
-    if (const int64_t took_ns = asked_[i].watch.ended_ns() - asked_[i].watch.started_ns(); took_ns > most_ns)
+    if (const int64_t took_ns = requests_[i].watch.ended_ns() - requests_[i].watch.started_ns(); took_ns > most_ns)
       throw RunError(fmt::format("The run ends because a {} on rank {} took {:.3g} s, more than the {:.3g} s of --stop-latency; what it made is removed with --sweep.", name_of(kind),
                                  rank_, static_cast<double>(took_ns) * 1e-9, static_cast<double>(most_ns) * 1e-9));
   }
@@ -622,9 +625,9 @@ void Executor::record_answered(int64_t start_ns, RankPhase& phase)
 {
   const size_t first = std::exchange(recorded_, answered_);
   for (size_t i = first; i < answered_; ++i)
-    phase.recorder.record(asked_[i].op, rank_, timed(asked_[i].watch, start_ns, asked_[i].intended_ns));
+    phase.recorder.record(requests_[i].op, rank_, timed(requests_[i].watch, start_ns, requests_[i].intended_ns));
   for (size_t i = first; keeps_.trace && i < answered_; ++i)
-    trace(asked_[i].op, asked_[i].watch.started_ns(), asked_[i].watch.ended_ns());
+    trace(requests_[i].op, requests_[i].watch.started_ns(), requests_[i].watch.ended_ns());
   if (watches_) [[unlikely]]
     watch_latencies(first, answered_);
 
@@ -657,7 +660,7 @@ void Executor::sweep(int64_t start_ns, RankPhase& phase)
 {
   phase.failure = failure_of([&] {
     Op op;
-    while (!(phase.interrupted = stop_asked()) && take(op))
+    while (!(phase.interrupted = stop_requested()) && take(op))
       if (op.kind == OpKind::unlink)
         sweep_one(op, phase);
       else if (op.kind == OpKind::rmdir)
@@ -680,8 +683,9 @@ void Executor::sweep_one(const Op& op, RankPhase& phase)
   }
 }
 
-/// The stream has removed what it would remove after a whole run; what else lies there is listed. Ours is what the pattern would
-/// call so, and the number of an object is one of those in its name; anything else stays, and the dataset with it.
+/// The stream has removed what it would remove after a whole run; what else lies there is listed. Ours is what the
+/// pattern would call so, and the number of an object is one of those in its name; anything else stays, and the dataset
+/// with it.
 void Executor::sweep_dataset(const Op& rmdir, RankPhase& phase)
 {
   swept_.point_at(rmdir);

@@ -20,7 +20,7 @@ namespace iocast {
 
 /// Lets SIGINT and SIGTERM end the timed loop after the current operation; a second signal kills.
 void catch_signals();
-bool stop_asked();
+bool stop_requested();
 
 /// What one rank brings home from a phase.
 struct RankPhase {
@@ -59,7 +59,8 @@ public:
   void set_begin(int64_t begun_ns) { keeps_.begun_ns = begun_ns; }
   /// A phase's worth of memory, touched before the clock runs.
   RankPhase prepare() const;
-  /// The one timed loop: all operations up to the next phase. It starts at `start_ns`; what isn't done at `deadline_ns` isn't begun.
+  /// The one timed loop: all operations up to the next phase. It starts at `start_ns`; what isn't done at `deadline_ns`
+  /// isn't begun.
   void run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
   /// After a phase with a time limit, and before the next: how far the furthest rank came.
   void agree(uint64_t furthest) { pattern_.agree(cursor_, furthest); }
@@ -67,16 +68,16 @@ public:
   void sweep(int64_t start_ns, RankPhase& phase);
 
 private:
-  /// An operation, and when its parts ended. They are formed by the dozen and recorded by the dozen: a system call leaves little of pattern and
-  /// histograms in the CPU's caches, and fetching them back once serves many operations.
-  struct Asked {
-    explicit Asked(const Pattern& pattern) : name(pattern) {}
+  /// An operation, and when its parts ended. They are formed by the dozen and recorded by the dozen: a system call
+  /// leaves little of pattern and histograms in the CPU's caches, and fetching them back once serves many operations.
+  struct Request {
+    explicit Request(const Pattern& pattern) : name(pattern) {}
     Op op;
     Stopwatch watch;
     int64_t intended_ns = TimedOp::not_intended; ///< since the start of the phase
     Name name;
   };
-  static constexpr size_t most_asked     = 32;
+  static constexpr size_t most_requests     = 32;
   static constexpr uint32_t most_alike   = 64;
   /// Accesses that are nothing but offsets apart: one stands for all.
   struct Alike {
@@ -101,10 +102,10 @@ private:
   bool may_begin(bool in_time, RankPhase& phase);
   int meet(int word);
   void leave(int64_t start_ns, RankPhase& phase);
-  int64_t ask(Asked& asked, int64_t start_ns, RankPhase& phase);
+  int64_t ask(Request& request, int64_t start_ns, RankPhase& phase);
   int64_t ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase);
-  int prepare(const Asked& asked);
-  int call(Asked& asked);
+  int prepare(const Request& request);
+  int call(Request& request);
   int check(const Op& op, int error);
   void prepare_content(const Name& name, Op op);
   bool pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns = std::nullopt);
@@ -132,15 +133,15 @@ private:
   std::vector<OpKind> kinds_;       ///< that occur in the workload
   size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
-  std::vector<Asked> asked_;
-  size_t recorded_ = 0; ///< of asked_, the first so many; the next up to `answered_` are answered, and those from there up to `formed_` yet to be asked for
+  std::vector<Request> requests_;
+  size_t recorded_ = 0; ///< number of recorded ones, the first of requests_; the next up to `answered_` are answered, and those up to `formed_` are not issued yet
   size_t answered_ = 0;
   size_t formed_   = 0;
-  Cursor formed_from_;  ///< before the first of asked_
+  Cursor formed_from_;  ///< before the first of requests_
   bool over_ = false;   ///< the phase has no more than they are
   Name swept_;
   Alike alike_;
-  std::array<int64_t, most_alike + 1> between_; ///< when each of alike_ was asked and the one before it answered; ticks
+  std::array<int64_t, most_alike + 1> between_; ///< when each of alike_ was issued and the one before it answered; ticks
   Watchdog watchdog_;
   OpenObjects open_;
   Slot slot_         = 0; ///< of the object that the operation is about
@@ -151,7 +152,7 @@ private:
   int64_t looked_ns_ = 0;     ///< when it last looked how much is free
   bool watches_      = false; ///< the brake limits latencies
   bool prepares_     = false; ///< the backend prepares calls that name an object
-  bool streams_      = false; ///< accesses that are alike may be asked for in one go, see ask_stretch()
+  bool streams_      = false; ///< accesses that are alike may be issued in one go, see ask_stretch()
   bool together_     = false; ///< the ranks of the group meet before what they do together
   bool met_at_last_  = false; ///< in this phase: they will not meet again
   bool cut_after_    = false; ///< the operation that they have met for

@@ -17,7 +17,7 @@ namespace {
 
 using namespace iocast;
 
-/// The rank that a launcher gave this process, before MPI is asked; nothing without a launcher.
+/// The rank that a launcher gave this process, before MPI starts; nothing without a launcher.
 std::optional<int> launched_rank()
 {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "SLURM_PROCID"})
@@ -32,7 +32,8 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
   int threads = 0;
   // The watchdog's thread makes no MPI call; clients that are threads do, where the storage is MPI-IO's.
   MPI_Init_thread(nullptr, nullptr, options.threads_per_rank > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &threads);
-  // Sleeps end when they are told to, not up to 50 us later. Not yet while MPI starts, nor when it ends: it waits by many short sleeps, on all ranks at once.
+  // Sleeps end at their time, not up to 50 us later. Not yet while MPI starts, nor when it ends: it waits by
+  // many short sleeps, on all ranks at once.
   prctl(PR_SET_TIMERSLACK, 1);
   int code = 0;
   {
@@ -43,7 +44,7 @@ int run_with_mpi(const Options& options, const std::optional<Failure>& so_far)
     } catch (const AgreedFailure& failure) {
       code = failure.exit_code;
     }
-    // Launchers kill the other ranks when one ends with an error; by now all have said what they had to say.
+    // Launchers kill the other ranks when one ends with an error; by now all have printed their messages.
     std::fflush(nullptr);
     cluster.rendezvous();
   }
@@ -77,7 +78,7 @@ int main(int argc, char** argv)
   };
   if (failure && !rank)
     return report(failure);
-  // Under a launcher, a dry run is of the ranks that it started, unless others are asked for.
+  // Under a launcher, a dry run is of the ranks that it started, unless others are requested.
   if (!failure && options.dry_run && (!rank || options.ranks > 0))
     return rank.value_or(0) == 0 ? report(failure_of([&] { dry_run(options); })) : 0;
   return run_with_mpi(options, failure);

@@ -24,19 +24,19 @@ std::string plain(const nlohmann::ordered_json& value)
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// "datasets = 4 (asked: 3), objects = 10 (asked: 20)" of what differs.
-std::string differences(const nlohmann::ordered_json& stored, const nlohmann::ordered_json& asked)
+/// The settings that differ: "datasets = 4 (requested: 3), objects = 10 (requested: 20)".
+std::string differences(const nlohmann::ordered_json& stored, const nlohmann::ordered_json& requested)
 {
   std::string text;
   auto add = [&](const std::string& key, const std::string& there, const std::string& here) {
-    text += fmt::format("{}{} = {} (asked: {})", text.empty() ? "" : ", ", key, there, here);
+    text += fmt::format("{}{} = {} (requested: {})", text.empty() ? "" : ", ", key, there, here);
   };
   for (const auto& [key, value] : stored.items())
-    if (!asked.contains(key))
+    if (!requested.contains(key))
       add(key, plain(value), "nothing");
-    else if (asked[key] != value)
-      add(key, plain(value), plain(asked[key]));
-  for (const auto& [key, value] : asked.items())
+    else if (requested[key] != value)
+      add(key, plain(value), plain(requested[key]));
+  for (const auto& [key, value] : requested.items())
     if (!stored.contains(key))
       add(key, "nothing", plain(value));
   return text;
@@ -157,15 +157,15 @@ std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntr
 std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place, const Parameters& parameters,
                                            const std::vector<std::string>& set)
 {
-  const auto asked = parameters.to_json();
+  const auto requested = parameters.to_json();
   std::vector<std::string> result;
   for (const auto& [name, value] : found.position.items()) {
     if (!is_set(name, set))
       result.push_back(fmt::format("{}={}", name, plain(value)));
-    else if (asked.at(name) != value)
-      throw InputError(fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is asked; leave {} out to "
+    else if (requested.at(name) != value)
+      throw InputError(fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is requested; leave {} out to "
                                    "go on there.",
-                                   place, name, plain(value), name, plain(asked.at(name)), name));
+                                   place, name, plain(value), name, plain(requested.at(name)), name));
   }
   return result;
 }

@@ -9,8 +9,8 @@
 
 namespace iocast {
 
-/// What lies at the backend's place, written down beside the data: a later run knows whether it can use the data and from
-/// where it goes on.
+/// What lies at the backend's place, written down beside the data: a later run knows whether it can use the data and
+/// from where it goes on.
 struct Manifest {
   std::string pattern;
   nlohmann::ordered_json data_set; ///< Pattern::data_set()
@@ -37,8 +37,8 @@ bool only_removes(const Footprint& footprint);
 void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
                     const PatternEntry& entry, const Pattern& pattern, bool sweeps);
 
-/// The settings that give a pattern the seeds with which its data set was made, where these decide what lies there (sizes, names). A seed that is `set`
-/// by the user stays, and check_manifest() compares it.
+/// The settings that give a pattern the seeds with which its data set was made, where these decide what lies there
+/// (sizes, names). A seed that is `set` by the user stays, and check_manifest() compares it.
 std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntry& entry, const std::vector<std::string>& set);
 
 /// The settings that let a run go on where the data set stands. A parameter that is `set` by the user must agree.

@@ -100,7 +100,10 @@ Options parse_options(int argc, char** argv)
   app.add_flag("--dry-run", options.dry_run, "print what the run would do, and touch nothing; needs no MPI")->group("What to run");
   app.add_option("--ranks", ranks, "with --dry-run: number of ranks; default those that mpirun or srun started, else 1")->group("What to run");
   app.add_option("--ranks-per-node", ranks_per_node, "with --dry-run: ranks on each node, default all")->group("What to run");
-  app.add_option("--max-rate", max_rate, "begin at most so many operations a second, all clients together, as 200/s; what the brake delays is in no latency")->group("Brakes");
+  app
+      .add_option("--max-rate", max_rate,
+                  "maximum operations begun a second, all clients together, as 200/s; delays by it are in no latency")
+      ->group("Brakes");
   app.add_option("--max-objects", max_objects, "refuse a workload with more objects than this at a time")->group("Brakes");
   app.add_option("--stop-latency", stop_latency, "end the run when an operation took longer: create:5s,stat:500ms, or any:10s")->group("Brakes");
   app.add_option("--min-free", min_free, "end the run when the file system has less than this free, as 50GiB; looked at every second (posix, mpiio)")->group("Brakes");
@@ -144,7 +147,7 @@ Options parse_options(int argc, char** argv)
   }
   const std::vector<std::string> moments = {"phase", "run"};
   if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())
-    throw InputError(fmt::format("--drop-caches is said alone, for each phase, or with a moment, not with '{}'. {}", options.drop_caches,
+    throw InputError(fmt::format("--drop-caches stands alone, for each phase, or with a moment, not with '{}'. {}", options.drop_caches,
                                  allowed_sentence(options.drop_caches, moments)));
   const auto quantity = [](const char* option, const std::string& value, Unit unit) {
     try {

@@ -156,12 +156,12 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
 {
   struct statvfs room;
   if (::fstatvfs(root_fd_, &room) != 0)
-    throw RunError(fmt::format("{} can't be asked how much it holds: {}.", place(), std::strerror(errno)));
+    throw RunError(fmt::format("{} gives no answer on its free space: {}.", place(), std::strerror(errno)));
   uint64_t datasets = 0;
   for (const auto& [kind, count] : footprint.operations)
     datasets += kind == OpKind::mkdir ? count : 0;
-  // A last block that is partly filled costs a whole one, and a directory at least one. Where blocks are larger than this, as with CephFS and GPFS,
-  // files take parts of them.
+  // A last block that is partly filled costs a whole one, and a directory at least one. Where blocks are larger than
+  // this, as with CephFS and GPFS, files take parts of them.
   constexpr double largest_block = 65536;
   const double block  = static_cast<double>(room.f_frsize);
   const double blocks = static_cast<double>(footprint.peak_objects + datasets);

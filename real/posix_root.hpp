@@ -4,12 +4,12 @@
 
 namespace iocast {
 
-/// A directory that a backend works in: what has to do with names, not with data, goes through POSIX calls relative to a
-/// descriptor of it ("<dataset>/<object>"), so that the kernel doesn't walk the root's path again for each call.
+/// A directory that a backend works in: what has to do with names, not with data, goes through POSIX calls relative to
+/// a descriptor of it ("<dataset>/<object>"), so that the kernel doesn't walk the root's path again for each call.
 class PosixRoot : public Backend {
 public:
-  /// `root` names the directory, or one directory by several mount points of its file system, separated by commas, over which ranks are spread
-  /// in turn. `option` is what the user names it with: "--posix.root".
+  /// `root` names the directory, or one directory by several mount points of its file system, separated by commas, over
+  /// which ranks are spread in turn. `option` is what the user names it with: "--posix.root".
   PosixRoot(const std::string& root, std::string option, uint32_t rank);
   ~PosixRoot() override;
 

@@ -8,15 +8,15 @@
 
 namespace iocast {
 
-/// Tells on stderr how far the run is: one line that is written over on a terminal, else a line every 30 seconds. Rank 0
-/// speaks for all, from its own share of the operations.
+/// Tells on stderr how far the run is: one line that is written over on a terminal, else a line every 30 seconds. Rank
+/// 0 speaks for all, from its own share of the operations.
 class Progress {
 public:
   Progress(const Footprint& footprint, uint32_t ranks, bool speaks);
 
   /// What was measured so far stands in `recorder`, which outlives the phase.
   void begin_phase(const std::string& title, int64_t start_ns, const PhaseRecorder& recorder);
-  /// Now and then: so many operations of the whole run have been asked for.
+  /// Now and then: this many operations of the whole run have been issued.
   void reached(uint64_t operations, int64_t now_ns)
   {
     operations_ = operations;

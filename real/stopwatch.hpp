@@ -24,16 +24,18 @@ inline void sleep_until(int64_t moment_ns)
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
 }
 
-/// Readings that cost a third of now_ns(): of the processor's time stamp counter, where the kernel itself keeps time by it (only then does it run
-/// evenly and alike on all cores), else of the monotonic clock. Each thread that measures converts them for itself.
+/// Readings that cost a third of now_ns(): of the processor's time stamp counter, where the kernel itself keeps time by
+/// it (only then does it run evenly and alike on all cores), else of the monotonic clock. Each thread that measures
+/// converts them for itself.
 class Ticks {
 public:
   /// Looks what there is. @return whether it is the counter
   static bool begin();
   /// For another thread than that of begin(), once: it goes on from what was known then.
   static void begin_thread();
-  /// Corrects the conversion by what both clocks say now. Readings from before are to be converted before; now and then is enough: between two
-  /// calls the error grows by about a microsecond a second at first, and less once they have been compared for longer.
+  /// Corrects the conversion by what both clocks say now. Readings from before are to be converted before; now and then
+  /// is enough: between two calls the error grows by about a microsecond a second at first, and less once they have
+  /// been compared for longer.
   static void align();
 
   static bool counts() { return counter_; }
@@ -60,7 +62,7 @@ public:
   }
 
 private:
-  /// What both clocks said when they were last compared, and the rate.
+  /// Both clocks at their last comparison, and the rate.
   struct Conversion {
     int64_t ticks;
     int64_t ns;

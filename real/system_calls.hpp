@@ -6,9 +6,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/// The system calls of timed operations that the C library makes points of cancellation: in a process with threads, and MPI has some, that takes
-/// 10 to 20 ns more of each, which are not the file system's. Nobody cancels a thread here, so they go to the kernel directly, unless somebody stands
-/// between (LD_PRELOAD or GOTCHA: Darshan, file systems in user space): then through the C library, so that these see all that they came for.
+/// The system calls of timed operations that the C library makes points of cancellation: in a process with threads, and
+/// MPI has some, that takes 10 to 20 ns more of each, which are not the file system's. Nobody cancels a thread here, so
+/// they go to the kernel directly, unless somebody stands between (LD_PRELOAD or GOTCHA: Darshan, file systems in user
+/// space): then through the C library, so that these see all that they came for.
 ///
 /// Results and errno are those of the functions of the same names.
 namespace iocast::system_calls {

@@ -6,7 +6,8 @@
 
 namespace iocast {
 
-/// What a rank writes from and reads into. Unless the run verifies, content doesn't matter, and transfers may all use the same bytes.
+/// What a rank writes from and reads into. Unless the run verifies, content doesn't matter, and transfers may all use
+/// the same bytes.
 class TransferMemory {
 public:
   explicit TransferMemory(const Client& client) : client_(client) {}
@@ -18,7 +19,7 @@ public:
     received_.reserve(bytes);
   }
 
-  /// For an operation that needs so many bytes at a time.
+  /// For an operation that needs this many bytes at a time.
   void prepare(const Op& op, uint64_t bytes)
   {
     if (!client_.content) {

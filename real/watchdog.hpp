@@ -17,8 +17,8 @@ struct Patience {
   double give_up_seconds = 0; ///< before the process ends; 0: it waits on
 };
 
-/// Watches a rank's operations from a thread of its own and says which one has no answer, since the rank itself can't. Its price is a few stores
-/// an operation.
+/// Watches a rank's operations from a thread of its own and says which one has no answer, since the rank itself can't.
+/// Its price is a few stores an operation.
 class Watchdog {
 public:
   Watchdog(const Pattern& pattern, uint32_t rank, const Patience& patience);

@@ -79,6 +79,8 @@ std::string list_text(const std::string& what, const std::vector<Listed>& entrie
   for (const auto& entry : entries) {
     listed[what].push_back(
         {{"name", entry.name}, {"summary", entry.summary}, {"available", entry.needs.empty()}, {"needs", entry.needs}});
+    if (entry.keeps_data)
+      listed[what].back()["keeps_data"] = *entry.keeps_data;
     text += fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary);
     if (!entry.needs.empty())
       text += fmt::format("{:<{}}  not available: {}\n", "", width, entry.needs);

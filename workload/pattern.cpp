@@ -26,10 +26,10 @@ char* Pattern::name_object(uint64_t object, char* out) const
 
 uint64_t within(const char* pattern, const char* parameter, const Parameters& given, uint64_t most, const char* what)
 {
-  const uint64_t asked = given.count(parameter);
-  if (asked > most)
-    throw InputError(fmt::format("{} can't reach over a {} of {}: the run has {} {}. Set {} to at most {}.", pattern, parameter, asked, most, what, parameter, most));
-  return asked;
+  const uint64_t wanted = given.count(parameter);
+  if (wanted > most)
+    throw InputError(fmt::format("{} can't reach over a {} of {}: the run has {} {}. Set {} to at most {}.", pattern, parameter, wanted, most, what, parameter, most));
+  return wanted;
 }
 
 bool register_pattern(PatternEntry entry)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cephfs: files in directories below one root of a Ceph file system, through libcephfs: no kernel and no FUSE daemon in between.
+// cephfs: files in directories below one root of a Ceph file system, through libcephfs: no kernel and no FUSE daemon in
+// between.
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
@@ -208,8 +209,9 @@ public:
   {
     struct statvfs room;
     if (const int error = ceph_statfs(mount_, "/", &room); error < 0)
-      throw RunError(fmt::format("{} can't be asked how much it holds: {}.", place(), std::strerror(-error)));
-    // A cluster whose manager has not counted yet, or that has none, says 0. Its blocks are a unit to count in: small objects share them.
+      throw RunError(fmt::format("{} gives no answer on its free space: {}.", place(), std::strerror(-error)));
+    // A cluster whose manager has not counted yet, or that has none, says 0. Its blocks are a unit to count in: small
+    // objects share them.
     const double free = static_cast<double>(room.f_frsize) * static_cast<double>(room.f_bavail);
     if (room.f_blocks == 0 || static_cast<double>(footprint.peak_bytes) <= free)
       return "";
@@ -339,7 +341,8 @@ private:
     return error;
   }
 
-  /// The content of a regular file; nothing when there is none of that name. @throws InputError when it is anything else
+  /// The content of a regular file; nothing when there is none of that name. @throws InputError when it is anything
+  /// else
   std::optional<std::string> read_small(const char* name, size_t most) const
   {
     struct ceph_statx found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// dummy: stores nothing. It takes as long as it is told and fails where it is told: for tests, for the cost of the
+// dummy: stores nothing. Its delays and failures are set by options: for tests, for the cost of the
 // benchmark itself, and for looking at operation streams.
 #include "input/error.hpp"
 #include "real/backend.hpp"
@@ -90,7 +90,7 @@ private:
 
   [[noreturn]] void abort_now() const
   {
-    throw RunError(fmt::format("The dummy backend gives up after {} operations, as it was told.", abort_after_));
+    throw RunError(fmt::format("The dummy backend gives up after {} operations (--dummy.abort_after).", abort_after_));
   }
 
   int64_t delay_ns_;
@@ -106,7 +106,7 @@ private:
 
 const bool registered = register_backend(
     {"dummy",
-     "stores nothing, takes as long and fails as often as it is told",
+     "stores nothing; delays and failures are set by options",
      {{"delay", Unit::seconds, "0s", "how long each operation sleeps", 0, 3600},
       {"stall", Unit::seconds, "0s", "how much longer every stall_every-th operation of each rank takes", 0, 3600},
       {"stall_every", Unit::count, "0", "see stall; 0 for none", 0, 9e15},
@@ -116,7 +116,8 @@ const bool registered = register_backend(
       {"abort_after", Unit::count, "0", "see abort_rank; 0 fails at the start", 0, 9e15}},
      {},
      "",
-     [](const Parameters& given, const Client& client) { return std::make_unique<Dummy>(given, client); }});
+     [](const Parameters& given, const Client& client) { return std::make_unique<Dummy>(given, client); },
+     false});
 
 } // namespace
 } // namespace iocast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mongodb: datasets are collections and objects are documents, {_id: name, size, data} (Kunkel & Markomanolis 2018, section 3).
+// mongodb: datasets are collections and objects are documents, {_id: name, size, data} (Kunkel & Markomanolis 2018,
+// section 3).
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
@@ -28,8 +29,9 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_MONGOC
 
-/// The library puts counters for other programs into shared memory as soon as it is loaded, whichever backend a run uses. A process
-/// that is killed would leave them on its node, where a later process of the same number trips over them; their name is not needed.
+/// The library puts counters for other programs into shared memory as soon as it is loaded, whichever backend a run
+/// uses. A process that is killed would leave them on its node, where a later process of the same number trips over
+/// them; their name is not needed.
 [[maybe_unused]] const int counters = shm_unlink(fmt::format("/mongoc-{}", getpid()).c_str());
 
 constexpr uint64_t largest_data = (uint64_t{16} << 20) - 1024; ///< a document has at most 16 MiB
@@ -101,9 +103,9 @@ public:
     if (!good && (error_.code == MONGOC_ERROR_CLIENT_AUTHENTICATE || failed() == EACCES))
       throw InputError(fmt::format("The MongoDB server at {} does not let this user work in the database '{}': {}. User and password are those of the connection "
                                    "string in MONGODB_URI or --mongodb.uri_file, as mongodb://USER:PASSWORD@HOST:PORT.",
-                                   hosts_, database_name_, said()));
+                                   hosts_, database_name_, last_message()));
     if (!good)
-      throw InputError(fmt::format("The MongoDB server at {} can't be used: {}.", hosts_, said()));
+      throw InputError(fmt::format("The MongoDB server at {} can't be used: {}.", hosts_, last_message()));
     database_.reset(mongoc_client_get_database(client_.get(), database_name_.c_str()));
   }
 
@@ -204,7 +206,7 @@ public:
   {
     char** names = mongoc_database_get_collection_names_with_opts(database_.get(), nullptr, &error_);
     if (!names)
-      throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be listed: {}.", place(), last_message()));
     bool found = false;
     for (char** name = names; *name; ++name)
       found = found || (std::string_view(*name) != manifest_name && std::string_view(*name) != claim_name);
@@ -222,7 +224,7 @@ public:
       if (bson_iter_t at; bson_iter_init_find(&at, found, "content"))
         text = bson_iter_utf8(&at, nullptr);
     if (mongoc_cursor_error(cursor.get(), &error_))
-      throw RunError(fmt::format("{} can't be read: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be read: {}.", place(), last_message()));
     return text;
   }
 
@@ -233,14 +235,14 @@ public:
     const Document or_insert(BCON_NEW("upsert", BCON_BOOL(true)));
     const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_name));
     if (!mongoc_collection_replace_one(of.get(), which.get(), whole.get(), or_insert.get(), nullptr, &error_))
-      throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be written to: {}.", place(), last_message()));
   }
 
   void remove_manifest() override
   {
     const Collection of(mongoc_client_get_collection(client_.get(), database_name_.c_str(), manifest_name));
     if (!mongoc_collection_drop(of.get(), &error_) && failed() != ENOENT)
-      throw RunError(fmt::format("The manifest in {} can't be removed: {}.", place(), said()));
+      throw RunError(fmt::format("The manifest in {} can't be removed: {}.", place(), last_message()));
   }
 
   std::optional<std::string> read_claim() override
@@ -253,7 +255,7 @@ public:
       if (bson_iter_t at; bson_iter_init_find(&at, found, "content") && BSON_ITER_HOLDS_UTF8(&at))
         text = bson_iter_utf8(&at, nullptr);
     if (mongoc_cursor_error(cursor.get(), &error_))
-      throw RunError(fmt::format("{} can't be read: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be read: {}.", place(), last_message()));
     return text;
   }
 
@@ -265,8 +267,8 @@ public:
     if (failed() == EEXIST)
       return false;
     if (failed() == EACCES)
-      throw InputError(fmt::format("{} can't be written to: {}.", place(), said()));
-    throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
+      throw InputError(fmt::format("{} can't be written to: {}.", place(), last_message()));
+    throw RunError(fmt::format("{} can't be written to: {}.", place(), last_message()));
   }
 
   bool replace_claim(const std::string& found, const std::string& text) override
@@ -279,7 +281,7 @@ public:
     const bool done = good && bson_iter_init_find(&at, &reply, "matchedCount") && bson_iter_as_int64(&at) == 1;
     bson_destroy(&reply);
     if (!good)
-      throw RunError(fmt::format("{} can't be written to: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be written to: {}.", place(), last_message()));
     return done;
   }
 
@@ -300,7 +302,7 @@ public:
   {
     std::vector<std::string> names;
     if (each_name(dataset.c_str(), 0, [&](const char* name) { names.emplace_back(name); }) != 0)
-      throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be listed: {}.", place(), last_message()));
     return names;
   }
 
@@ -415,7 +417,7 @@ private:
     }
   }
 
-  std::string said() const
+  std::string last_message() const
   {
     std::string text = error_.message;
     while (!text.empty() && (text.back() == '.' || text.back() == ' '))

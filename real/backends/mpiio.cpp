@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mpiio: files in directories below one root. Data moves through MPI-IO: objects that a group shares are opened by all its ranks
-// together, collective accesses are MPI_File_*_at_all, and strided ones are one call through a file view. Names (mkdir, stat,
-// unlink, ...) are POSIX's business, as MPI-IO has none of it.
+// mpiio: files in directories below one root. Data moves through MPI-IO: objects that a group shares are opened by all
+// its ranks together, collective accesses are MPI_File_*_at_all, and strided ones are one call through a file view.
+// Names (mkdir, stat, unlink, ...) are POSIX's business, as MPI-IO has none of it.
 #include "input/error.hpp"
 #include "real/posix_root.hpp"
 #include "real/transfer_memory.hpp"
@@ -17,7 +17,7 @@
 namespace iocast {
 namespace {
 
-constexpr uint64_t chunk = uint64_t{1} << 20; ///< whole objects are moved in calls of so many bytes
+constexpr uint64_t chunk = uint64_t{1} << 20; ///< bytes of a call that moves whole objects
 
 /// The errno that says the same as an error code of MPI.
 int errno_of(int code)

@@ -118,8 +118,8 @@ private:
     return closed == 0 ? 0 : failed(errno);
   }
 
-  /// Block by block. `call(block, done, at)` moves what a block still lacks after `done` bytes; one that moves less is followed by
-  /// another, which then says why.
+  /// Block by block. `call(block, done, at)` moves what a block still lacks after `done` bytes; one that moves less is
+  /// followed by another, which then says why.
   template <class Call> int transfer(const Op& op, Call call)
   {
     for (uint32_t block = 0; block < op.count; ++block)

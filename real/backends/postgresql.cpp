@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// postgresql: datasets are tables and objects are rows, (name, data) (Kunkel & Markomanolis 2018, section 3). Every operation is one
-// statement and commits by itself.
+// postgresql: datasets are tables and objects are rows, (name, data) (Kunkel & Markomanolis 2018, section 3). Every
+// operation is one statement and commits by itself.
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
@@ -52,7 +52,7 @@ public:
     const char* values[] = {given_[0].c_str(), given_[1].c_str(), given_[2].c_str(), given_[3].c_str(), "iocast", nullptr};
     connection_          = PQconnectdbParams(names, values, 0); // what is empty counts as not given
     if (PQstatus(connection_) != CONNECTION_OK)
-      throw InputError(fmt::format("The database can't be connected to: {}.", said()));
+      throw InputError(fmt::format("The database can't be connected to: {}.", last_message()));
     PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
   }
 
@@ -166,7 +166,7 @@ public:
     const char* state = PQresultErrorField(result_, PG_DIAG_SQLSTATE);
     if (state && (std::strcmp(state, "42P06") == 0 || std::strcmp(state, "23505") == 0))
       return false; // by another run, a moment ago
-    throw RunError(fmt::format("{} can't be made: {}.", place(), said()));
+    throw RunError(fmt::format("{} can't be made: {}.", place(), last_message()));
   }
 
   /// Fails when anything is in it.
@@ -178,7 +178,7 @@ public:
     if (error == ENOENT)
       return std::nullopt;
     if (error != 0)
-      throw RunError(fmt::format("{} can't be used: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be used: {}.", place(), last_message()));
     return PQntuples(result_) == 1 ? std::optional<std::string>(PQgetvalue(result_, 0, 0)) : std::nullopt;
   }
 
@@ -196,8 +196,8 @@ public:
         break;
     }
     if (error == EACCES)
-      throw InputError(fmt::format("{} can't be written to: {}.", place(), said()));
-    throw RunError(fmt::format("{} can't be used: {}.", place(), said()));
+      throw InputError(fmt::format("{} can't be written to: {}.", place(), last_message()));
+    throw RunError(fmt::format("{} can't be used: {}.", place(), last_message()));
   }
 
   bool replace_claim(const std::string& found, const std::string& text) override
@@ -222,7 +222,7 @@ public:
     std::vector<std::string> names;
     const int error = run(dataset.c_str(), statement_of(OpKind::readdir));
     if (error != 0 && error != ENOENT)
-      throw RunError(fmt::format("{} can't be listed: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be listed: {}.", place(), last_message()));
     for (int row = 0; error == 0 && row < PQntuples(result_); ++row)
       names.emplace_back(PQgetvalue(result_, row, 0));
     return names;
@@ -337,7 +337,7 @@ private:
   void ask(const std::string& statement, std::initializer_list<Value> values)
   {
     if (run_statement(statement, values, false) != 0)
-      throw RunError(fmt::format("{} can't be used: {}.", place(), said()));
+      throw RunError(fmt::format("{} can't be used: {}.", place(), last_message()));
   }
 
   /// PostgreSQL manual, appendix A, "Error Codes".
@@ -357,8 +357,8 @@ private:
     return EIO;
   }
 
-  /// The first line of what the server or libpq last complained about.
-  std::string said() const
+  /// The first line of the last error of the server or libpq.
+  std::string last_message() const
   {
     std::string text = PQerrorMessage(connection_);
     text             = text.substr(0, text.find('\n'));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// s3: datasets are buckets and objects are objects (Kunkel & Markomanolis 2018, section 3), or, for who may not make buckets, both are
-// parts of the keys in one bucket. Every request is signed in full, payload included (AWS Signature Version 4).
+// s3: datasets are buckets and objects are objects (Kunkel & Markomanolis 2018, section 3), or, for who may not make
+// buckets, both are parts of the keys in one bucket. Every request is signed in full, payload included (AWS Signature
+// Version 4).
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
@@ -38,8 +39,8 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_CURL
 
-/// An object that is a dataset's in a bucket that it shares. No key ending in a slash: to gateways to file systems that means things of
-/// their own.
+/// An object that is a dataset's in a bucket that it shares. No key ending in a slash: to gateways to file systems that
+/// means things of their own.
 constexpr auto marker_key = ".dataset";
 /// Objects of any size pass through a buffer of this size.
 constexpr uint64_t chunk = uint64_t{1} << 20;
@@ -546,7 +547,7 @@ public:
     const int error          = each_page(bucket_of(dataset.c_str()), folder, [&](const std::string& xml) {
       for (const auto& found : elements(xml, "Key")) {
         if (!found.starts_with(folder))
-          throw RunError(fmt::format("The service at {} was asked for names that begin with '{}', and lists '{}'; it can't be used.", endpoint_, folder, printable(found)));
+          throw RunError(fmt::format("The service at {}, in a list of names that begin with '{}', has '{}'; it can't be used.", endpoint_, folder, printable(found)));
         if (found != folder + marker_key)
           names.push_back(found.substr(folder.size()));
       }
@@ -606,7 +607,7 @@ private:
     return *dataset == '\0' ? fmt::format("{}/{}", prefix_, object) : fmt::format("{}/{}/{}", prefix_, dataset, object);
   }
 
-  /// The key of what stands for a dataset as a whole; of a bucket none.
+  /// The key that marks a dataset as a whole; none for a bucket.
   std::string of_dataset(const Name& name) const { return bucket_.empty() ? "" : key(name.dataset(), marker_key); }
 
   int make_bucket(const std::string& name)
@@ -640,7 +641,8 @@ private:
     return error;
   }
 
-  /// Calls visit(answer) for each page of a listing of what begins with `folder` and lies in no folder within it.
+  /// Calls visit(answer) for each page of a listing of the names that begin with `folder` and lie in no folder within
+  /// it.
   template <class Visit> int each_page(const std::string& bucket, const std::string& folder, Visit visit)
   {
     const std::string rest = folder.empty() ? "list-type=2" : "delimiter=%2F&list-type=2&prefix=" + encoded(folder, true);
@@ -692,7 +694,7 @@ private:
 
   std::optional<Request> take_prepared() { return std::exchange(prepared_, std::nullopt); }
 
-  /// Of so many bytes of the memory for transfers. Unless the run verifies they are always the same.
+  /// This many bytes of the memory for transfers. Unless the run verifies they are always the same.
   std::string payload_hash(uint64_t size)
   {
     if (const auto known = hashes_.find(size); known != hashes_.end() && !client_.content)
@@ -711,7 +713,8 @@ private:
     return send(request(method, bucket, object, query, payload_hash));
   }
 
-  /// What a PUT sends is body_, or size_ bytes of the memory for transfers; what a GET fetches becomes text_, or goes into that memory.
+  /// What a PUT sends is body_, or size_ bytes of the memory for transfers; what a GET fetches becomes text_, or goes
+  /// into that memory.
   int send(const Request& request, bool into_memory = false)
   {
     const char* const method = request.method;
@@ -809,21 +812,21 @@ private:
     // Gateways have answers of their own to unknown keys, 404 among them.
     const auto code = code_in(text_);
     if (error == EACCES || refuses_credentials(code) || (error == ENOENT && !code.empty() && code != "NoSuchBucket"))
-      throw InputError(fmt::format("The service at {} refuses the credentials{}; see --s3.credentials.", endpoint_, told()));
+      throw InputError(fmt::format("The service at {} refuses the credentials{}; see --s3.credentials.", endpoint_, detail()));
     for (const int far : {ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, ECONNRESET, EPROTO})
       if (error == far)
         throw InputError(fmt::format("The service at {} does not answer: {}.", endpoint_, std::strerror(error)));
     if (error != 0 && error != ENOENT)
-      throw InputError(fmt::format("The service at {} can't be used: {}{}.", endpoint_, std::strerror(error), told()));
+      throw InputError(fmt::format("The service at {} can't be used: {}{}.", endpoint_, std::strerror(error), detail()));
   }
 
   void refuse_unless(int error, const char* what)
   {
     if (error != 0)
-      throw RunError(fmt::format("{} {}: {}{}.", place(), what, error_text(error), told()));
+      throw RunError(fmt::format("{} {}: {}{}.", place(), what, error_text(error), detail()));
   }
 
-  std::string told() const
+  std::string detail() const
   {
     const auto code = code_in(text_);
     return code.empty() ? "" : fmt::format(" ({})", printable(code, 64));

@@ -36,7 +36,7 @@ def available() -> list[str]:
     """Backends of this build that keep data."""
     entries = listed("iocast-bench", "backends")
     assert entries, "iocast-bench is not built; run ./check"
-    return [entry["name"] for entry in entries if entry["available"] and entry["name"] != "dummy"]
+    return [entry["name"] for entry in entries if entry["available"] and entry["keeps_data"]]
 
 
 def free_port() -> int:

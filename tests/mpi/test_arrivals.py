@@ -27,7 +27,8 @@ def starts(out: Path) -> list[np.ndarray]:
 
 
 def simulated_starts(tmp_path: Path, *settings: str, ranks: int) -> list[np.ndarray]:
-    """Starts on a platform where next to nothing takes time: when the operations are meant to start, which nobody's scheduler can delay."""
+    """Starts on a platform where next to nothing takes time: when the operations are meant to start, which nobody's
+    scheduler can delay."""
     platform = tmp_path / "nothing.yaml"
     routes = "\n".join(f"  {op}: []" for op in ("stat", "mkdir", "rmdir")) + "\n  unlink: [delay: blink]\n  create: {}\n  read: {}\n"
     platform.write_text(f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\ndemands: {{blink: {{law: constant, value: 1ns}}}}\noperations:\n{routes}")
@@ -50,8 +51,8 @@ def test_poisson_gaps_are_exponential(tmp_path: Path) -> None:
 
 
 def test_both_executors_intend_the_same_starts(run: Run, tmp_path: Path) -> None:
-    """The simulator starts exactly when it means to where nothing takes time; the benchmark never earlier, and on time whenever the machine
-    gives it a processor: a busy one may delay most operations, but not all."""
+    """The simulator starts exactly when it means to where nothing takes time; the benchmark never earlier, and on time
+    whenever the machine gives it a processor: a busy one may delay most operations, but not all."""
     settings = ["--set", "objects=30", "--set", "iterations=30", "--set", "rate=300/s", "--seed", "5", "--trace"]
     real = tmp_path / "real"
     assert run(*WORK, *settings, "--out", str(real), ranks=2).code == 0
@@ -62,8 +63,9 @@ def test_both_executors_intend_the_same_starts(run: Run, tmp_path: Path) -> None
 
 
 def test_a_stall_shows_in_response_and_not_in_service(run: Run) -> None:
-    """Coordinated omission: 100 beats a second, and one operation in 100 takes 500 ms longer. The 50 operations that were meant to start
-    in the meantime waited a quarter of a second on average; to the service time it is one slow operation in 100."""
+    """Coordinated omission: 100 beats a second, and one operation in 100 takes 500 ms longer. The 50 operations that
+    were meant to start in the meantime waited a quarter of a second on average; to the service time it is one slow
+    operation in 100."""
     done = run(
         *WORK, "--set", "objects=50", "--set", "iterations=50", "--set", "rate=100/s", "--set", "arrivals=fixed",
         "--dummy.stall", "500ms", "--dummy.stall_every", "100", "--json", ranks=1,

@@ -126,9 +126,9 @@ def test_an_output_directory_within_the_root_is_refused(run: Run, root: Path, op
 
 
 MISMATCHES = [
-    (["datasets=3", "phases=benchmark"], 2, ["datasets = 2 (asked: 3)"]),
-    (["object_size=1kB", "phases=cleanup"], 2, ["object_size = 3901 (asked: 1000)"]),
-    (["phases=benchmark"], 3, ["ranks = 2 (asked: 3)"]),
+    (["datasets=3", "phases=benchmark"], 2, ["datasets = 2 (requested: 3)"]),
+    (["object_size=1kB", "phases=cleanup"], 2, ["object_size = 3901 (requested: 1000)"]),
+    (["phases=benchmark"], 3, ["ranks = 2 (requested: 3)"]),
     (["start_index=5", "phases=benchmark"], 2, ["start_index = 0", "start_index = 5"]),
     (["phases=precreate"], 2, ["holds a data set already", "phases=cleanup"]),
     ([], 2, ["holds a data set already", "leave precreate out of the phases"]),

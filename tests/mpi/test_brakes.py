@@ -102,7 +102,7 @@ def test_a_data_set_keeps_the_seed_that_it_was_made_with(run: Run, root: Path) -
     """Sizes are drawn: a run with another seed would look for other objects."""
     command = ["--workload", "operation-mix", *settings_arguments("files=5 operations=20"), "--posix.root", str(root), "--set"]
     assert run(*command, "phases=precreate", "--seed", "3").code == 0
-    expect_refusal(run(*command, "phases=benchmark", "--set", "seed=4"), "seed = 3 (asked: 4)")
+    expect_refusal(run(*command, "phases=benchmark", "--set", "seed=4"), "seed = 3 (requested: 4)")
     assert run(*command, "phases=benchmark", "--seed", "4").code == 0
     assert run(*command, "phases=cleanup").code == 0
     assert list(root.iterdir()) == []

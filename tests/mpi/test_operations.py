@@ -194,7 +194,7 @@ def test_what_a_cut_run_leaves_is_swept(run: Run, root: Path) -> None:
     assert run(*base, "--set", "cleanup=false", ranks=3).code == 0
     assert len(tree(root)) > 1
     expect_refusal(run(*base, ranks=3), "did not finish", "'write", "--sweep")
-    expect_refusal(run(*base, "--sweep", ranks=2), "ranks = 3 (asked: 2)")
+    expect_refusal(run(*base, "--sweep", ranks=2), "ranks = 3 (requested: 2)")
     (root / "rank1" / "files" / "foreign-3").write_text("mine")
     done = run(*base, "--sweep", ranks=3)
     assert done.code == 1

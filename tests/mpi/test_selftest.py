@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file system whose truth is known, and `iocast selftest` as far as it takes no minutes (docs/selftest.md has the whole)."""
+"""The file system whose truth is known, and `iocast selftest` as far as it takes no minutes (docs/selftest.md has the
+whole)."""
 
 import csv
 import errno
@@ -113,7 +114,8 @@ def test_what_can_not_be_used_is_refused_before_anything_is_measured(tmp_path: P
 
 
 def test_the_whole_way(tmp_path: Path) -> None:
-    """With so few and short runs that nothing is promised of the forecasts; but they are there, and the log agrees with the truth."""
+    """With so few and short runs that nothing is promised of the forecasts; but they are there, and the log agrees with
+    the truth."""
     plan = tmp_path / "tiny.yaml"
     plan.write_text(
         "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nrepeats: 1\n"

@@ -130,8 +130,9 @@ private:
     scope_ = outside;
   }
 
-  /// What the phases of several values of a loop would have in common is followed by the value: write-64KiB, write-1MiB.
-  std::string told_apart(const std::string& name, const std::string& written) const
+  /// What the phases of several values of a loop would have in common is followed by the value: write-64KiB,
+  /// write-1MiB.
+  std::string distinguished(const std::string& name, const std::string& written) const
   {
     std::string result = name;
     for (const auto& [variable, value] : loops_)
@@ -144,7 +145,7 @@ private:
   {
     static const std::vector<std::string> own{"name", "repeat", "most_seconds", "at_once", "accesses"};
     const auto name = scope_.text(node["name"]);
-    PlannedPhase phase{told_apart(name, node["name"].text()), node};
+    PlannedPhase phase{distinguished(name, node["name"].text()), node};
     refuse_odd_name(node["name"], "phase", phase.name);
     for (const auto& known : {name, phase.name})
       if (std::find(names_.begin(), names_.end(), known) == names_.end())

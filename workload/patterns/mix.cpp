@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mix: several workloads at the same time, each on ranks and in a directory of its own, as jobs share a production system. Phase i of
-// every member runs at the same time; a member with fewer phases waits for the others.
+// mix: several workloads at the same time, each on ranks and in a directory of its own, as jobs share a production
+// system. Phase i of every member runs at the same time; a member with fewer phases waits for the others.
 #include "input/error.hpp"
 #include "workload/random.hpp"
 #include "workload/workload.hpp"
@@ -19,8 +19,8 @@ namespace {
 struct Member {
   std::string name;
   std::string workload;
-  double share = 0; ///< of the ranks that nobody asked for by number
-  double asked = 0; ///< ranks; 0: by share
+  double share = 0; ///< of the ranks without a requested number
+  double requested = 0; ///< ranks; 0: by share
   std::vector<std::string> settings;
 
   uint32_t ranks = 0;
@@ -31,7 +31,8 @@ struct Member {
   std::unique_ptr<Pattern> pattern;
 };
 
-/// Dataset numbers: the member's in the low bits, above them its own dataset's number + 1, or 0 for the directory that holds them.
+/// Dataset numbers: the member's in the low bits, above them its own dataset's number + 1, or 0 for the directory that
+/// holds them.
 constexpr int member_bits      = 6;
 constexpr uint64_t member_mask = (1 << member_bits) - 1;
 constexpr size_t longest_name  = 32;
@@ -211,8 +212,9 @@ private:
     uint32_t local = 0; ///< number among the member's ranks
     uint8_t member = 0;
   };
-  /// Cursor::step before the member's first operation, when the members' directories are made, and after its last: `beyond` and how many phases of the
-  /// mix have begun. All else in the cursor, which may be set back to where it was, is the member's.
+  /// Cursor::step before the member's first operation, when the members' directories are made, and after its last:
+  /// `beyond` and how many phases of the mix have begun. All else in the cursor, which may be set back to where it was,
+  /// is the member's.
   static constexpr uint16_t beyond     = 1 << 15;
   static constexpr uint16_t torn_down  = UINT16_MAX;
   static constexpr uint16_t set_up     = UINT16_MAX - 1;
@@ -253,7 +255,7 @@ private:
       if (what == "workload")
         member->workload = text;
       else if (what == "share" || what == "ranks")
-        (what == "share" ? member->share : member->asked) = number(name, text, what == "share" ? Unit::factor : Unit::count);
+        (what == "share" ? member->share : member->requested) = number(name, text, what == "share" ? Unit::factor : Unit::count);
       else
         member->settings.push_back(what + "=" + text);
     }
@@ -263,7 +265,7 @@ private:
     for (const auto& member : members_)
       if (member.workload.empty())
         throw InputError(fmt::format("The mix's member '{0}' has no workload; set {0}.workload.", member.name));
-      else if (member.share > 0 && member.asked > 0)
+      else if (member.share > 0 && member.requested > 0)
         throw InputError(fmt::format("The mix's member '{0}' has a share and a number of ranks; set {0}.share or {0}.ranks.", member.name));
   }
 
@@ -278,16 +280,17 @@ private:
     throw InputError(fmt::format("The parameter '{}' can't be {}; it is above 0.", name, text));
   }
 
-  /// Numbers of ranks first; the rest by shares, rounded so that they add up and nobody goes without as long as there is one for each.
+  /// Numbers of ranks first; the rest by shares, rounded so that they add up and nobody goes without as long as there
+  /// is one for each.
   void share_ranks()
   {
     double rest   = placement_.ranks;
     double shares = 0;
     uint32_t few  = 0; ///< members by share
     for (auto& member : members_) {
-      if (member.asked > 0) {
-        rest -= member.asked;
-        member.ranks = static_cast<uint32_t>(std::min(member.asked, 4e9));
+      if (member.requested > 0) {
+        rest -= member.requested;
+        member.ranks = static_cast<uint32_t>(std::min(member.requested, 4e9));
       } else {
         member.share = member.share > 0 ? member.share : 1;
         shares += member.share;
@@ -298,23 +301,23 @@ private:
       throw InputError(fmt::format("The members of the mix ask for {:.0f} ranks in all, but there are {}; {}.", placement_.ranks - rest, placement_.ranks,
                                    few == 0 ? "give one of them a share instead of a number of ranks, or start as many" : "start more, or ask for fewer"));
     auto left = static_cast<uint32_t>(rest);
-    // Largest remainder: each rank goes to whoever has least of what is due to it.
+    // Largest remainder: each rank goes to the member with the largest unserved share.
     const uint32_t sure = left >= few ? 1 : 0;
     for (auto& member : members_)
-      if (member.asked == 0) {
+      if (member.requested == 0) {
         member.ranks = std::max(sure, static_cast<uint32_t>(std::floor(rest * member.share / shares)));
         left -= std::min(left, member.ranks);
       }
     uint64_t total = 0;
     for (const auto& member : members_)
       total += member.ranks;
-    auto lacks = [&](const Member& m) { return m.asked > 0 ? -1e18 : rest * m.share / shares - m.ranks; };
+    auto lacks = [&](const Member& m) { return m.requested > 0 ? -1e18 : rest * m.share / shares - m.ranks; };
     auto by_lack = [&](const Member& a, const Member& b) { return lacks(a) < lacks(b); };
     for (; total < placement_.ranks; ++total)
       ++std::max_element(members_.begin(), members_.end(), by_lack)->ranks;
     for (; total > placement_.ranks; --total) {
       auto most = std::max_element(members_.begin(), members_.end(), [](const Member& a, const Member& b) {
-        return (a.asked > 0 ? 0 : a.ranks) < (b.asked > 0 ? 0 : b.ranks);
+        return (a.requested > 0 ? 0 : a.ranks) < (b.requested > 0 ? 0 : b.ranks);
       });
       --most->ranks;
     }
