@@ -77,7 +77,8 @@ def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float
 
 
 def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
-    """Closed M/M/c: service S at c servers, of any number, and a delay Z inside each operation, by least squares on log rate.
+    """Closed M/M/c: service S at c servers, of any number, and a delay Z inside each operation, by least squares on log
+    rate.
 
     Response times by the arrival theorem. Each operation keeps its share of the mean, and its quantiles' ratio to the
     model's at the largest measured scale.
@@ -121,8 +122,9 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
 
 
 def _least(cost: Callable[[int], float], most: int) -> int:
-    """The number from 1 to `most` of least cost, the smallest of those that tie: powers of two, then numbers between the best one's neighbours, by ever
-    smaller steps until each of its own neighbours was tried. For a cost that falls to its least and then rises."""
+    """The number from 1 to `most` of least cost, the smallest of those that tie: powers of two, then numbers between
+    the best one's neighbours, by ever smaller steps until each of its own neighbours was tried. For a cost that falls
+    to its least and then rises."""
     tried = sorted({most, *(2**k for k in range(most.bit_length()))})
     while True:
         best = tried[0]
@@ -176,7 +178,8 @@ def straight_line(points: Sequence[Point], ranks: int, waiting_factor: float = 0
 
 
 def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
-    """The system is saturated already: the rate stays, latencies grow with the ranks. Ranks that think can't have more than their think times allow."""
+    """The system is saturated already: the rate stays, latencies grow with the ranks. Ranks that think can't have more
+    than their think times allow."""
     ordered = _checked(points)
     rate = ordered[-1].rate
     if think_time > 0:
@@ -185,7 +188,8 @@ def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0,
 
 
 def half_slope(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
-    """The rate grows on with half of the logarithmic slope between the last two scales; latencies as N/X. No ruler beside forecasts, but a part of blends."""
+    """The rate grows on with half of the logarithmic slope between the last two scales; latencies as N/X. No ruler
+    beside forecasts, but a part of blends."""
     ordered = by_concurrency(points)
     a, b = ordered[-2], ordered[-1]
     half = max(0.0, 0.5 * math.log(b.rate / a.rate) / math.log(b.concurrency / a.concurrency))
@@ -209,7 +213,8 @@ def _inside(ranks: int, waiting_factor: float, think_time: float, rate: float) -
 
 
 def _where_they_meet(curve: Callable[[float], float], ranks: int, waiting_factor: float, think_time: float) -> float:
-    """The rate at which as many ranks are inside an operation as the curve needs for it; at most what think times allow."""
+    """The rate at which as many ranks are inside an operation as the curve needs for it; at most what think times
+    allow."""
     if not think_time > 0:
         return curve(ranks / (1 + waiting_factor))
 
@@ -277,7 +282,8 @@ def _probability(key: str, count: float) -> float:
 
 
 def _cycle(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
-    """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside, that think T times the response and a think time."""
+    """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside, that think T times the
+    response and a think time."""
     think = _think(ranks, factor, think_time, service, delay, c)
     network = ClosedNetwork([Station("queue", service, servers(c))], delay + think, ranks)
     first, p = network.queue_lengths("queue", seen_by_arrival=True)
@@ -314,7 +320,8 @@ def _rate(ranks: int, factor: float, think_time: float, service: float, delay: f
 
 
 def _throughput(ranks: int, service: float, delay: float, c: int) -> float:
-    """Operations a second of a closed M/M/c queue with a delay, by its product form (Gordon & Newell 1967), O(ranks)."""
+    """Operations a second of a closed M/M/c queue with a delay, by its product form (Gordon & Newell 1967),
+    O(ranks)."""
     numbers, log_factorials = _factorials(ranks)
     at_delay = ranks - numbers
     busy = np.minimum(numbers, c)

@@ -58,36 +58,36 @@ class Question:
     think_time: float = 0.0
 
 
-def candidates(points: Sequence[tuple[Point, int]], asked: Question) -> dict[str, Values]:
+def candidates(points: Sequence[tuple[Point, int]], request: Question) -> dict[str, Values]:
     """What each rule says of the question, by quantity: the rate and latency quantiles ("stat.q50").
 
     @param points measured points, each with its number of nodes (0: unknown), of at least two concurrencies"""
     plain = [point for point, _ in points]
-    args = (asked.ranks, asked.waiting_factor, asked.think_time)
+    args = (request.ranks, request.waiting_factor, request.think_time)
     found: dict[str, Mapping[str, Any]] = {
         QUEUE: baselines.closed_queue(plain, *args),
         LAST: baselines.last_value(plain, *args),
         HALF: baselines.half_slope(plain, *args),
     }
-    grown = _grown(points, asked)
+    grown = _grown(points, request)
     if grown is not None:
         found[POPULATION] = baselines.scaled(plain, math.exp(grown.value), *args)
     return {
-        name: {q: float(value) for q, value in said.items() if not isinstance(value, tuple) and value > 0}
-        for name, said in found.items()
+        name: {q: float(value) for q, value in printed.items() if not isinstance(value, tuple) and value > 0}
+        for name, printed in found.items()
     }
 
 
-def _grown(points: Sequence[tuple[Point, int]], asked: Question) -> growth.Forecast | None:
+def _grown(points: Sequence[tuple[Point, int]], request: Question) -> growth.Forecast | None:
     """By the curves of growth; None where nodes are not known or ranks think for a time of their own."""
-    if asked.think_time > 0 or asked.nodes < 1 or any(nodes < 1 or point.think_time > 0 for point, nodes in points):
+    if request.think_time > 0 or request.nodes < 1 or any(nodes < 1 or point.think_time > 0 for point, nodes in points):
         return None
     measured = [
         growth.Measured(nodes, point.ranks / nodes / (1 + point.waiting_factor), math.log(point.rate))
         for point, nodes in points
     ]
     return growth.forecast(
-        measured, growth.Placement(asked.nodes, asked.ranks / asked.nodes / (1 + asked.waiting_factor))
+        measured, growth.Placement(request.nodes, request.ranks / request.nodes / (1 + request.waiting_factor))
     )
 
 
@@ -109,21 +109,21 @@ class Backtest:
         @param noise standard deviation of the logarithm of one measurement by kind of quantity"""
         largest = max(point.concurrency for point, _ in fitted)
         result = cls([], {group: {} for group in GROUPS}, {group: [] for group in GROUPS})
-        for name, asked in held_out:
+        for name, requested in held_out:
             of_point = [row for row in rows if row["point"] == name]
             rate = next((row["measured"] for row in of_point if row["quantity"] == "rate"), None)
             if rate is None:
                 continue
-            inside = (asked.ranks - rate * asked.think_time) / (1 + asked.waiting_factor)
+            inside = (requested.ranks - rate * requested.think_time) / (1 + requested.waiting_factor)
             result.reach.append(max(1.0, inside / largest))
-            said = candidates(fitted, asked) | {CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}}
+            printed = candidates(fitted, requested) | {CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}}
             for group, kinds in GROUPS.items():
                 own = [row for row in of_point if kind_of(row["quantity"]) in kinds]
                 result.noise[group].append(
                     max((noise[kind_of(row["quantity"])] / math.sqrt(row.get("runs", 1)) for row in own), default=0.0)
                 )
                 for candidate in PRIOR:
-                    values = said.get(candidate, {})
+                    values = printed.get(candidate, {})
                     known = [
                         abs(math.log(max(values[row["quantity"]], 1e-12) / row["measured"]))
                         for row in own
@@ -188,12 +188,12 @@ def sentence(blend: Mapping[str, Any]) -> str | None:
     for group, what in ((RATE, "throughput"), (LATENCY, "latencies")):
         weights = blend.get(group, {}).get("weights", {})
         if len(weights) > 1:
-            told = ", ".join(
+            reported = ", ".join(
                 f"{100 * weight:.0f} % {name}"
                 for name, weight in sorted(weights.items(), key=lambda one: -one[1])
                 if weight >= NAMED
             )
-            parts.append(f"{what} {told}")
+            parts.append(f"{what} {reported}")
     return (
         f"At the held-out scale a simple rule was better, so that the forecast is a blend: {'; '.join(parts)}."
         if parts
@@ -212,7 +212,7 @@ def blended(
     blend: Mapping[str, Any],
     quantities: Mapping[str, Mapping[str, Any]],
     rules: Mapping[str, Values],
-    asked: Question,
+    request: Question,
     largest: float,
     noise: Mapping[str, float],
     level: float,
@@ -224,7 +224,7 @@ def blended(
     @param rules what `candidates` says
     @param largest concurrency of the largest fitted point"""
     rate = quantities["rate"]["value"]
-    said = {CALIBRATED: {name: one["value"] for name, one in quantities.items()}} | dict(rules)
+    printed = {CALIBRATED: {name: one["value"] for name, one in quantities.items()}} | dict(rules)
 
     def spread(group: str, candidate: str, reach: float, kind: str) -> float:
         return math.hypot(
@@ -232,11 +232,11 @@ def blended(
         )
 
     def inside(value: float) -> float:
-        return max((asked.ranks - value * asked.think_time) / (1 + asked.waiting_factor), 1e-12)
+        return max((request.ranks - value * request.think_time) / (1 + request.waiting_factor), 1e-12)
 
     def mixed(group: str, name: str, shift: Mapping[str, float]) -> Blended:
         """`shift`: by candidate the logarithm that is added."""
-        weights = {c: w for c, w in blend[group]["weights"].items() if said.get(c, {}).get(name, 0.0) > 0}
+        weights = {c: w for c, w in blend[group]["weights"].items() if printed.get(c, {}).get(name, 0.0) > 0}
         one = quantities[name]
         if len(weights) < 2 or CALIBRATED not in weights:
             moved = math.exp(shift[CALIBRATED])
@@ -246,7 +246,7 @@ def blended(
                 None if one["high"] is None else one["high"] * moved,
             )
         total = sum(weights.values())
-        logs = {c: math.log(said[c][name]) + shift.get(c, 0.0) for c in weights}
+        logs = {c: math.log(printed[c][name]) + shift.get(c, 0.0) for c in weights}
         value = sum(w / total * logs[c] for c, w in weights.items())
         if one["low"] is None:
             return Blended(math.exp(value), None, None)
@@ -266,7 +266,7 @@ def blended(
     # By Little's law the mean response follows the rate; each candidate's latencies are taken at the blended rate.
     shift = {
         c: math.log(inside(new) / new) - math.log(inside(values["rate"]) / values["rate"])
-        for c, values in said.items()
+        for c, values in printed.items()
         if values.get("rate", 0.0) > 0
     }
     return found | {name: mixed(LATENCY, name, shift) for name in quantities if name != "rate"}
@@ -283,7 +283,7 @@ def _quantile(laws: Sequence[tuple[float, float, float, float]], probability: fl
     return float(brentq(lambda x: below(x) - probability, least, most, xtol=1e-6))
 
 
-def ceiling(points: Sequence[tuple[Point, int]], asked: Question, noise: float) -> float:
+def ceiling(points: Sequence[tuple[Point, int]], request: Question, noise: float) -> float:
     """A bound of the rate: the throughput of a closed system is concave in its ranks, so that none is above the
     straight line through its two largest measured scales, drawn as steep as two deviations of the measured means allow;
     nor, where that falls, is any above the largest measured one. Infinite where ranks think for a time of their own, or
@@ -295,18 +295,18 @@ def ceiling(points: Sequence[tuple[Point, int]], asked: Question, noise: float) 
     below, last = baselines.by_concurrency([point for point, _ in points])[-2:]
     places = [(point.ranks, nodes_of[point.ranks, point.waiting_factor, point.think_time]) for point in (below, last)]
     if (
-        asked.nodes < 1
-        or asked.think_time > 0
+        request.nodes < 1
+        or request.think_time > 0
         or any(nodes < 1 for _, nodes in places)
         or any(point.think_time > 0 for point in (below, last))
     ):
         return math.inf
-    same_nodes = all(nodes == asked.nodes for _, nodes in places)
+    same_nodes = all(nodes == request.nodes for _, nodes in places)
     each = [ranks / nodes for ranks, nodes in places]
-    if not same_nodes and not (each[0] == each[1] <= asked.ranks / asked.nodes):
+    if not same_nodes and not (each[0] == each[1] <= request.ranks / request.nodes):
         return math.inf
     steep = [_times(below, math.exp(-2 * noise)), _times(last, math.exp(2 * noise))]
-    line = baselines.straight_line(steep, asked.ranks, asked.waiting_factor, asked.think_time)["rate"]
+    line = baselines.straight_line(steep, request.ranks, request.waiting_factor, request.think_time)["rate"]
     return max(float(line), math.exp(2 * noise) * max(point.rate for point, _ in points))  # type: ignore[arg-type]
 
 

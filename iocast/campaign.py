@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns: which runs to make, in which order, with which launcher; and making them (docs/answers.md, `kind: campaign`)."""
+"""Campaigns: which runs to make, in which order, with which launcher; and making them (docs/answers.md, `kind:
+campaign`)."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ from iocast.processes import start
 from iocast.progress import stderr
 from iocast.strict_yaml import Section
 
-MOST_RANKS_PER_CORE = 128
+MAX_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
 
 OBSERVE_EVERY = 0.1
@@ -87,7 +88,8 @@ class PlannedPoint:
 
     @property
     def name(self) -> str:
-        """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first letters, ranks of a process."""
+        """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first
+        letters, ranks of a process."""
         own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings) + (f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else "")
         return f"n{self.nodes * self.ranks_per_node}" + (f"x{self.nodes}" if self.nodes > 1 else "") + f"-t{self.waiting_factor:g}{own}"
 
@@ -209,9 +211,9 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
     if nodes > 1:
         raise InputError(f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one with --slurm, or plan runs on one node.")
     cores = len(os.sched_getaffinity(0))
-    if ranks > MOST_RANKS_PER_CORE * cores:
+    if ranks > MAX_RANKS_PER_CORE * cores:
         raise InputError(
-            f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most {MOST_RANKS_PER_CORE * cores}); "
+            f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most {MAX_RANKS_PER_CORE * cores}); "
             "let a process have several with threads_per_rank in the campaign, or simulate that scale with iocast predict."
         )
     if shutil.which("mpirun") is None:
@@ -226,7 +228,8 @@ def bench_environment() -> dict[str, str]:
 
 
 def check_backend(backend: Backend, workload: str, settings: dict[str, Any], limits: Sequence[str] = ()) -> None:
-    """Has the benchmark look at the backend's options and at limits, before any of them is written to a file. Nothing is measured and nothing is opened.
+    """Has the benchmark look at the backend's options and at limits, before any of them is written to a file. Nothing
+    is measured and nothing is opened.
 
     @raises InputError with the benchmark's own sentence"""
     if backend.options or limits:
@@ -238,7 +241,8 @@ def check_backend(backend: Backend, workload: str, settings: dict[str, Any], lim
 
 @dataclass(frozen=True)
 class Backend:
-    """What iocast-bench measures, as its command line says it. options: "--s3.endpoint=http://..." and the like, of this backend."""
+    """What iocast-bench measures, as its command line says it. options: "--s3.endpoint=http://..." and the like, of
+    this backend."""
 
     name: str = "posix"
     options: Sequence[str] = ()
@@ -274,7 +278,8 @@ POSIX = Backend()
 
 @dataclass(frozen=True)
 class SharedUse:
-    """How runs use a system that others use too, in the benchmark's words (docs/operations.md, Brakes; One run at a time)."""
+    """How runs use a system that others use too, in the benchmark's words (docs/operations.md, Brakes; One run at a
+    time)."""
 
     max_rate: str = ""
     max_objects: str = ""
@@ -299,8 +304,9 @@ ALONE = SharedUse()
 
 
 class Ending:
-    """Ends a campaign before its time: on SIGTERM, on SIGUSR1 (with which Slurm announces a time limit to a job script of iocast), or when a
-    deadline comes. The benchmark that runs gets SIGTERM, and keeps what it measured. Use as a context manager in the main thread."""
+    """Ends a campaign before its time: on SIGTERM, on SIGUSR1 (with which Slurm announces a time limit to a job script
+    of iocast), or when a deadline comes. The benchmark that runs gets SIGTERM, and keeps what it measured. Use as a
+    context manager in the main thread."""
 
     WHY = {signal.SIGTERM: "SIGTERM came", signal.SIGUSR1: "the time limit of the job is near"}
 
@@ -372,8 +378,9 @@ def run_bench(
     run: PlannedRun, workload: str, backend: Backend, place: Path | None, out: Path, seed: int, *, goes_on: bool = False, drop_caches: bool = False, ending: Ending | None = None, mark: str = "",
     use: SharedUse = ALONE,
 ) -> None:  # fmt: skip
-    """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a backend that has no directory.
-    `goes_on`: on the data set that an earlier run left there. `drop_caches`: first, unless it goes on. `mark`: see MARK.
+    """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a
+    backend that has no directory. `goes_on`: on the data set that an earlier run left there. `drop_caches`: first,
+    unless it goes on. `mark`: see MARK.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
@@ -395,7 +402,8 @@ def run_bench(
 def sweep(
     run: PlannedRun, workload: str, backend: Backend, place: Path | None, seed: int, *, ending: Ending | None = None, mark: str = "", use: SharedUse = ALONE,
 ) -> None:  # fmt: skip
-    """Removes what an attempt at this run left in its place, and the place itself when nothing else is in it. An empty place is clean.
+    """Removes what an attempt at this run left in its place, and the place itself when nothing else is in it. An empty
+    place is clean.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     if remove_if_empty(place):
@@ -499,9 +507,9 @@ def end_orphans(mark: str) -> None:
 def make_own_directory(path: Path) -> None:
     """A directory whose children the ext file systems spread over block groups, as they do with users' homes.
 
-    ext4 without a journal looks at every inode of a group that was deleted within the last minutes before it makes a new one there
-    (Linux, fs/ext4/ialloc.c, recently_deleted), so runs that share a group slow down those after them, up to forty-fold for creates.
-    Other file systems don't know the flag."""
+    ext4 without a journal looks at every inode of a group that was deleted within the last minutes before it makes a
+    new one there (Linux, fs/ext4/ialloc.c, recently_deleted), so runs that share a group slow down those after them, up
+    to forty-fold for creates. Other file systems don't know the flag."""
     with contextlib.suppress(FileExistsError):
         path.mkdir()
     get_flags, set_flags, top_directory = 0x80086601, 0x40086602, 0x00020000  # linux/fs.h
@@ -518,7 +526,8 @@ def make_own_directory(path: Path) -> None:
 
 
 def _not_begun(out: Path) -> bool:
-    """Whether there is no more than what comes before campaign.json: nothing, a claim, job scripts, and a pilot that was ended."""
+    """Whether there is no more than what comes before campaign.json: nothing, a claim, job scripts, and a pilot that
+    was ended."""
     if not out.is_dir():
         return False
     names = {p.name for p in out.iterdir()}
@@ -611,7 +620,8 @@ def sized_by_a_pilot(plan: Plan) -> bool:
 
 
 def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
-    """All runs of a campaign in their order: every repeat visits all points, shuffled, so that scale is not confounded with the time of day.
+    """All runs of a campaign in their order: every repeat visits all points, shuffled, so that scale is not confounded
+    with the time of day.
 
     @param alone iterations that a pilot run found for a rank alone; 0 where the plan has all sizes"""
     shuffled = random.Random(seed)
@@ -627,7 +637,8 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
             if "iterations" not in given:
                 share = float(point.nodes * point.ranks_per_node if plan.scaling == "strong" else 1)
                 if factor > 0:
-                    # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of the work.
+                    # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of
+                    # the work.
                     repeats = 1
                     share *= 2 * (1 + factor)
                 sizes = dict.fromkeys(("iterations", "objects"), max(MIN_ITERATIONS, round(alone / share)))
@@ -657,7 +668,8 @@ def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str,
 
 
 def missing_of(runs: list[PlannedRun], role: str | None, only_nodes: int | None = None) -> list[PlannedRun]:
-    """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data set."""
+    """Runs to make, in order. A group of steps is made as a whole: nobody knows what an unfinished one left in its data
+    set."""
     unfinished = {run.group for run in runs if run.group and run.status != "complete"}
     of_role = {run.group for run in runs if run.group and (role is None or run.role == role)}
     return [
@@ -668,8 +680,8 @@ def missing_of(runs: list[PlannedRun], role: str | None, only_nodes: int | None 
 
 
 class Campaign:
-    """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a context manager: until it is
-    closed this process owns the directory, and DIR/iocast-campaign."""
+    """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a
+    context manager: until it is closed this process owns the directory, and DIR/iocast-campaign."""
 
     def __init__(
         self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None,
@@ -767,7 +779,8 @@ class Campaign:
         return iterations
 
     def _place(self, key: str, attempt: int) -> Path | None:
-        """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs nobody."""
+        """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs
+        nobody."""
         return None if self.scratch is None else self.scratch / (key if attempt == 1 else f"{key}.attempt-{attempt}")
 
     def _begin(self, run: PlannedRun, key: str) -> tuple[int, Path | None]:
@@ -808,7 +821,8 @@ class Campaign:
         return missing_of(self.runs, role, self.only_nodes)
 
     def measure(self, role: str | None, report: Callable[[PlannedRun, int, int], None]) -> None:
-        """Makes the missing runs of this role (all when None). `report` is called before each with its number and their count."""
+        """Makes the missing runs of this role (all when None). `report` is called before each with its number and their
+        count."""
         todo = self.missing(role)
         if self.use.max_objects:
             self._require_few_objects(todo)

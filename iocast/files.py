@@ -24,7 +24,8 @@ SCHEMA_VERSION = 1
 
 
 def data_directory(name: str) -> Path:
-    """`platforms` or `campaigns`: in $IOCAST_HOME, beside this package, or in share/iocast of this Python or of the installed programs."""
+    """`platforms` or `campaigns`: in $IOCAST_HOME, beside this package, or in share/iocast of this Python or of the
+    installed programs."""
     places = [Path(os.environ["IOCAST_HOME"])] if "IOCAST_HOME" in os.environ else []
     places += [Path(__file__).resolve().parents[1], Path(sys.prefix) / "share" / "iocast"]
     if (program := shutil.which("iocast-bench") or shutil.which("iocast-sim")) is not None:
@@ -48,7 +49,8 @@ def write_bytes(path: Path, content: bytes, *, secret: bool = False) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, secret: bool = False) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when the block ends well, on the disk by then. After an error nothing of it stays.
+    """A new file that takes the place of `path` when the block ends well, on the disk by then. After an error nothing
+    of it stays.
 
     `secret`: nobody else may read it; else the umask decides."""
     handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".new")
@@ -94,7 +96,8 @@ def write_json(path: Path, content: Any, indent: int | None = 1, *, secret: bool
 
 
 def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
-    """A JSON object whose schema version this program knows and whose kind is `kind`, if given. Runs and campaigns have what they must.
+    """A JSON object whose schema version this program knows and whose kind is `kind`, if given. Runs and campaigns have
+    what they must.
 
     @raises InputError with the file, and the line or the part that is wrong"""
     content = strict.parse_json(strict.read_text(path), path)
@@ -117,7 +120,8 @@ def require_version(content: Any, path: Path) -> None:
 
 
 def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False) -> None:
-    """Of a run or a campaign, whoever reads it: what everybody relies on is there, and no measured value is negative. `partial`: of a run, parts may lack.
+    """Of a run or a campaign, whoever reads it: what everybody relies on is there, and no measured value is negative.
+    `partial`: of a run, parts may lack.
 
     @raises InputError with the part"""
     if content.get("kind") == "run":
@@ -219,8 +223,8 @@ POINT = {"name": str, "nodes": int, "ranks_per_node": int, "settings": dict, "ro
 
 
 def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
-    """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the directory. `planned`: also what it takes
-    to make a point's runs.
+    """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the
+    directory. `planned`: also what it takes to make a point's runs.
 
     @raises InputError with the file and the point"""
     content = read_json(directory / "campaign.json", "campaign")

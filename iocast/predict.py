@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts: throughput and latency quantiles at a scale that was not measured, with intervals (docs/answers.md, `kind: forecast`)."""
+"""Forecasts: throughput and latency quantiles at a scale that was not measured, with intervals (docs/answers.md, `kind:
+forecast`)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ import yaml
 from scipy.special import ndtri
 
 from iocast import analytic, arrivals, baselines, binaries, blend, draws, growth
-from iocast.calibrate.search import PILES_UP, Simulations, only, remembers, units_of
+from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
@@ -41,8 +42,8 @@ PILED_UP = (
     "structures whose server can."
 )
 MORE_OBJECTS = 3.0
-"""Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by hand: eight times as many
-take more than a third of ext4's rate (validation/real/waits.py)."""
+"""Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
+hand: eight times as many take more than a third of ext4's rate (validation/real/waits.py)."""
 TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
@@ -68,12 +69,14 @@ def predict(
     label: str = "",
     workers: Workers | None = None,
 ) -> dict[str, Any]:
-    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the ranks a node are those of
-    the largest measurement. Without `phase` it is of the phases that were fitted, or of another workload's phases but set-up and clean-up: the one
-    that stands for the workload, and the others under `further_phases`. Without `solver` a platform is simulated, but one that was fitted to rates
-    alone, which is simple enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
+    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the
+    ranks a node are those of the largest measurement. Without `phase` it is of the phases that were fitted, or of
+    another workload's phases but set-up and clean-up: the one that stands for the workload, and the others under
+    `further_phases`. Without `solver` a platform is simulated, but one that was fitted to rates alone, which is simple
+    enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
 
-    @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before anything is simulated"""
+    @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before
+    anything is simulated"""
     names = [phase] if phase else platform.phases
     if len(platform.phases) > 1 and _is_its_workload(platform, workload) and all(name in platform.phases for name in names):
         more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
@@ -96,21 +99,21 @@ def predict(
             f"known. Calibrate with results of {workload}, or a family with latencies (iocast list platforms)."
         )
     if as_measured:
-        asked = _measured(platform, settings, solver, phase)
+        requested = _measured(platform, settings, solver, phase)
     else:
-        asked = workload_of(platform, workload, settings, phase, nodes, ranks_per_node)
+        requested = workload_of(platform, workload, settings, phase, nodes, ranks_per_node)
     if solver == "analytic":
-        arrivals.refuse_in_analytic(asked.settings)
+        arrivals.refuse_in_analytic(requested.settings)
     place = (nodes, ranks_per_node)
     with Simulations(workers, platform.file) as simulations:
         if as_measured:
-            found = _grown_rates(platform, asked, *place, level)
+            found = _grown_rates(platform, requested, *place, level)
         elif solver == "simulate":
-            found = _simulated(simulations, platform, asked, *place, seed)
+            found = _simulated(simulations, platform, requested, *place, seed)
         else:
-            found = _solved(simulations, platform, asked, *place)
+            found = _solved(simulations, platform, requested, *place)
     ranks = round(nodes * ranks_per_node)  # unlike nodes have a mean that is no whole number
-    factor = float(asked.settings.get("waiting_factor", 0))
+    factor = float(requested.settings.get("waiting_factor", 0))
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
     answer["platform"] = {
         "name": platform.file.stem,
@@ -119,40 +122,40 @@ def predict(
         "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
     }
     answer["made_at"] = utc_now()
-    answer["workload"] = {"name": workload or asked.pattern, "pattern": asked.pattern, "parameters": asked.settings}
+    answer["workload"] = {"name": workload or requested.pattern, "pattern": requested.pattern, "parameters": requested.settings}
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
     answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
-    main = asked.main(found)
-    closed = not arrivals.is_open(asked.settings)  # the baselines know nothing else
-    told = {}
+    main = requested.main(found)
+    closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
+    document = {}
     for name, (samples, shown) in found.items():
         fitted_to_it = _is_fitted(platform, workload, name)
-        missed = _missed(platform, fitted_to_it, asked.settings, samples["value"], ranks, factor)
-        doubt = _doubt(platform, fitted_to_it, asked.settings, samples["value"])
+        missed = _missed(platform, fitted_to_it, requested.settings, samples["value"], ranks, factor)
+        doubt = _doubt(platform, fitted_to_it, requested.settings, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
         said_by_blend = None
         if fitted_to_it and closed and not platform.rates_alone:
-            question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, asked.settings))
+            question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, requested.settings))
 
             def of_unedited(name: str = name) -> dict[str, Any]:
                 more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "workers": workers}
                 return dict(predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)["quantities"])
 
-            quantities, said_by_blend = _with_rules(platform, asked.settings, quantities, question, level, of_unedited)
-            missed = {key: math.log(samples["value"][key] / said["value"]) if said_by_blend else missed.get(key, 0.0) for key, said in quantities.items()}
+            quantities, said_by_blend = _with_rules(platform, requested.settings, quantities, question, level, of_unedited)
+            missed = {key: math.log(samples["value"][key] / printed["value"]) if said_by_blend else missed.get(key, 0.0) for key, printed in quantities.items()}
         one: dict[str, Any] = {"phase": name, "blend": said_by_blend}
         one["question"] = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured).document()
-        one["quantities"] = {key: said for key, said in quantities.items() if not _is_part(key)}
-        one["parts"] = {key: said for key, said in quantities.items() if _is_part(key)}
+        one["quantities"] = {key: printed for key, printed in quantities.items() if not _is_part(key)}
+        one["parts"] = {key: printed for key, printed in quantities.items() if _is_part(key)}
         shares = shown.pop("shares")
         one["operations"] = _operations(shares, quantities["rate"])
         one["seconds"] = _phase_seconds(shares, quantities["rate"])
-        one["baselines"] = _baselines(platform.fitted, asked.settings, ranks, factor, list(samples["value"])) if fitted_to_it and closed else {}
-        told[name] = one | shown | {"distributions": {op: _shifted(said, missed, op) for op, said in shown["distributions"].items()}}
-    answer |= told.pop(main)
-    answer["further_phases"] = list(told.values())
+        one["baselines"] = _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"])) if fitted_to_it and closed else {}
+        document[name] = one | shown | {"distributions": {op: _shifted(printed, missed, op) for op, printed in shown["distributions"].items()}}
+    answer |= document.pop(main)
+    answer["further_phases"] = list(document.values())
     samples = found[main][0]
     beside = samples.get("beside")
     if beside is not None:
@@ -172,7 +175,7 @@ def predict(
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
     unsettled += [text for text in dict.fromkeys(one.get("blend") for one in (answer, *answer["further_phases"])) if text]
-    answer["warnings"] = unsettled + asked.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
+    answer["warnings"] = unsettled + requested.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
     answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
@@ -184,7 +187,8 @@ def predict(
 
 
 BEYOND = 1.05
-"""Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ by."""
+"""Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
+by."""
 OF_A_PHASE = (
     "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend",
 )  # fmt: skip
@@ -192,7 +196,8 @@ OF_A_PHASE = (
 
 
 def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Forecasts of several phases as the first one with the others under `further_phases`; warnings that not all of them have name their phase."""
+    """Forecasts of several phases as the first one with the others under `further_phases`; warnings that not all of
+    them have name their phase."""
     joined = answers[0] | {"further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]}
     every = list(dict.fromkeys(warning for one in answers for warning in one["warnings"]))
     having = {warning: [one["phase"] for one in answers if warning in one["warnings"]] for warning in every}
@@ -203,7 +208,8 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
 def predict_planned(
     platform: Fitted, campaign: Path, out: Path, *, phase: str | None = None, solver: str | None = None, level: float = 0.9, seed: int = 0
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can measure it.
+    """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can
+    measure it.
 
     @raises InputError when there is none"""
     planned = {
@@ -235,8 +241,9 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
 
 
 @dataclass
-class Asked:
-    """A workload as it is simulated or solved: pattern or workload file, settings, and the phases that the forecast is of. `wanted`: the phase that was named."""
+class Request:
+    """A workload as it is simulated or solved: pattern or workload file, settings, and the phases that the forecast is
+    of. `wanted`: the phase that was named."""
 
     pattern: str
     settings: dict[str, str]
@@ -258,8 +265,9 @@ class Asked:
 
 def workload_of(
     platform: Fitted, workload: str | None, settings: dict[str, str], phase: str | None = None, nodes: int = 1, ranks_per_node: int = 1
-) -> Asked:
-    """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but set-up and clean-up.
+) -> Request:
+    """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but
+    set-up and clean-up.
 
     @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
     measured = platform.fitted.get("campaign", {}).get("workload")
@@ -279,10 +287,10 @@ def workload_of(
         check_phase(str(phase or default), names, pattern)
     phases = [str(phase or default)] if phase or default else main_phases(names)
     remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
-    return Asked(pattern, only(phases, pattern, remembering) | full, phases, phase)
+    return Request(pattern, only(phases, pattern, remembering) | full, phases, phase)
 
 
-def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Asked:
+def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Request:
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
         raise InputError("The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or calibrate a family with latencies.")
@@ -294,11 +302,12 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: st
             f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
             "Allowed: waiting_factor, working_set."
         )
-    return Asked(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
+    return Request(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
 
 
 def ranks_per_node_of(platform: Fitted) -> int:
-    """Ranks a node of the largest measurement that the platform was fitted to, whole ones also where nodes had unlike numbers; 1 for one that was never calibrated."""
+    """Ranks a node of the largest measurement that the platform was fitted to, whole ones also where nodes had unlike
+    numbers; 1 for one that was never calibrated."""
     points = platform.fitted.get("campaign", {}).get("points", [])
     return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[1]
 
@@ -321,18 +330,20 @@ def _resolved(text: str, about: str) -> Any:
 
 
 def resolved(document: Document, about: str | Path = "") -> Any:
-    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again. `about`: its name in errors."""
+    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again.
+    `about`: its name in errors."""
     return _resolved(dump(document), str(about))
 
 
 Found = dict[str, tuple[dict[str, Any], dict[str, Any]]]
-"""By phase: log quantities of the best platform and of the draws (`value`, `ensemble`, ...), and what else is shown of it."""
+"""By phase: log quantities of the best platform and of the draws (`value`, `ensemble`, ...), and what else is shown of
+it."""
 
 
-def _grown_rates(platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int, level: float) -> Found:
-    """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it by what it changes in
-    each of the fitted networks, which one solver solves with and without the edit."""
-    factor, working_set = float(asked.settings.get("waiting_factor", 0)), asked.settings.get("working_set")
+def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: int, level: float) -> Found:
+    """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it
+    by what it changes in each of the fitted networks, which one solver solves with and without the edit."""
+    factor, working_set = float(request.settings.get("waiting_factor", 0)), request.settings.get("working_set")
     campaign = platform.fitted["campaign"]
     measured = [
         growth.Measured(
@@ -378,8 +389,9 @@ def _shifted_interval(found: growth.Forecast, changes: list[float], level: float
 def _beyond_the_machine(
     campaign: dict[str, Any], nodes: int, ranks_per_node: int, working_set: str | None
 ) -> tuple[list[str], list[str]]:
-    """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a working set beyond the memory,
-    for which no interval is known; and on what can't be judged because cores or memory are not known."""
+    """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a
+    working set beyond the memory, for which no interval is known; and on what can't be judged because cores or memory
+    are not known."""
     points = campaign["points"]
     if nodes > 1 or any(p["nodes"] > 1 for p in points):
         return [], []
@@ -417,7 +429,8 @@ def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks:
 
 @dataclass(frozen=True)
 class Shares:
-    """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it moves any."""
+    """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it
+    moves any."""
 
     operations: float  # of all ranks in one repeat of the phase
     share: dict[str, float]
@@ -441,17 +454,18 @@ class Shares:
 
 
 def _operations(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:
-    """Of each operation its share, rate, and where it moves data bytes of one and bytes a second; intervals are the whole rate's, times its share."""
+    """Of each operation its share, rate, and where it moves data bytes of one and bytes a second; intervals are the
+    whole rate's, times its share."""
 
     def scaled(factor: float) -> dict[str, Any]:
         return {end: None if rate[end] is None else factor * rate[end] for end in ("value", "low", "high")}
 
-    told: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     for op, share in shares.share.items():
-        told[op] = {"share": share, "rate": scaled(share)}
+        answer[op] = {"share": share, "rate": scaled(share)}
         if each := shares.bytes_each.get(op):
-            told[op] |= {"bytes_each": each, "bytes_per_second": scaled(share * each)}
-    return told
+            answer[op] |= {"bytes_each": each, "bytes_per_second": scaled(share * each)}
+    return answer
 
 
 def _phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | None:
@@ -462,35 +476,35 @@ def _phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | Non
     return {end: shares.operations / rate[other] if rate[other] else None for end, other in ends.items()}
 
 
-def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int, seed: int) -> Found:
+def _simulated(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int, seed: int) -> Found:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
     documents = [platform.best(), *platform.draws()]
-    best, first, distributions, settles = _first_that_settles(simulations, documents, asked, nodes, ranks_per_node, seed)
+    best, first, distributions, settles = _first_that_settles(simulations, documents, request, nodes, ranks_per_node, seed)
     seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
-    question = (asked.pattern, asked.settings, nodes, ranks_per_node)
+    question = (request.pattern, request.settings, nodes, ranks_per_node)
     centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
     all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in distributions}
-    names = {phase: ["rate", *(f"{op}.{q}" for op, said in of[-1]["latency"].items() if said["count"] for q in QUANTITIES)] for phase, of in all_repeats.items()}
+    names = {phase: ["rate", *(f"{op}.{q}" for op, printed in of[-1]["latency"].items() if printed["count"] for q in QUANTITIES)] for phase, of in all_repeats.items()}
     values = {(p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre])) for p, of in names.items() for n in of}
 
     def solver() -> draws.Solve:
-        solution = _Solver(simulations, best, asked, nodes, ranks_per_node)
+        solution = _Solver(simulations, best, request, nodes, ranks_per_node)
         if set(solution.phases) != set(names):
-            raise InputError(f"Some phases of the workload {asked.pattern} have no solution.")
+            raise InputError(f"Some phases of the workload {request.pattern} have no solution.")
         return lambda document: {(phase, n): v for phase in names for n, v in solution.quantities(phase, solution.solve(phase, document)).items()}
 
     document = documents[0] if settles else yaml.safe_load(best.read_text())
     def ask(system: Document) -> draws.Values:
         """One simulation, which may be shorter."""
-        settings = draws.shorter(asked.settings, first) or asked.settings
-        (run,) = simulations.run([(simulations.write(system), asked.pattern, settings, nodes, ranks_per_node, seed)])
+        settings = draws.shorter(request.settings, first) or request.settings
+        (run,) = simulations.run([(simulations.write(system), request.pattern, settings, nodes, ranks_per_node, seed)])
         return {(p, n): pooled_quantity(run, n, p) for p, of in names.items() for n in of if not _is_part(n)}
 
     beside = Beside.of(platform, ask) if not platform.fitted else None
-    told = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
-    settled = [one for one in told.values if one is not None]
-    structures = platform.fitted.get("draw_structures") or [{}] * len(told.values)
-    settled_structures = [structure for structure, one in zip(structures, told.values, strict=True) if one is not None]
+    reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
+    settled = [one for one in reported.values if one is not None]
+    structures = platform.fitted.get("draw_structures") or [{}] * len(reported.values)
+    settled_structures = [structure for structure, one in zip(structures, reported.values, strict=True) if one is not None]
     found: Found = {}
     for phase, repeats in all_repeats.items():
         ensemble = {n: [one[phase, n] for one in settled] for n in names[phase]}
@@ -498,18 +512,18 @@ def _simulated(simulations: Simulations, platform: Fitted, asked: Asked, nodes: 
         stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
-        shown["balance"] = _balance([p["balance"] for run in (told.runs or centre) for p in run["phases"] if p["name"] == phase])
-        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": told.document(), "beside": beside}
+        shown["balance"] = _balance([p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase])
+        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": reported.document(), "beside": beside}
         found[phase] = (samples, shown)
     return found
 
 
 def _middle(platform: Fitted, value: dict[str, float], ensemble: dict[str, list[float]], settles: bool = True) -> dict[str, float]:
-    """The forecast's values: those of the best platform; where structures tie, none of them is the answer, nor is one draw where the best platform has none:
-    there the median of the draws, by whichever solver."""
+    """The forecast's values: those of the best platform; where structures tie, none of them is the answer, nor is one
+    draw where the best platform has none: there the median of the draws, by whichever solver."""
     if not any(ensemble.values()) or settles and not platform.undecided:
         return value
-    return {name: float(np.exp(np.median(np.log(np.maximum(said, 1e-9))))) for name, said in ensemble.items()}
+    return {name: float(np.exp(np.median(np.log(np.maximum(printed, 1e-9))))) for name, printed in ensemble.items()}
 
 
 def _is_part(name: str) -> bool:
@@ -526,40 +540,41 @@ def _timeline(phase: dict[str, Any]) -> dict[str, Any]:
     return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
 
 
-def _balance(said: list[float]) -> dict[str, float]:
-    """First rank's end over the last one's (docs/run-directory.md): median and the middle nine tenths of the simulated runs. No error of the model's is in it."""
-    low, value, high = np.quantile(said, [0.05, 0.5, 0.95])
+def _balance(rows: list[float]) -> dict[str, float]:
+    """First rank's end over the last one's (docs/run-directory.md): median and the middle nine tenths of the simulated
+    runs. No error of the model's is in it."""
+    low, value, high = np.quantile(rows, [0.05, 0.5, 0.95])
     return {"value": float(value), "low": float(low), "high": float(high)}
 
 
 def _first_that_settles(
-    simulations: Simulations, documents: list[Document], asked: Asked, nodes: int, ranks_per_node: int, seed: int
+    simulations: Simulations, documents: list[Document], request: Request, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[Path, Any, dict[str, Any], bool]:
-    """The first run of the best platform, or where work of others piles up in it without end, of the first draw in which it doesn't: its file,
-    the run, its distributions by phase, and whether it is the best one's.
+    """The first run of the best platform, or where work of others piles up in it without end, of the first draw in
+    which it doesn't: its file, the run, its distributions by phase, and whether it is the best one's.
 
     @raises RunError when it piles up in all of them"""
     for number, document in enumerate(documents):
         file = simulations.write(document)
         try:
-            return file, *_first_run(file, asked, nodes, ranks_per_node, seed), number == 0
+            return file, *_first_run(file, request, nodes, ranks_per_node, seed), number == 0
         except RunError as error:
-            if error.code != PILES_UP or number + 1 == len(documents):
+            if error.code != OVERLOADED or number + 1 == len(documents):
                 raise
     raise AssertionError("there is always a best platform")
 
 
-def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, seed: int) -> tuple[Any, dict[str, Any]]:
+def _first_run(platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         out = Path(scratch) / "run"
-        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", asked.pattern, "--seed", str(seed)]
+        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", request.pattern, "--seed", str(seed)]
         command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
-        for name, value in asked.settings.items():
+        for name, value in request.settings.items():
             command += ["--set", f"{name}={value}"]
         first = binaries.run_json(command)
-        timed = _timed(first["phases"], asked, platform)
-        present = asked.present(timed)
-        asked.warnings += _limits(first, present, platform)
+        timed = _timed(first["phases"], request, platform)
+        present = request.present(timed)
+        request.warnings += _limits(first, present, platform)
         distributions = {}
         for phase in present:
             run = Run(out, phase)
@@ -567,7 +582,7 @@ def _first_run(platform: Path, asked: Asked, nodes: int, ranks_per_node: int, se
     return first, distributions
 
 
-def _timed(phases: list[dict[str, Any]], wanted: Asked, platform: Path) -> dict[str, float]:
+def _timed(phases: list[dict[str, Any]], wanted: Request, platform: Path) -> dict[str, float]:
     """Operations by phase of a run, of those that take time. @raises InputError when no phase of the forecast does"""
     operations = operations_by_phase(phases)
     seconds = {name: sum(p["seconds"] for p in phases if p["name"] == name) for name in operations}
@@ -577,7 +592,7 @@ def _timed(phases: list[dict[str, Any]], wanted: Asked, platform: Path) -> dict[
     return {name: count if seconds[name] else 0 for name, count in operations.items()}
 
 
-def _leave_out(instant: list[str], others: bool, wanted: Asked, platform: Path) -> None:
+def _leave_out(instant: list[str], others: bool, wanted: Request, platform: Path) -> None:
     """Phases whose operations take no time. @raises InputError when there are no others"""
     if not instant:
         return
@@ -606,17 +621,17 @@ def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
 class _Solver:
     """The analytic solver for the phases of a workload that it has a model for: `phases`; `unsolved` are the others."""
 
-    def __init__(self, simulations: Simulations, platform: Path, asked: Asked, nodes: int, ranks_per_node: int) -> None:
+    def __init__(self, simulations: Simulations, platform: Path, request: Request, nodes: int, ranks_per_node: int) -> None:
         """@raises InputError when it has a model for no phase"""
         self.simulations = simulations
         self.place = (nodes, ranks_per_node)
-        known = profile(platform, asked.pattern, asked.settings)
+        known = profile(platform, request.pattern, request.settings)
         self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
-        present = asked.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
+        present = request.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
         self.unsolved = [name for name in present if self.known[name]["together"] or self.known[name]["pauses"]]
         self.phases = [name for name in present if name not in self.unsolved]
         if not self.phases:
-            raise InputError(f"The workload {asked.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
+            raise InputError(f"The workload {request.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
@@ -635,12 +650,13 @@ class _Solver:
         return Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
 
 
-def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int, ranks_per_node: int) -> Found:
-    """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no other is there."""
+def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int) -> Found:
+    """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no
+    other is there."""
     file = simulations.write(platform.best())
-    solver = _Solver(simulations, file, asked, nodes, ranks_per_node)
+    solver = _Solver(simulations, file, request, nodes, ranks_per_node)
     if solver.unsolved:
-        asked.warnings.append(
+        request.warnings.append(
             f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
         )
 
@@ -652,25 +668,25 @@ def _solved(simulations: Simulations, platform: Fitted, asked: Asked, nodes: int
         with suppress(analytic.NoTime):
             best[phase] = solver.solve(phase, platform.best())
     untimed = [phase for phase in solver.phases if phase not in best]
-    _leave_out(untimed, bool(best), asked, file)
+    _leave_out(untimed, bool(best), request, file)
     solver.phases = list(best)
     beside = Beside.of(platform, ask) if not platform.fitted else None
     found: Found = {}
     for phase in solver.phases:
         solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
-        value, *told = [solver.quantities(phase, one) for one in solutions]
+        value, *reported = [solver.quantities(phase, one) for one in solutions]
         stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
         shown = {"workload": solver.workload, "shares": solver.shares(phase), "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
-        ensemble = {n: [one[n] for one in told] for n in value}
-        count = {"used": len(told), "of": len(told), "how": "solved"}
+        ensemble = {n: [one[n] for one in reported] for n in value}
+        count = {"used": len(reported), "of": len(reported), "how": "solved"}
         found[phase] = ({"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count, "beside": beside}, shown)
     return found
 
 
 def _missed(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
-    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity, also where it is edited: what-ifs are compared with the system as it
-    is. Of another phase or workload that is not known. What few rates are missed by is left to the belief about storage: carried on, it made forecasts of published
-    systems worse."""
+    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity, also where it is edited:
+    what-ifs are compared with the system as it is. Of another phase or workload that is not known. What few rates are
+    missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
     if platform.rates_alone or not fitted_to_it:
         return dict.fromkeys(names, 0.0)
     residuals = Residuals.of_fitted(platform.fitted, settings)
@@ -678,8 +694,9 @@ def _missed(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], name
 
 
 def _doubt(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str]) -> dict[str, float]:
-    """How far what the platform misses may be something else here, as the standard deviation of a logarithm: nothing for the system, workload and phase that were
-    measured; for an edited system or another workload as much as is missed at the largest scale."""
+    """How far what the platform misses may be something else here, as the standard deviation of a logarithm: nothing
+    for the system, workload and phase that were measured; for an edited system or another workload as much as is missed
+    at the largest scale."""
     if not platform.fitted or platform.rates_alone or (not platform.edited and fitted_to_it):
         return {}
     residuals = Residuals.of_fitted(platform.fitted, settings)
@@ -698,10 +715,11 @@ def _shifted(distribution: dict[str, list[float]], missed: dict[str, float], op:
 def _intervals(
     fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str, float], ranks: int, level: float, doubt: dict[str, float] | None = None
 ) -> dict[str, Any]:
-    """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the held-out scale showed,
-    grown with the distance beyond the fitted scales, and by what two measurements of one thing differ by; the value is blurred likewise, and the interval
-    holds `level` of either. The held-out rows are few, hence Student's t. All is shifted by what the platform misses of its own measurements, `missed`; where
-    it is not known to miss the same here, that is an error more, `doubt`. Without a calibration there is no interval."""
+    """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the
+    held-out scale showed, grown with the distance beyond the fitted scales, and by what two measurements of one thing
+    differ by; the value is blurred likewise, and the interval holds `level` of either. The held-out rows are few, hence
+    Student's t. All is shifted by what the platform misses of its own measurements, `missed`; where it is not known to
+    miss the same here, that is an error more, `doubt`. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
     result: dict[str, dict[str, float]] = {}
@@ -728,15 +746,16 @@ def _rising(quantities: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_rules(
-    platform: Fitted, settings: dict[str, str], quantities: dict[str, Any], asked: blend.Question, level: float, of_unedited: Callable[[], dict[str, Any]]
+    platform: Fitted, settings: dict[str, str], quantities: dict[str, Any], requested: blend.Question, level: float, of_unedited: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], str | None]:
-    """The quantities below the bound that the measured scales set (`blend.ceiling`), and blended with simple rules where these were better at the held-out
-    scale, with the sentence that says so. Rules know nothing of edits: what they change of the measured system's forecast is changed of an edited one's."""
-    fitted, said = platform.fitted, platform.fitted.get("blend") or {}
+    """The quantities below the bound that the measured scales set (`blend.ceiling`), and blended with simple rules
+    where these were better at the held-out scale, with the sentence that says so. Rules know nothing of edits: what
+    they change of the measured system's forecast is changed of an edited one's."""
+    fitted, printed = platform.fitted, platform.fitted.get("blend") or {}
     points = _rulers(fitted, settings)
     if len({point.concurrency for point, _ in points}) < 2:
         return quantities, None
-    text = blend.sentence(said)
+    text = blend.sentence(printed)
     if platform.edited:
         if text is None:
             return quantities, None
@@ -744,13 +763,13 @@ def _with_rules(
         return {name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]} for name, one in quantities.items()}, text
     if text is not None:
         largest = max(point.concurrency for point, _ in points)
-        mixed = blend.blended(said, quantities, blend.candidates(points, asked), asked, largest, fitted["noise"], level)
+        mixed = blend.blended(printed, quantities, blend.candidates(points, requested), requested, largest, fitted["noise"], level)
         quantities = {
             name: one | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high, "calibrated": one["value"]} for name, one in quantities.items()
         }
         quantities = _rising(quantities)
     runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
-    most = blend.ceiling(points, asked, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
+    most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
     rate = quantities["rate"]
     kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
     return quantities | {"rate": rate | kept}, text
@@ -778,14 +797,14 @@ def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, fac
     points = [point for point, _ in _rulers(fitted, settings)]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
-    said = baselines.forecast(points, ranks, factor, _think_time(fitted, settings))
+    printed = baselines.forecast(points, ranks, factor, _think_time(fitted, settings))
     return {
         model: {
             name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)
             for name, value in answers.items()
             if name in names
         }
-        for model, answers in said.items()
+        for model, answers in printed.items()
     }
 
 
@@ -810,8 +829,9 @@ def _stations(phase: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parting(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Choices of structure whose options fit about equally well and say different throughputs here: by more than a tenth, than two measurements
-    of one thing differ by, and than chance among the draws explains (Welch's t above 2)."""
+    """Choices of structure whose options fit about equally well and say different throughputs here: by more than a
+    tenth, than two measurements of one thing differ by, and than chance among the draws explains (Welch's t above
+    2)."""
     found = []
     structures = samples.get("structures") or []
     logs = np.log(np.maximum(samples["ensemble"].get("rate", []), 1e-9))
@@ -819,19 +839,19 @@ def _parting(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, 
         by_option: dict[str, list[float]] = {}
         for structure, log in zip(structures, logs, strict=True):
             by_option.setdefault(structure[choice], []).append(float(log))
-        told = sorted((float(np.mean(said)), option) for option, said in by_option.items() if len(said) > 1)
-        if len(told) < 2:
+        reported = sorted((float(np.mean(printed)), option) for option, printed in by_option.items() if len(printed) > 1)
+        if len(reported) < 2:
             continue
-        (least, slow), (most, fast) = told[0], told[-1]
+        (least, slow), (most, fast) = reported[0], reported[-1]
         chance = math.sqrt(sum(float(np.var(by_option[option], ddof=1)) / len(by_option[option]) for option in (slow, fast)))
         if most - least > max(math.log(1.1), 2 * fitted["noise"]["rate"], 2 * chance):
-            found.append({"choice": choice, "rates": {option: math.exp(mean) for mean, option in told}})
+            found.append({"choice": choice, "rates": {option: math.exp(mean) for mean, option in reported}})
     return found
 
 
 def _parted(parting: dict[str, Any]) -> str:
-    said = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
-    return f"The measurements leave open which {parting['choice']} it is, and here that matters: {said}."
+    printed = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
+    return f"The measurements leave open which {parting['choice']} it is, and here that matters: {printed}."
 
 
 def _bottleneck(stations: dict[str, Any]) -> str:
@@ -873,36 +893,37 @@ def _one_of_several(platform: Fitted, workload: str | None, phase: str | None) -
     return [one_of_several(platform.phase, others)]
 
 
-def _outside_bounds(told: list[dict[str, Any]]) -> list[str]:
+def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
     """Forecast rates outside the bounds that are printed beside them."""
-    said = []
-    for one in told:
+    entries = []
+    for one in rows:
         bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
         if isinstance(bounds, dict) and not bounds["low"] / BEYOND <= rate <= BEYOND * bounds["high"]:
             side = "below" if rate < bounds["low"] else "above"
             why = "the rate falls from what was measured" if rate < bounds["low"] else "each rank does more than one of the smallest measurement"
-            said.append(f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model.")
-    return said
+            entries.append(f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model.")
+    return entries
 
 
 def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
-    """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation law). A client node's
-    resources come with each node; an edited platform may have others than were observed."""
+    """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation
+    law). A client node's resources come with each node; an edited platform may have others than were observed."""
     if platform.edits or len(platform.documents) > 1:
         return []
-    said = []
+    entries = []
     for name, known in platform.fitted.get("observed", {}).items():
         most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
         if rate > 1.05 * most:
-            said.append(
+            entries.append(
                 f"The forecast rate of {rate:.3g}/s is above the {most:.3g}/s that {name} allows: it was {100 * known['utilisation']:.0f} % in use at "
                 f"{known['ranks']} ranks, {known['demand'] * 1e6:.3g} us an operation."
             )
-    return said
+    return entries
 
 
 def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
-    """Whether the workload keeps many more objects than any that was fitted; where it is simulated, which counts them."""
+    """Whether the workload keeps many more objects than any that was fitted; where it is simulated, which counts
+    them."""
     measured = [point["peak_objects"] for point in platform.fitted.get("campaign", {}).get("points", []) if point.get("peak_objects")]
     if objects is None or not measured or objects <= MORE_OBJECTS * max(measured):
         return []

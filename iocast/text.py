@@ -87,24 +87,24 @@ def findings_text(found: list[dict[str, Any]]) -> str:
 PURPOSES = {"needed": "a calibration needs it", "narrows": "narrows the forecast most for its time", "checks": "shows what has no place in the model"}
 
 
-def plan_text(asked: Place, proposed: list[Proposed], repeats: int, length: float, out: str) -> str:
+def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: float, out: str) -> str:
     """A campaign that is proposed, in the order in which its measurements were chosen."""
     if not proposed:
-        return f"No measurement within these nodes, ranks and time would narrow a forecast of {asked.text}; nothing is written."
+        return f"No measurement within these nodes, ranks and time would narrow a forecast of {requested.text}; nothing is written."
     rows = [[one.place.text, f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]] for one in proposed]
     total = repeats * sum(one.seconds for one in proposed)
-    lines = [table(["", "a run", f"throughput of {asked.text} then within", ""], rows), ""]
+    lines = [table(["", "a run", f"throughput of {requested.text} then within", ""], rows), ""]
     lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {f'{total:.0f} s' if total < 120 else f'{total / 60:.0f} minutes'} in all, by the platform's own times until a pilot run knows better.")
     return "\n".join([*lines, f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs."])
 
 
-def next_text(open_choices: dict[str, dict[str, float]], asked: Place, proposed: list[Proposed]) -> str:
+def next_text(open_choices: dict[str, dict[str, float]], requested: Place, proposed: list[Proposed]) -> str:
     """What measurements left open, and which one would settle most of it."""
     lines = [f"Left open: {choice} {' or '.join(f'{option} ({100 * weight:.0f} %)' for option, weight in options.items())}." for choice, options in open_choices.items() if len(options) > 1]
     if proposed:
-        lines.append(f"To measure next, for a forecast of {asked.text}: {proposed[0].text}.")
+        lines.append(f"To measure next, for a forecast of {requested.text}: {proposed[0].text}.")
     else:
-        lines.append(f"No single measurement up to {asked.text} would narrow the forecast there.")
+        lines.append(f"No single measurement up to {requested.text} would narrow the forecast there.")
     return "\n".join(lines)
 
 
@@ -122,7 +122,8 @@ def selftest_text(answer: dict[str, Any]) -> str:
 
 
 def interval(kind: str, answer: dict[str, Any]) -> list[str]:
-    """Value and interval in words. An interval wider than a factor TOO_WIDE is a range, of which the middle says nothing."""
+    """Value and interval in words. An interval wider than a factor TOO_WIDE is a range, of which the middle says
+    nothing."""
     value, low, high = answer["value"], answer["low"], answer["high"]
     if low is None:
         return [quantity(kind, value), "not known"]
@@ -156,25 +157,25 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
         models = list(rulers)
 
     def beside(name: str, share: float, model: str) -> str:
-        said = rulers[model].get(name)
-        if isinstance(said, dict):
-            return f"{quantity(name, share * said['low'])} .. {quantity(name, share * said['high'])}"
-        return quantity(name, share * said) if said else "-"  # a straight line may have met zero on the way
+        answer = rulers[model].get(name)
+        if isinstance(answer, dict):
+            return f"{quantity(name, share * answer['low'])} .. {quantity(name, share * answer['high'])}"
+        return quantity(name, share * answer) if answer else "-"  # a straight line may have met zero on the way
 
-    def shown(kind: str, said: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
+    def shown(kind: str, answer: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
         if family and name in family["range"]:
-            return [quantity(kind, said["value"]), " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high"))]
-        return interval(kind, said)
+            return [quantity(kind, answer["value"]), " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high"))]
+        return interval(kind, answer)
 
     operations: dict[str, Any] = one.get("operations") or {}
     rows = [["all operations", *shown("rate", one["quantities"]["rate"], "rate"), *(beside("rate", 1, model) for model in models)]]
-    for op, said in operations.items():
-        rows += [[op, *shown("rate", said["rate"], "rate", said["share"]), *(beside("rate", said["share"], model) for model in models)]] if len(operations) > 1 else []
-        if "bytes_per_second" in said:
-            rows.append([f"{op} bandwidth", *shown("bandwidth", said["bytes_per_second"]), *("-" for _ in models)])
-    for name, said in one["quantities"].items():
+    for op, answer in operations.items():
+        rows += [[op, *shown("rate", answer["rate"], "rate", answer["share"]), *(beside("rate", answer["share"], model) for model in models)]] if len(operations) > 1 else []
+        if "bytes_per_second" in answer:
+            rows.append([f"{op} bandwidth", *shown("bandwidth", answer["bytes_per_second"]), *("-" for _ in models)])
+    for name, answer in one["quantities"].items():
         if name != "rate":
-            rows.append([name, *shown(name, said, name), *(beside(name, 1, model) for model in models)])
+            rows.append([name, *shown(name, answer, name), *(beside(name, 1, model) for model in models)])
     if one.get("seconds"):
         rows.append(["whole phase", *shown("", one["seconds"]), *("-" for _ in models)])
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]

@@ -21,13 +21,13 @@ from iocast.residuals import kind_of
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers
 
-MOST_RATE_ERROR = 0.25
+MAX_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
 BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
-"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than so many standard deviations of a measured mean, and
-by more than this, by which simulations of one platform differ."""
+"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than so many standard
+deviations of a measured mean, and by more than this, by which simulations of one platform differ."""
 ERROR = "forecast / measured - 1"
 """The error of a row; a median error is that of its absolute value."""
 NOTHING_HELD_OUT = "nothing held out"
@@ -39,17 +39,20 @@ def validate(
     *,
     level: float = 0.9,
     seed: int = 0,
-    most_rate_error: float = MOST_RATE_ERROR,
+    most_rate_error: float = MAX_RATE_ERROR,
     least_coverage: float = LEAST_COVERAGE,
     forecasts: list[Earlier] | None = None,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
-    """Forecasts every measured point and scores it; with `forecasts` scores these, each beside the point that it is the forecast of, and no other point.
+    """Forecasts every measured point and scores it; with `forecasts` scores these, each beside the point that it is the
+    forecast of, and no other point.
 
-    Points that the calibration was fitted to are shown as such and left out of the summary. With no other point nothing can be judged: `verdict` is
-    NOTHING_HELD_OUT and `passed` false. A forecast that a simple rule beats (`beaten_by`) has not passed, however small its error.
+    Points that the calibration was fitted to are shown as such and left out of the summary. With no other point nothing
+    can be judged: `verdict` is NOTHING_HELD_OUT and `passed` false. A forecast that a simple rule beats (`beaten_by`)
+    has not passed, however small its error.
 
-    @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every system, however noisy
+    @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every
+    system, however noisy
     @raises InputError for an earlier forecast of another platform or level, or of a question that no point answers"""
     if not platform.fitted:
         raise InputError(f"The platform '{platform.file}' was never calibrated; run iocast calibrate first.")
@@ -82,11 +85,11 @@ def validate(
 
 
 def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> list[float]:
-    """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own. The scoreboard's factors, which weigh half of
-    a value as twice of it: not `ERROR`."""
+    """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own. The
+    scoreboard's factors, which weigh half of a value as twice of it: not `ERROR`."""
     rows = [row for point in validation["points"] for row in point["rows"] if kind_of(row["quantity"]) in KINDS[kind]]
-    said = [(row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"]) for row in rows if model is None or model in row["baselines"]]
-    return [math.expm1(abs(math.log(value / measured))) for value, measured in said]
+    entries = [(row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"]) for row in rows if model is None or model in row["baselines"]]
+    return [math.expm1(abs(math.log(value / measured))) for value, measured in entries]
 
 
 def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None) -> dict[str, Any]:
@@ -105,7 +108,8 @@ def _asked(platform: Fitted, run: Run) -> dict[str, str]:
 
 
 def _by_what_was_fitted(points: list[Point], fitted_to: set[str]) -> list[Point]:
-    """The points with the role that the platform gives them: those of their runs that it was fitted to, and the others, are two points."""
+    """The points with the role that the platform gives them: those of their runs that it was fitted to, and the others,
+    are two points."""
     found = []
     for point in points:
         seen = {id(run): sha256(run.path / "run.json") in fitted_to for run in point.runs}
@@ -118,17 +122,17 @@ def _by_what_was_fitted(points: list[Point], fitted_to: set[str]) -> list[Point]
 def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
     nodes, ranks_per_node = point.first.placement
     rows = []
-    for quantity, said in forecast["quantities"].items():
+    for quantity, printed in forecast["quantities"].items():
         if not point.has(quantity):
             continue
         seen = point.observations(quantity)
         measured = point.value(quantity)
         row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}
-        row |= {"forecast": said["value"], "low": said["low"], "high": said["high"]}
-        row["error"] = error_of(said["value"], measured)
-        known = said["low"] is not None  # where no interval is known, none can be judged
-        row["inside"] = said["low"] <= measured <= said["high"] if known else None
-        row["crps"] = log_crps(said, measured, forecast["level"]) if known else None
+        row |= {"forecast": printed["value"], "low": printed["low"], "high": printed["high"]}
+        row["error"] = error_of(printed["value"], measured)
+        known = printed["low"] is not None  # where no interval is known, none can be judged
+        row["inside"] = printed["low"] <= measured <= printed["high"] if known else None
+        row["crps"] = log_crps(printed, measured, forecast["level"]) if known else None
         row["baselines"] = {
             model: {"value": answers[quantity], "error": error_of(answers[quantity], measured)}
             for model, answers in forecast["baselines"].items()
@@ -143,28 +147,28 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         "waiting_factor": point.waiting_factor,
         "runs": [run.path.name for run in point.runs],
         "rows": rows,
-        "wasserstein": {op: distance for op, told in forecast["distributions"].items() if (distance := _wasserstein(point, op, told)) is not None},
+        "wasserstein": {op: distance for op, reported in forecast["distributions"].items() if (distance := _wasserstein(point, op, reported)) is not None},
     }
 
 
-def log_crps(said: dict[str, float], measured: float, level: float) -> float:
-    """Continuous ranked probability score of the logarithm, for a forecast taken as lognormal about its value and as wide as its interval: what
-    a point forecast's absolute error is, but for a whole distribution; less is better (Gneiting & Raftery 2007, "Strictly proper scoring
-    rules, prediction, and estimation", JASA 102, eq. 21)."""
-    sd = max(math.log(said["high"] / said["low"]) / (2 * float(ndtri((1 + level) / 2))), 1e-9)
-    z = math.log(measured / said["value"]) / sd
+def log_crps(answer: dict[str, float], measured: float, level: float) -> float:
+    """Continuous ranked probability score of the logarithm, for a forecast taken as lognormal about its value and as
+    wide as its interval: what a point forecast's absolute error is, but for a whole distribution; less is better
+    (Gneiting & Raftery 2007, "Strictly proper scoring rules, prediction, and estimation", JASA 102, eq. 21)."""
+    sd = max(math.log(answer["high"] / answer["low"]) / (2 * float(ndtri((1 + level) / 2))), 1e-9)
+    z = math.log(measured / answer["value"]) / sd
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return sd * (z * (2 * float(ndtr(z)) - 1) + 2 * density - 1 / math.sqrt(math.pi))
 
 
-def _wasserstein(point: Point, op: str, told: dict[str, list[float]]) -> float | None:
-    """Mean distance between forecast and measured quantiles of an operation's latency, over the measured mean: the relative Wasserstein distance.
-    None where a run's whole distribution is not known."""
+def _wasserstein(point: Point, op: str, answer: dict[str, list[float]]) -> float | None:
+    """Mean distance between forecast and measured quantiles of an operation's latency, over the measured mean: the
+    relative Wasserstein distance. None where a run's whole distribution is not known."""
     if any(op not in run.tags() for run in point.runs):
         return None
-    probability = np.array(told["probability"])
+    probability = np.array(answer["probability"])
     seen = np.mean([[run.latencies(op).quantile(p) for p in probability] for run in point.runs], axis=0)
-    return float(trapezoid(np.abs(np.array(told["seconds"]) - seen), probability) / trapezoid(seen, probability))
+    return float(trapezoid(np.abs(np.array(answer["seconds"]) - seen), probability) / trapezoid(seen, probability))
 
 
 def error_of(forecast: float, measured: float) -> float:
@@ -212,9 +216,9 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
 
 
 def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dict[str, Any]]:
-    """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`, `rule`, and the median errors of both as
-    factors less 1. A rule that has no value for some of the rows is not compared. Each row counts once; the noise is that of the mean of a point's runs,
-    by which both errors move alike.
+    """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`,
+    `rule`, and the median errors of both as factors less 1. A rule that has no value for some of the rows is not
+    compared. Each row counts once; the noise is that of the mean of a point's runs, by which both errors move alike.
 
     @param noise standard deviation of the logarithm of one measurement, by kind of quantity"""
     found = []

@@ -56,8 +56,8 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
 
 
 def interval_score(row: dict[str, Any]) -> float:
-    """Of a 90 % interval on the logarithmic scale: its width, and twenty times how far the measured value lies outside; less is better (Gneiting & Raftery
-    2007, eq. 43)."""
+    """Of a 90 % interval on the logarithmic scale: its width, and twenty times how far the measured value lies outside;
+    less is better (Gneiting & Raftery 2007, eq. 43)."""
     low, high, measured = (float(np.log(row[key])) for key in ("low", "high", "measured"))
     return high - low + 20 * max(0.0, low - measured, measured - high)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must be seen in the measurements before an option of a choice is tried (`needs:` in a platform's `calibration` section). Without it the option
-could explain nothing, and would only make the search longer."""
+"""What must be seen in the measurements before an option of a choice is tried (`needs:` in a platform's `calibration`
+section). Without it the option could explain nothing, and would only make the search longer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _slow_reads(points: list[Point]) -> bool:
 
 
 def _slow_writes(points: list[Point]) -> bool:
-    """The same of writes; or they slow down so from the first third of a phase to the last, in most runs of some scale."""
+    """The same of writes; or they slow down so from the first third of a phase to the last, in most runs of some
+    scale."""
     return _slower_than_alone(points, WRITES) or any(sum(_fills(run) for run in point.runs) > len(point.runs) / 2 for point in points)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the measurements themselves show, before any model: ageing, drift, uneven nodes, time that is nobody's, ramps, bands, others' work,
-coarse clocks. Each finding is a test with a stated false-alarm rate, or a share that is large enough to matter, or both."""
+"""What the measurements themselves show, before any model: ageing, drift, uneven nodes, time that is nobody's, ramps,
+bands, others' work, coarse clocks. Each finding is a test with a stated false-alarm rate, or a share that is large
+enough to matter, or both."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ UNREPEATED_PHASES = 0.05
 UNEVEN = 0.75
 """Balance of a phase that was run once, below which its ranks ended unevenly."""
 BAND_SHARE, BAND_APART, BAND_VALLEY = 0.02, 2.5, 0.4
-"""A band of latencies holds at least this share, lies at least this factor from its neighbour, and the valley between is this much lower than the lesser."""
+"""A band of latencies holds at least this share, lies at least this factor from its neighbour, and the valley between
+is this much lower than the lesser."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ def findings(points: list[Point]) -> list[Finding]:
 
 
 def ageing(points: list[Point]) -> Finding | None:
-    """Whether the system slows down, or speeds up, as it is used: the phase's last repeat within a run against its first. Student's t over
-    the runs of a point, with the variance between runs pooled over points."""
+    """Whether the system slows down, or speeds up, as it is used: the phase's last repeat within a run against its
+    first. Student's t over the runs of a point, with the variance between runs pooled over points."""
     every = [(p, [math.log(_rate(r.phases[-1]) / _rate(r.phases[0])) for r in p.runs if len(r.phases) > 1 and _rates_known(r)]) for p in points]
     ratios = [(p, logs) for p, logs in every if logs]
     degrees = sum(len(logs) - 1 for _, logs in ratios)
@@ -72,7 +74,8 @@ def ageing(points: list[Point]) -> Finding | None:
 
 
 def drift(points: list[Point]) -> Finding | None:
-    """Whether the system changed while the campaign went on: the last visit of each point against its first (t-test over points)."""
+    """Whether the system changed while the campaign went on: the last visit of each point against its first (t-test
+    over points)."""
     from scipy.stats import ttest_1samp  # half a second to import, which a forecast need not wait for
 
     logs = []
@@ -93,7 +96,8 @@ def drift(points: list[Point]) -> Finding | None:
 
 
 def nodes(points: list[Point]) -> list[Finding]:
-    """Nodes that are slower or faster than the others, run by run: variance of the ranks' times between nodes against that within them."""
+    """Nodes that are slower or faster than the others, run by run: variance of the ranks' times between nodes against
+    that within them."""
     from scipy.stats import f_oneway
 
     deviations: dict[str, list[float]] = defaultdict(list)
@@ -123,8 +127,9 @@ def nodes(points: list[Point]) -> list[Finding]:
 
 
 def lone_ranks(points: list[Point]) -> Finding | None:
-    """Ranks that are alone on their nodes and slower or faster than the others in all repeats of a point: variance between ranks against that between
-    repeats. What was run once and ended unevenly is told, too, since nothing can be tested there."""
+    """Ranks that are alone on their nodes and slower or faster than the others in all repeats of a point: variance
+    between ranks against that between repeats. What was run once and ended unevenly is told, too, since nothing can be
+    tested there."""
     from scipy.stats import f_oneway
 
     tested: list[tuple[float, Point, list[np.ndarray]]] = []
@@ -183,7 +188,8 @@ def outside(points: list[Point]) -> Finding | None:
 
 
 def ramps(points: list[Point]) -> Finding | None:
-    """How much of the throughput start-up and stragglers take: that of the whole phase against its steady part (MSER-5 to the first rank's end)."""
+    """How much of the throughput start-up and stragglers take: that of the whole phase against its steady part (MSER-5
+    to the first rank's end)."""
     losses = []
     for point in points:
         logs = [math.log(_rate(p) / p["steady_state"]["rate"]) for run in point.runs for p in run.phases if p.get("steady_state") and _rate(p) > 0]
@@ -204,8 +210,8 @@ def ramps(points: list[Point]) -> Finding | None:
 
 
 def others(points: list[Point]) -> Finding | None:
-    """Whether a lone rank's pace changes more from moment to moment than its own latencies explain: a chi-square test of the operations in each
-    interval of the time line, whose variance is that of a renewal process."""
+    """Whether a lone rank's pace changes more from moment to moment than its own latencies explain: a chi-square test
+    of the operations in each interval of the time line, whose variance is that of a renewal process."""
     for point in (p for p in points if p.ranks == 1 and p.waiting_factor == 0):
         known = []
         for run in point.runs:
@@ -232,7 +238,8 @@ def others(points: list[Point]) -> Finding | None:
 
 
 def bands(points: list[Point]) -> list[Finding]:
-    """Operations whose latencies at the smallest scale fall into several bands: ways through the system that the average hides."""
+    """Operations whose latencies at the smallest scale fall into several bands: ways through the system that the
+    average hides."""
     lone = next((p for p in points if p.ranks == 1 and p.waiting_factor == 0), None)
     found = []
     for op in lone.first.operations if lone else []:
@@ -346,7 +353,8 @@ def _outside(run: Run) -> float | None:
 
 
 def _may_have_thought(run: Run) -> bool:
-    """Whether ranks may have thought for a time that was not recorded: where they were to, and in imported runs that don't say that they were not."""
+    """Whether ranks may have thought for a time that was not recorded: where they were to, and in imported runs that
+    don't say that they were not."""
     return run.waiting_factor > 0 or run.think_time > 0 or run.imported and "waiting_factor" not in run.parameters
 
 

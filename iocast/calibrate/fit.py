@@ -32,38 +32,44 @@ DRAWS = 16
 """Platforms kept beside the best one: draws from what the data leave open."""
 RESIDUALS_A_FACT = 8
 """Number of residuals that count as one, because those of a point are far from independent."""
-MOST_DRAWN = 2.5
-"""Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no more."""
+MAX_DRAWN = 2.5
+"""Logarithms that a drawn parameter is away from the best one: what nothing was measured of, the prior's 90 %, and no
+more."""
 PLAIN = "none"
 """The option of a choice that does nothing, by its name in every family."""
 SETTLED = 0.9
 """Weight from which on an option of a choice is the answer."""
-MOST_ROUNDS = 3
+MAX_ROUNDS = 3
 """Through all choices, at most."""
 FAMILY_DISCREPANCY = {"rate": 0.01, "q50": 0.01, "q75": 0.01, "q95": 0.01, "q99": 0.02, "max": 0.05}
-"""Standard deviations of the logarithm; about what forecasts of systems of the family itself are off by (validation/blind)."""
+"""Standard deviations of the logarithm; about what forecasts of systems of the family itself are off by
+(validation/blind)."""
 FAMILY_WORTH = 4
-"""As many values of a system's own: the scaled inverse chi-square prior of a variance (Gelman et al., Bayesian Data Analysis, 3rd edition, section 2.6). Chosen on the systems of validation/blind (seed 5)."""
+"""As many values of a system's own: the scaled inverse chi-square prior of a variance (Gelman et al., Bayesian Data
+Analysis, 3rd edition, section 2.6). Chosen on the systems of validation/blind (seed 5)."""
 MISFIT_FLOOR = {"rate": 0.03, "q50": 0.05, "q75": 0.05, "q95": 0.05, "q99": 0.08, "max": 0.15}
 """The same where the calibration is a misfit: the held-out scale may have come out well by chance. Chosen by hand."""
 UNCHECKED_DISCREPANCY = {"rate": 0.12, "q50": 0.2, "q75": 0.2, "q95": 0.2, "q99": 0.3, "max": 0.6}
 """Where no scale could be held out: round numbers chosen by hand."""
 
 USUAL_MISFIT = 0.5
-"""Mean square of the standardised residuals after soft L1. Settled on the systems of `validation/blind/blind.py --seed 5`, of which the family's own left at
-most 0.498, all others 0.516 and more; 0.44, settled on those of seed 1, called two of the former misfits. Of those of seeds 3 and 4 the family's own left at most 0.39 and one 0.59, and
-all others but two 0.45 and more, so that some of these may go unnoticed; of those of seed 6 a cliff does (0.48)."""
+"""Mean square of the standardised residuals after soft L1. Settled on the systems of `validation/blind/blind.py --seed
+5`, of which the family's own left at most 0.498, all others 0.516 and more; 0.44, settled on those of seed 1, called
+two of the former misfits. Of those of seeds 3 and 4 the family's own left at most 0.39 and one 0.59, and all others but
+two 0.45 and more, so that some of these may go unnoticed; of those of seed 6 a cliff does (0.48)."""
 GROWTH_POWER = 0.5
-"""Of the discrepancy with the distance beyond the fitted scales. Chosen on 12 systems of validation/blind (seed 2), whose intervals held with 0.5 as with
-1, and were narrower."""
+"""Of the discrepancy with the distance beyond the fitted scales. Chosen on 12 systems of validation/blind (seed 2),
+whose intervals held with 0.5 as with 1, and were narrower."""
 MISFIT_GROWTH_POWER = 1.0
 """What the model has no place for goes on growing as it grew to the held-out scale."""
 
 DOUBLING = 2.0
-"""Step of scale over which what is known of discrepancies beforehand was seen (validation/blind), and the least over which one is tested."""
+"""Step of scale over which what is known of discrepancies beforehand was seen (validation/blind), and the least over
+which one is tested."""
 ALIKE, ALIKE_APART = 0.8, 0.5
-"""Correlation of the errors of one kind of quantity at a held-out point, and between points: a model that is wrong there is wrong in the same direction for
-most operations. Round numbers chosen by hand; of the eight medians of one held-out scale on ext4 six were 13 to 17 % too high."""
+"""Correlation of the errors of one kind of quantity at a held-out point, and between points: a model that is wrong
+there is wrong in the same direction for most operations. Round numbers chosen by hand; of the eight medians of one
+held-out scale on ext4 six were 13 to 17 % too high."""
 
 WARN = ("ageing", "drift")
 """Findings that a reader of a forecast must know of."""
@@ -72,8 +78,8 @@ Report = Callable[[str, int, int], None]
 
 
 def calibrate(points: list[Point], platform: str, seed: int, report: Report, workers: Workers | None = None, trace: Path | None = None) -> Document:
-    """Fits `platform` to these points; `workers` simulate, by default all cores of this machine. What was tried is kept in the file `trace`,
-    and taken from there by whoever goes on.
+    """Fits `platform` to these points; `workers` simulate, by default all cores of this machine. What was tried is kept
+    in the file `trace`, and taken from there by whoever goes on.
 
     @return the document of a platform file that extends `platform`, with a `fitted` section (docs/answers.md)
     @raises InputError when the measurements are too few, or the platform can't be calibrated"""
@@ -96,7 +102,7 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report, wor
     return document
 
 
-def told_by(run: Run, recipe: Recipe) -> dict[str, Any]:
+def shown_by(run: Run, recipe: Recipe) -> dict[str, Any]:
     """What a run's environment says of the platform, as the platform's values by path; it is not fitted then."""
     environment = run.json.get("environment") or {}
     known = {path: (fact, environment[fact]) for path, fact in recipe.measured.items() if environment.get(fact) is not None}
@@ -114,7 +120,7 @@ class _Search:
         self.noise = reading.noise(points)
         self.targets = [Target.of(point, self.noise) for point in points]
         self.stall = reading.find_stall([run for point in points for run in point.runs])
-        self.told = told_by(points[0].first, recipe)
+        self.told = shown_by(points[0].first, recipe)
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
         self.notes: list[str] = [one.text for one in self.found if one.kind in WARN]
@@ -140,7 +146,8 @@ class _Search:
         return laws
 
     def _laws_of_parts(self, single: Point, known: Document) -> Document:
-        """Laws of parts ("create.open") that an imported run tells only together ("create"), split as the family's own means are."""
+        """Laws of parts ("create.open") that an imported run tells only together ("create"), split as the family's own
+        means are."""
         together: dict[str, dict[str, str]] = {}
         for demand, tag in self.recipe.laws.items():
             op, _, part = tag.rpartition(".")
@@ -189,9 +196,11 @@ class _Search:
         )
 
     def explore(self, simulations: Simulations) -> list[Fit]:
-        """One choice after the other: every option is tried with the other choices as they are best so far, and all over again until nothing
-        gets better, since what is best in one choice may hang on another. The choice with the most options is first, since it moves the
-        most. Where what is found is a misfit, the same from a second structure. A stall that was seen is there from the beginning: without one, all else would be fitted to what it does."""
+        """One choice after the other: every option is tried with the other choices as they are best so far, and all
+        over again until nothing gets better, since what is best in one choice may hang on another. The choice with the
+        most options is first, since it moves the most. Where what is found is a misfit, the same from a second
+        structure. A stall that was seen is there from the beginning: without one, all else would be fitted to what it
+        does."""
         order = sorted(self.choices, key=lambda choice: -len(self.choices[choice]))
         round_of = 1 + sum(len(self.choices[choice]) - 1 for choice in order)
         structure = self._begin()
@@ -206,7 +215,7 @@ class _Search:
 
         def descend(best: Fit) -> tuple[Fit, dict[str, list[Fit]]]:
             rivals: dict[str, list[Fit]] = {}
-            for _ in range(MOST_ROUNDS):
+            for _ in range(MAX_ROUNDS):
                 before = best
                 for choice in order:
                     options = [{**best.structure, choice: option.name} for option in self.choices[choice]]
@@ -218,7 +227,8 @@ class _Search:
 
         best, self.rivals = descend(tried(structure, {}))
         if best.cost > USUAL_MISFIT:
-            # One step at a time may have led where every further one is for the worse: once more from where nothing is in nobody's way.
+            # One step at a time may have led where every further one is for the worse: once more from where nothing is
+            # in nobody's way.
             again, rivals = descend(tried(self._begin(PLAIN), {}))
             if self.score(again) < self.score(best):
                 self.rivals = rivals
@@ -256,60 +266,62 @@ class _Search:
         return np.asarray(weights / weights.sum())
 
     def hold_out(self, simulations: Simulations, best: Fit) -> dict[str, Any]:
-        """Refits the best structure without the largest scale and forecasts it: the honest error, and the discrepancy scale. Scales beyond half of the
-        largest are left out with it, if two are left without: what is measured in between must not make the step that is tested smaller."""
+        """Refits the best structure without the largest scale and forecasts it: the honest error, and the discrepancy
+        scale. Scales beyond half of the largest are left out with it, if two are left without: what is measured in
+        between must not make the step that is tested smaller."""
         below = held_out_from([point.ranks for point in self.points])
         kept = [t for t in self.targets if t.point.ranks < below]
         if len({t.point.ranks for t in kept}) < 2:
             self.notes.append("No scale could be held out; the intervals rest on assumed discrepancies.")
             return {}
         smaller = [point for point in self.points if point.ranks < below]
-        told = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
-        known_before = [told[point.name] for point in smaller]
+        answer = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
+        known_before = [answer[point.name] for point in smaller]
         # What was measured with a switch at no smaller scale is no forecast of it.
-        asked = [point for point in self.points if point.ranks >= below and told[point.name] in known_before]
-        if not asked:
+        entries = [point for point in self.points if point.ranks >= below and answer[point.name] in known_before]
+        if not entries:
             self.notes.append("No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies.")
             return {}
-        scales = sorted({point.ranks for point in asked})
+        scales = sorted({point.ranks for point in entries})
         self.report(f"holding out {' and '.join(map(str, scales))} ranks", 1, 1)
         fit = self._fit(simulations, best.structure, best.values, kept)
         document = self.build(fit.options, fit.values)
         known = self.rows(simulations, document, smaller)
-        rows = self.rows(simulations, document, asked)
+        rows = self.rows(simulations, document, entries)
         for row in rows:
-            point = next(p for p in asked if p.name == row["point"])
-            like = [p for p in smaller if told[p.name] == told[point.name]]
+            point = next(p for p in entries if p.name == row["point"])
+            like = [p for p in smaller if answer[p.name] == answer[point.name]]
             missed = Residuals.of(known, {p.name: (p.ranks, p.waiting_factor) for p in like}, self.noise)
             row["forecast"] *= math.exp(-missed.at(row["quantity"], point.ranks, point.waiting_factor))
             row["error"] = row["forecast"] / row["measured"] - 1
         # What the smaller scales leave open is no error of the model's.
         generator = np.random.default_rng(self.seed)
-        drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), asked) for _ in range(DRAWS)]
+        drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), entries) for _ in range(DRAWS)]
         drawn = [one for one in drawn if one]
         for number, row in enumerate(rows):
             row["spread"] = float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1)) if len(drawn) > 1 else 0.0
-        self.backtest = self._backtest(smaller, asked, rows, told)
+        self.backtest = self._backtest(smaller, entries, rows, answer)
         return {"ranks": scales[-1], "scales": scales, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
 
     def _backtest(
-        self, smaller: list[Point], asked: list[Point], rows: list[dict[str, Any]], told: dict[str, Any]
+        self, smaller: list[Point], entries: list[Point], rows: list[dict[str, Any]], answer: dict[str, Any]
     ) -> blend.Backtest | None:
         """Errors of simple rules at the held-out points, fitted to the same smaller ones; those with the switches of
         the largest."""
-        like = told[max(asked, key=lambda point: point.ranks).name]
-        known = [_ruled(point) for point in smaller if told[point.name] == like]
+        like = answer[max(entries, key=lambda point: point.ranks).name]
+        known = [_ruled(point) for point in smaller if answer[point.name] == like]
         if len({point.concurrency for point, _ in known}) < 2 or not rows:
             return None
         held_out = [
             (p.name, blend.Question(p.ranks, p.first.placement[0], p.waiting_factor, p.think_time))
-            for p in asked
-            if told[p.name] == like
+            for p in entries
+            if answer[p.name] == like
         ]
         return blend.Backtest.of(known, held_out, rows, self.noise)
 
     def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
-        """What a platform says of these points, beside what was measured; nothing when work of others piles up in it without end."""
+        """What a platform says of these points, beside what was measured; nothing when work of others piles up in it
+        without end."""
         platform = simulations.write(document)
         jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first, remembers(document)), *p.first.placement, self.seed + 1) for p in points]
         found = simulations.run_those_that_settle(jobs)
@@ -324,9 +336,10 @@ class _Search:
         return rows
 
     def draws(self, fits: list[Fit]) -> list[tuple[dict[str, str], Document]]:
-        """Structures and candidates drawn from structures by weight and from each structure's parameters by their covariance. Options that fit as well as
-        others did when their choice was up may as well go together: what the number of threads leaves open is open with every kind of slowdown.
-        So each choice is drawn by itself, all of them by systematic samples in an order of its own."""
+        """Structures and candidates drawn from structures by weight and from each structure's parameters by their
+        covariance. Options that fit as well as others did when their choice was up may as well go together: what the
+        number of threads leaves open is open with every kind of slowdown. So each choice is drawn by itself, all of
+        them by systematic samples in an order of its own."""
         generator = np.random.default_rng(self.seed)
         best = fits[0]
         drawn: list[dict[str, Fit]] = [{} for _ in range(DRAWS)]
@@ -339,7 +352,8 @@ class _Search:
         return [(structure, self._difference(*self._together(one, best, generator), best)) for structure, one in zip(structures, drawn, strict=True)]
 
     def _together(self, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator) -> tuple[list[Option], dict[str, float]]:
-        """Options that were fitted apart: each brings its own parameters, those of all come from the one that differs from the best, or the best."""
+        """Options that were fitted apart: each brings its own parameters, those of all come from the one that differs
+        from the best, or the best."""
         options = [next(o for o in self.choices[choice] if o.name == fit.structure[choice]) for choice, fit in chosen.items()]
         base = next((fit for choice, fit in chosen.items() if fit.structure[choice] != best.structure[choice]), best)
         values = _drawn(base, generator)
@@ -354,7 +368,8 @@ class _Search:
         return options, values
 
     def _difference(self, options: list[Option], values: dict[str, float], best: Fit) -> Document:
-        """What of a candidate differs from the best one's document: laws from measurements only where the two see stalls differently."""
+        """What of a candidate differs from the best one's document: laws from measurements only where the two see
+        stalls differently."""
         document = self.build(options, values)
         same = any(o.needs == "stall" for o in options) == any(o.needs == "stall" for o in best.options)
         document["demands"] = {
@@ -370,7 +385,7 @@ def _drawn(fit: Fit, generator: np.random.Generator) -> dict[str, float]:
     if not fit.parameters:
         return {}
     logs = np.log([fit.values[p.name] for p in fit.parameters])
-    spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -MOST_DRAWN, MOST_DRAWN)
+    spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -MAX_DRAWN, MAX_DRAWN)
     return {p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)}
 
 
@@ -421,11 +436,12 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "runs": [{"name": run.path.name, "sha256": sha256(run.path / "run.json")} for run in runs],
             "ranks": scales,
             "waiting_factors": sorted({point.waiting_factor for point in search.points}),
-            # At the largest scale: where ranks share what one alone does, a rank's part there is the nearest to its part beyond.
+            # At the largest scale: where ranks share what one alone does, a rank's part there is the nearest to its
+            # part beyond.
             "workload": max(search.points, key=lambda p: (p.ranks, -p.waiting_factor)).first.json["workload"],
             "phase": search.points[0].first.phase,
             "environment": search.points[0].first.json.get("environment") or {},
-            "points": [_measured(point) | ({"switches": told} if told else {}) for point, told in zip(search.points, switches(search.points), strict=True)],
+            "points": [_measured(point) | ({"switches": reported} if reported else {}) for point, reported in zip(search.points, switches(search.points), strict=True)],
         },
         "family": search.recipe.family,
         "structure": best.structure,
@@ -484,9 +500,9 @@ def _worst(rows: list[dict[str, Any]]) -> str:
 
 def _ruled(point: Point) -> tuple[baselines.Point, int]:
     """A point as simple rules take it, with its nodes."""
-    told = _measured(point)
-    args = (told["ranks"], told["waiting_factor"], told["rate"], told["latency"], told["think_time"])
-    return baselines.Point(*args), int(told["nodes"])
+    reported = _measured(point)
+    args = (reported["ranks"], reported["waiting_factor"], reported["rate"], reported["latency"], reported["think_time"])
+    return baselines.Point(*args), int(reported["nodes"])
 
 
 def _measured(point: Point) -> Document:
@@ -506,15 +522,17 @@ def _aged(found: list[Finding]) -> float:
 
 
 def held_out_from(ranks: list[int]) -> float:
-    """The smallest number of ranks that is held out: those beyond half of the largest, or the largest alone where fewer than two scales would be left."""
+    """The smallest number of ranks that is held out: those beyond half of the largest, or the largest alone where fewer
+    than two scales would be left."""
     scales = sorted(set(ranks))
     beyond = [n for n in scales if n > scales[-1] / DOUBLING]
     return beyond[0] if len(scales) - len(beyond) >= 2 else scales[-1]
 
 
 def independent_values(rows: list[dict[str, Any]]) -> float:
-    """Degrees of freedom of a mean of the rows' squared errors, as Satterthwaite has it for equally varying normal errors: n^2 over the sum of squared
-    correlations, those of ALIKE in one point and of one kind, and of ALIKE_APART between points."""
+    """Degrees of freedom of a mean of the rows' squared errors, as Satterthwaite has it for equally varying normal
+    errors: n^2 over the sum of squared correlations, those of ALIKE in one point and of one kind, and of ALIKE_APART
+    between points."""
     points: dict[str, int] = {}
     for row in rows:
         points[row["point"]] = points.get(row["point"], 0) + 1
@@ -527,11 +545,12 @@ def independent_values(rows: list[dict[str, Any]]) -> float:
 def _discrepancy(
     holdout: dict[str, Any], noise: dict[str, float], stranger: bool, aged: float, step: float = 2.0, power: float = GROWTH_POWER
 ) -> dict[str, tuple[float, float]]:
-    """By kind of quantity, standard deviation of the logarithm of a forecast's own error at `step` times the fitted scales, with what the system ages within
-    a run, and its degrees of freedom. It is what the held-out scale was missed by, less what the mean of its repeats is uncertain by and what the smaller
-    scales had left open; for a system of the family together with what is known of those, for a stranger (a misfit, or what was held out was missed by
-    far), of whose kind nothing is known, that alone, and never below a floor, which counts as one value more. What is known beforehand is known of a
-    doubling; it grows with the step as all discrepancies do (`power`)."""
+    """By kind of quantity, standard deviation of the logarithm of a forecast's own error at `step` times the fitted
+    scales, with what the system ages within a run, and its degrees of freedom. It is what the held-out scale was missed
+    by, less what the mean of its repeats is uncertain by and what the smaller scales had left open; for a system of the
+    family together with what is known of those, for a stranger (a misfit, or what was held out was missed by far), of
+    whose kind nothing is known, that alone, and never below a floor, which counts as one value more. What is known
+    beforehand is known of a doubling; it grows with the step as all discrepancies do (`power`)."""
     result: dict[str, tuple[float, float]] = {}
     known = (math.log(step) / math.log(DOUBLING)) ** power
     for kind, unchecked in UNCHECKED_DISCREPANCY.items():

@@ -19,13 +19,14 @@ from iocast.utilisation import bounds
 
 LONGEST_NS = 86_400 * 10**9
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
-"""Standard deviation of the logarithm assumed where nothing was repeated. Other people's results come from shared production systems, whose
-repeats differ more: three repeats on Mistral by a factor of 1.8, the MDWorkbench paper's Tables 1 and 2 by 6 % in the median, 13 % at worst
-(Kunkel & Markomanolis 2018)."""
+"""Standard deviation of the logarithm assumed where nothing was repeated. Other people's results come from shared
+production systems, whose repeats differ more: three repeats on Mistral by a factor of 1.8, the MDWorkbench paper's
+Tables 1 and 2 by 6 % in the median, 13 % at worst (Kunkel & Markomanolis 2018)."""
 
 NOISE_KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
-"""What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by more."""
+"""What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
+more."""
 
 LAW_PROBABILITIES = (
     *(0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9),
@@ -70,8 +71,8 @@ def check_runs(points: list[Point]) -> None:
 
 
 def empirical_law(latencies: Latencies) -> dict[str, Any]:
-    """A measured distribution as a platform's `empirical` law: values in seconds, smoothed only by the choice of probabilities.
-    Probabilities finer than the number of samples are left out."""
+    """A measured distribution as a platform's `empirical` law: values in seconds, smoothed only by the choice of
+    probabilities. Probabilities finer than the number of samples are left out."""
     values = []
     probabilities = []
     for p in LAW_PROBABILITIES:
@@ -84,10 +85,10 @@ def empirical_law(latencies: Latencies) -> dict[str, Any]:
 
 
 def quantile_law(run: Run, tag: str) -> dict[str, Any] | None:
-    """The `empirical` law of an imported run that tells quantiles only: straight between them, which knows nothing of the tail beyond the
-    last one but its maximum. None with fewer than three."""
-    told = {"min": 0.0, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999, "max": 1.0}
-    points = [(q, value) for name, q in told.items() if (value := run.quantity(tag, name)) is not None]
+    """The `empirical` law of an imported run that tells quantiles only: straight between them, which knows nothing of
+    the tail beyond the last one but its maximum. None with fewer than three."""
+    answer = {"min": 0.0, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999, "max": 1.0}
+    points = [(q, value) for name, q in answer.items() if (value := run.quantity(tag, name)) is not None]
     if points and points[-1][0] == 1:  # no operation took longer in any of its repeats
         points[-1] = 1.0, max(float(phase["latency"].get(tag, {}).get("max") or points[-1][1]) for phase in run.phases)
     if len(points) < 3 or points[0][0] > 0 or points[-1][0] < 1:
@@ -97,8 +98,9 @@ def quantile_law(run: Run, tag: str) -> dict[str, Any] | None:
 
 
 def split_law(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """An `empirical` law of a compound operation as laws of its parts, which add up to it: the part with the largest mean varies as the whole
-    does, the others are constant, at their share of the shortest time. `parts` are a platform's own demands."""
+    """An `empirical` law of a compound operation as laws of its parts, which add up to it: the part with the largest
+    mean varies as the whole does, the others are constant, at their share of the shortest time. `parts` are a
+    platform's own demands."""
     means = {name: mean_seconds(law) for name, law in parts.items()}
     total = sum(means.values()) or 1.0
     largest = max(means, key=lambda name: means[name])
@@ -122,8 +124,8 @@ def seconds_of(text: Any) -> float | None:
 
 
 def single_rank_law(point: Point, tag: str, below: float = math.inf) -> dict[str, Any] | None:
-    """The law of "create.open" in the benchmark phase, or of "precreate.mkdir" in that phase; None when it was not measured. What took
-    `below` seconds or longer is left out where the whole distribution is known."""
+    """The law of "create.open" in the benchmark phase, or of "precreate.mkdir" in that phase; None when it was not
+    measured. What took `below` seconds or longer is left out where the whole distribution is known."""
     run = point.first
     phase, _, rest = tag.partition(".")
     if rest and phase in {p["name"] for p in run.json["phases"]}:
@@ -159,8 +161,9 @@ class Stall:
 def find_stall(runs: list[Run]) -> Stall | None:
     """Periodic stalls: bursts of operations that are released together, at regular intervals.
 
-    A slow operation lasts over 40 ms and 20 medians; its release time is when it ended. Releases closer than 0.25 s form a
-    burst. The bursts of a run must be at least four, and the gaps between them near multiples of one period (queueing.md 2.3)."""
+    A slow operation lasts over 40 ms and 20 medians; its release time is when it ended. Releases closer than 0.25 s
+    form a burst. The bursts of a run must be at least four, and the gaps between them near multiples of one period
+    (queueing.md 2.3)."""
     found: list[Stall] = []
     for run in runs:
         if run.waiting_factor > 0:
@@ -200,8 +203,8 @@ def find_stall(runs: list[Run]) -> Stall | None:
 
 
 def noise(points: list[Point]) -> dict[str, float]:
-    """Standard deviation of the logarithm between repeats of the same measurement, by kind of quantity (NOISE_KINDS); what it rests on is in
-    `noise_basis`."""
+    """Standard deviation of the logarithm between repeats of the same measurement, by kind of quantity (NOISE_KINDS);
+    what it rests on is in `noise_basis`."""
     return {kind: deviation for kind, (deviation, _) in _noise(points).items()}
 
 
@@ -211,7 +214,8 @@ def noise_basis(points: list[Point]) -> dict[str, str]:
 
 
 def noise_basis_of(fitted: dict[str, Any]) -> dict[str, str]:
-    """The same of the section `fitted` of a platform file; files that don't state it have an assumption where the noise is one of the two assumed values."""
+    """The same of the section `fitted` of a platform file; files that don't state it have an assumption where the noise
+    is one of the two assumed values."""
     stated = fitted.get("noise_basis") or {}
     return {
         kind: stated.get(kind) or (ASSUMED if value in (UNREPEATED, UNREPEATED_IMPORTED) else BETWEEN_RUNS) for kind, value in fitted["noise"].items()
@@ -219,8 +223,9 @@ def noise_basis_of(fitted: dict[str, Any]) -> dict[str, str]:
 
 
 def _noise(points: list[Point]) -> dict[str, tuple[float, str]]:
-    """By kind, standard deviation of the logarithm and its basis: between runs of one point, pooled over points by their degrees of freedom; where no
-    point was run twice, between the iterations within a run that an imported tool states; else an assumption."""
+    """By kind, standard deviation of the logarithm and its basis: between runs of one point, pooled over points by
+    their degrees of freedom; where no point was run twice, between the iterations within a run that an imported tool
+    states; else an assumption."""
     assumed = UNREPEATED_IMPORTED if any(point.first.imported for point in points) else UNREPEATED
     found = {kind: (assumed, ASSUMED) for kind in NOISE_KINDS}
     within = [one for point in points for run in point.runs if (one := _rate_within(run)) is not None]
@@ -241,22 +246,24 @@ def _pooled(variances: list[tuple[float, int]]) -> float:
 
 
 def _rate_within(run: Run) -> tuple[float, int] | None:
-    """Variance of the logarithm of the rate between a tool's iterations within an imported run, with its degrees of freedom: from the iterations, or
-    from the mean and standard deviation that stand for them. None where the tool states neither."""
+    """Variance of the logarithm of the rate between a tool's iterations within an imported run, with its degrees of
+    freedom: from the iterations, or from the mean and standard deviation that stand for them. None where the tool
+    states neither."""
     if not run.imported:
         return None
     rates = [phase["rate"] for phase in run.phases if phase.get("rate")]
     if len(rates) > 1:
         return float(np.var(np.log(rates), ddof=1)), len(rates) - 1
-    told = run.phases[0].get("rate_over_repeats") or {}
-    if int(told.get("repeats") or 0) > 1 and told.get("standard_deviation") is not None and told.get("mean"):
-        return (float(told["standard_deviation"]) / float(told["mean"])) ** 2, int(told["repeats"]) - 1
+    reported = run.phases[0].get("rate_over_repeats") or {}
+    if int(reported.get("repeats") or 0) > 1 and reported.get("standard_deviation") is not None and reported.get("mean"):
+        return (float(reported["standard_deviation"]) / float(reported["mean"])) ** 2, int(reported["repeats"]) - 1
     return None
 
 
 def observed_demands(points: list[Point]) -> dict[str, Any]:
-    """What operations took of the resources that were observed beside the measurements, at the largest scale where they were: by resource
-    `servers`, `demand` (seconds an operation), `utilisation` there, `ranks`, `nodes`, and whether the resource is one of the client nodes' (`per_node`)."""
+    """What operations took of the resources that were observed beside the measurements, at the largest scale where they
+    were: by resource `servers`, `demand` (seconds an operation), `utilisation` there, `ranks`, `nodes`, and whether the
+    resource is one of the client nodes' (`per_node`)."""
     found: dict[str, Any] = {}
     for point in sorted(points, key=lambda p: p.ranks):
         if point.waiting_factor > 0:

@@ -32,13 +32,13 @@ RATE_FLOOR = 0.015
 STARTS = 8
 STEPS = 12
 """Of one structure's search from the best start; each also takes one simulation a parameter and point for its slope."""
-PILES_UP = "work-piles-up"
+OVERLOADED = "work-piles-up"
 """Code of iocast-sim's error about work of others that a station can't cope with."""
 NOTHING_LEFT = "no-demand-left"
 """Code of its error about work of others whose whole time the candidate has put elsewhere."""
 HARDLY_ANYTHING = 0.05
-"""Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what is left, such requests would have to
-come by the million."""
+"""Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what
+is left, such requests would have to come by the million."""
 COME_BY_THE_MILLION = "Next to nothing is left of the demand of others' work, so that their requests would come by the million; leave them more, or give them a rate instead of a share."
 FAR = 5.0
 """Logarithms that such candidates are off."""
@@ -49,11 +49,11 @@ SLOPE_STEP = 0.3
 CLEAR = 1.0
 """Root mean square of the change of standardised residuals by which a slope stands out of the noise that common random
 numbers leave. From a change that is lost in it, a search would take the parameter for settled."""
-MOST_OPERATIONS = 250_000
+MAX_OPERATIONS = 250_000
 """Of one simulation during the search; a point that had more is simulated with fewer iterations."""
 ENOUGH_OPERATIONS = 20_000
 """Of one simulation; a run that had fewer is simulated several times ..."""
-MOST_REPEATS = 8
+MAX_REPEATS = 8
 """... but not more often."""
 
 
@@ -72,7 +72,8 @@ def units_of(pattern: str) -> dict[str, str]:
 
 
 def only(phases: str | list[str], pattern: str, remembering: bool = False) -> dict[str, str]:
-    """The setting by which a workload runs these phases alone, where it has a choice of them; on a platform that remembers with those before them."""
+    """The setting by which a workload runs these phases alone, where it has a choice of them; on a platform that
+    remembers with those before them."""
     wanted = [phases] if isinstance(phases, str) else phases
     parts = next((p["default"].split(",") for p in _parameters_of(pattern) if p["name"] == "phases"), [])
     if not wanted or any(phase not in parts for phase in wanted):
@@ -92,7 +93,8 @@ def _family_remembers(platform: str) -> bool:
 
 
 def hardly_anything_left(document: Document) -> bool:
-    """Whether work of others that takes a share of servers has a demand of which next to nothing is left after its shift."""
+    """Whether work of others that takes a share of servers has a demand of which next to nothing is left after its
+    shift."""
     for work in (document.get("background") or {}).values():
         if "share" not in work:
             continue
@@ -108,8 +110,8 @@ def hardly_anything_left(document: Document) -> bool:
 
 
 def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
-    """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform that remembers of the phases before
-    it as well, and of all phases when the pattern has no choice of them."""
+    """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform that
+    remembers of the phases before it as well, and of all phases when the pattern has no choice of them."""
     units = units_of(run.json["workload"]["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     settings = {name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units}
@@ -118,14 +120,15 @@ def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
 
 
 def for_the_search(run: Run) -> dict[str, str]:
-    """The same for the search: not too many operations, and of short runs several, whose logarithms' mean is less random than one's."""
+    """The same for the search: not too many operations, and of short runs several, whose logarithms' mean is less
+    random than one's."""
     settings = whole_settings(run)
     operations = run.phases[0]["operations"]
     if "repeats" in units_of(run.json["workload"]["pattern"]):
-        settings["repeats"] = str(min(MOST_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
-    if operations <= MOST_OPERATIONS or "iterations" not in settings:
+        settings["repeats"] = str(min(MAX_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
+    if operations <= MAX_OPERATIONS or "iterations" not in settings:
         return settings
-    return settings | {"iterations": str(max(1, round(int(settings["iterations"]) * MOST_OPERATIONS / operations)))}
+    return settings | {"iterations": str(max(1, round(int(settings["iterations"]) * MAX_OPERATIONS / operations)))}
 
 
 @dataclass
@@ -161,7 +164,8 @@ class Target:
 
 
 def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
-    """Logarithms of the named quantities of a simulated run's phase; the mean of them, where there are several of that name."""
+    """Logarithms of the named quantities of a simulated run's phase; the mean of them, where there are several of that
+    name."""
 
     def value(phase: Any, name: str) -> float:
         op, _, which = name.rpartition(".")
@@ -180,7 +184,7 @@ def _outcome(job: Job) -> Any:
             return RunError(str(error))
         raise
     except RunError as error:
-        if error.code == PILES_UP:
+        if error.code == OVERLOADED:
             return error
         raise
 
@@ -206,8 +210,8 @@ def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
 
 
 class Simulations:
-    """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager. `about`: the platform that the user named,
-    by which errors call all of them."""
+    """Runs simulations of platform documents on all cores, or by `workers`. Use as a context manager. `about`: the
+    platform that the user named, by which errors call all of them."""
 
     def __init__(self, workers: Workers | None = None, about: str | Path = "") -> None:
         self._workers = workers
@@ -266,9 +270,9 @@ class Simulations:
         platforms = [self.write(document) for document in documents]
         found = self._outcomes([(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets])
         for platform in platforms:
-            said = [t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t.names, t.point.first.phase) for t in targets]
+            entries = [t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t.names, t.point.first.phase) for t in targets]
             platform.unlink()
-            yield said
+            yield entries
 
 
 def cost_of(standardised: np.ndarray) -> float:
@@ -299,9 +303,9 @@ def fit_structure(
     seed: int,
     kept: Trace,
 ) -> Fit:
-    """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the same seed in
-    every simulation, so that a small step changes the summaries smoothly. A weak prior (factor e^1.5) keeps what the data
-    can't tell near its start. What `kept` holds is not simulated again."""
+    """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the
+    same seed in every simulation, so that a small step changes the summaries smoothly. A weak prior (factor e^1.5)
+    keeps what the data can't tell near its start. What `kept` holds is not simulated again."""
     prior_sd = 1.5
     low = np.log([p.low for p in parameters])
     high = np.log([p.high for p in parameters])
@@ -323,12 +327,12 @@ def fit_structure(
         found = []
         for x, key in zip(points, keys, strict=True):
             known = kept.get(key)
-            said = next(simulated) if known is None else known
-            parts = [(s - t.logs) / t.sigmas for s, t in zip(said, targets, strict=True)]
+            printed = next(simulated) if known is None else known
+            parts = [(s - t.logs) / t.sigmas for s, t in zip(printed, targets, strict=True)]
             found.append(np.concatenate([*parts, (x - prior) / prior_sd]))
             trace.append((cost_of(found[-1]), values(x)))
             if known is None:
-                kept.put(key, structure, values(x), trace[-1][0], said)
+                kept.put(key, structure, values(x), trace[-1][0], printed)
         return found
 
     def residuals(x: np.ndarray) -> np.ndarray:
@@ -358,7 +362,8 @@ def fit_structure(
 
     from scipy.stats import qmc  # half a second to import, and only this needs it
 
-    # The search is local and the landscape is not: begin where the best of a few scattered starts is, or where another structure was best.
+    # The search is local and the landscape is not: begin where the best of a few scattered starts is, or where another
+    # structure was best.
     scattered = qmc.scale(qmc.Sobol(len(parameters), seed=seed).random(STARTS), -math.log(10), math.log(10))
     candidates = [centre, *np.clip(np.vstack([prior, prior + scattered]), low + 1e-6, high - 1e-6)]
     seen = residuals_at(candidates)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fio's JSON and JSON+ (--output-format=json+): rates, and with the plus whole latency distributions; its normal text is read by fio_text.py.
+"""fio's JSON and JSON+ (--output-format=json+): rates, and with the plus whole latency distributions; its normal text
+is read by fio_text.py.
 
-Versions before 3 have microseconds (clat) in place of nanoseconds (clat_ns), and io_bytes in KiB. A file may hold several documents.
+Versions before 3 have microseconds (clat) in place of nanoseconds (clat_ns), and io_bytes in KiB. A file may hold
+several documents.
 
-Jobs of one group run at the same time and are one phase; a new group begins after `stonewall` or `new_group`. Latencies are total latencies
-(lat_ns) where fio kept their bins (lat_percentiles=1), else completion latencies (clat_ns). A bin is named by its middle; fio's bins are
-at most 1.6 % wide (stat.h, FIO_IO_U_PLAT_BITS).
+Jobs of one group run at the same time and are one phase; a new group begins after `stonewall` or `new_group`. Latencies
+are total latencies (lat_ns) where fio kept their bins (lat_percentiles=1), else completion latencies (clat_ns). A bin
+is named by its middle; fio's bins are at most 1.6 % wide (stat.h, FIO_IO_U_PLAT_BITS).
 """
 
 from __future__ import annotations
@@ -188,7 +190,8 @@ def _count(part: Mapping[str, Any]) -> int:
 
 
 def _forget_counts(phase: Phase, rate: float, least: float) -> None:
-    """Leaves out operations that only whole operations a second tell, when those are too few to tell them to a thousandth."""
+    """Leaves out operations that only whole operations a second tell, when those are too few to tell them to a
+    thousandth."""
     phase.rate = rate
     if 0.5 / least > 1e-3:
         phase.operations, phase.counts = None, {}
@@ -214,7 +217,8 @@ def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None
 
 
 def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int) -> tuple[Latency | None, str | None]:
-    """The pooled distribution of some jobs, from bins if all have them; else percentiles of a single job, or only mean and extremes."""
+    """The pooled distribution of some jobs, from bins if all have them; else percentiles of a single job, or only mean
+    and extremes."""
     for key, kind in (("lat", "total"), ("clat", "completion")):
         known = [one for part in parts if (one := _in_nanoseconds(part, key)) is not None and one.get("max", 0) > 0]
         if len(known) != len(parts):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """fio's normal text output, of 2 and 3: rates, extremes and percentiles of latencies. For the importer fio.
 
-Jobs of one group run at the same time and are one phase, as in JSON. A log may hold several runs, each of which names the version
-("fio-3.41") before its results. Numbers are rounded by fio to three or four digits; counts are exact.
+Jobs of one group run at the same time and are one phase, as in JSON. A log may hold several runs, each of which names
+the version ("fio-3.41") before its results. Numbers are rounded by fio to three or four digits; counts are exact.
 """
 
 from __future__ import annotations

@@ -292,7 +292,8 @@ def _add_outputs(record: Record, directory: Path) -> None:
 def _add_launch(record: Record, sources: list[Source]) -> None:
     """Processes from the command that started them (mpirun, mpiexec, srun), in io500.sh or its output.
 
-    All commands must agree. A line "exe = mpirun ..." of result.txt starts another program for find, on processes of its own."""
+    All commands must agree. A line "exe = mpirun ..." of result.txt starts another program for find, on processes of
+    its own."""
     found = {}
     for source in sources:
         for number, line in enumerate(source.lines if source.head else [], start=1):

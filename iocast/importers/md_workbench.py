@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """md-workbench (standalone and in IOR): its text output, with its latency files if there are any.
 
-Every version since 2016 prints one line a phase, "<phase> <values>", and with --process-reports one more a rank, "<rank>: <phase> ...".
-Values are written "25.5s 100000 obj 3919.7 obj/s" by the early versions and "max:25.50s objects:100000 rate:3919.7 obj/s" by the later
-ones (src/md-workbench.c, print_p_stat); until August 2016, as MD-REAL-IO, a block of lines a run with a table of ranks. "obj/s" of the benchmark phase counts iterations, each of which is a stat, a read, a delete and a
-create (read-only: a stat and a read). Latency files are "<prefix>-<waiting factor>-<iteration>-<operation>[-all].csv".
+Every version since 2016 prints one line a phase, "<phase> <values>", and with --process-reports one more a rank,
+"<rank>: <phase> ...". Values are written "25.5s 100000 obj 3919.7 obj/s" by the early versions and "max:25.50s
+objects:100000 rate:3919.7 obj/s" by the later ones (src/md-workbench.c, print_p_stat); until August 2016, as
+MD-REAL-IO, a block of lines a run with a table of ranks. "obj/s" of the benchmark phase counts iterations, each of
+which is a stat, a read, a delete and a create (read-only: a stat and a read). Latency files are "<prefix>-<waiting
+factor>-<iteration>-<operation>[-all].csv".
 """
 
 from __future__ import annotations
@@ -101,7 +103,8 @@ def _runs(source: Source) -> list[Source]:
 
 
 def _by_waiting_factor(record: Record) -> list[Record]:
-    """One record for each waiting factor: --adaptive-waiting runs the benchmark phase with eight of them, printed with two digits."""
+    """One record for each waiting factor: --adaptive-waiting runs the benchmark phase with eight of them, printed with
+    two digits."""
     exact = {0.06: 0.0625, 0.12: 0.125, 0.13: 0.125}
     benchmarks = [phase for phase in record.phases if phase.name == "benchmark"]
     for phase in benchmarks:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """mdtest's text output, of 1.9 and of IOR 3 and 4; a log may hold several runs.
 
-The summary has rates over iterations, and since IOR 3.3 times; single iterations are printed with -v only ("V-1: main: ..."). Rates count
-all tasks' items. "M files" are the files requested: with a stonewall (-W, or -x after one) fewer exist, and the line
-"Continue stonewall hit ... max: K" tells that each rank made K. There are no latencies of single operations in it. A shared-file run (-S)
-says "1 file", and how many operations that were is not printed.
+The summary has rates over iterations, and since IOR 3.3 times; single iterations are printed with -v only ("V-1: main:
+..."). Rates count all tasks' items. "M files" are the files requested: with a stonewall (-W, or -x after one) fewer
+exist, and the line "Continue stonewall hit ... max: K" tells that each rank made K. There are no latencies of single
+operations in it. A shared-file run (-S) says "1 file", and how many operations that were is not printed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class _Launch:
 
 @dataclass
 class _Table:
-    """What is printed of one number of tasks: rows of rates and times by name with their lines, single iterations, stonewalls."""
+    """What is printed of one number of tasks: rows of rates and times by name with their lines, single iterations,
+    stonewalls."""
 
     tasks: int
     items: int | None
@@ -213,7 +214,8 @@ def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[P
 
 
 def _count(launch: _Launch, table: _Table, name: str, items: int | None, phase: Phase, record: Record) -> None:
-    """Operations of a single iteration: what the stonewall's line says of the ranks, what was requested, or rate times time."""
+    """Operations of a single iteration: what the stonewall's line says of the ranks, what was requested, or rate times
+    time."""
     source, rate = launch.source, phase.rate or 0.0
     timed = counted(rate, phase.seconds, HALF_DIGIT) if phase.seconds else None
     number = where = None
@@ -245,8 +247,9 @@ def _with_count(phase: Phase, name: str) -> Phase:
 
 
 def _in_seconds(launch: _Launch, table: _Table, printed: float, rate: float) -> float:
-    """A time of the summary. Versions that name milliseconds an operation print seconds all the same; only where the run was shorter than
-    that are they milliseconds, and where rate times time is 1000 the time of one operation, of which nothing follows."""
+    """A time of the summary. Versions that name milliseconds an operation print seconds all the same; only where the
+    run was shorter than that are they milliseconds, and where rate times time is 1000 the time of one operation, of
+    which nothing follows."""
     if abs(printed * rate / 1000 - 1) < 1e-3 and table.items and table.items > 1000:
         return 0.0
     whole = launch.seconds()

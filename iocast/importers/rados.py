@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """rados bench: its table of seconds and its closing summary.
 
-Operations are whole objects, written or read; "concurrent" operations in flight are ranks. MB are 2^20 bytes. The table gives the time line.
+Operations are whole objects, written or read; "concurrent" operations in flight are ranks. MB are 2^20 bytes. The table
+gives the time line.
 """
 
 from __future__ import annotations

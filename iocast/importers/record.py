@@ -31,7 +31,8 @@ MAX_SLOW = 200
 
 @dataclass
 class Latency:
-    """What is known of an operation's latencies: in seconds; `counts` by nanoseconds when the whole distribution is known."""
+    """What is known of an operation's latencies: in seconds; `counts` by nanoseconds when the whole distribution is
+    known."""
 
     count: int | None = None
     known: dict[str, float] = field(default_factory=dict)  # of SUMMARY and q90
@@ -90,11 +91,12 @@ class Phase:
     slowest: list[dict[str, Any]] | None = None
     more: dict[str, Any] = field(default_factory=dict)  # further keys of the phase
     origin: dict[str, str] = field(default_factory=dict)
-    """Where numbers come from ("FILE:LINE", in words when derived), by key with dots between levels; "" is all others'."""
+    """Where numbers come from ("FILE:LINE", in words when derived), by key with dots between levels; "" is all
+    others'."""
 
     def add_trace(self, traces: Mapping[str, tuple[np.ndarray, np.ndarray]], ranks: Mapping[str, np.ndarray] | None = None) -> None:
-        """Whole distributions, time line and slowest operations from single operations: by operation their starts and latencies, in
-        seconds since the phase began."""
+        """Whole distributions, time line and slowest operations from single operations: by operation their starts and
+        latencies, in seconds since the phase began."""
         ends = max(float((start + seconds).max()) for start, seconds in traces.values())
         width = 2.0**-6
         while ends >= MAX_BINS * width:
@@ -272,8 +274,8 @@ def numbers_of(phase: Mapping[str, Any]) -> list[str]:
 
 
 def counted(rate: float, seconds: float, half_digit: float) -> int | None:
-    """Operations from a rate and the printed seconds, which rounding changed by up to `half_digit`; None when these leave it open by more
-    than a thousandth."""
+    """Operations from a rate and the printed seconds, which rounding changed by up to `half_digit`; None when these
+    leave it open by more than a thousandth."""
     number, slack = rate * seconds, rate * half_digit
     return (round(number) or None) if number and (slack <= 1e-3 * number or slack < 0.5) else None
 

@@ -216,7 +216,8 @@ GENERIC = re.compile(r"results?|\d{4}\.\d\d\.\d\d-\d\d\.\d\d\.\d\d|[./]*")
 
 
 def _stem(path: Path) -> str:
-    """Name of a file without its suffix, or of a directory; IO500's results/TIME has the name of the directory above."""
+    """Name of a file without its suffix, or of a directory; IO500's results/TIME has the name of the directory
+    above."""
     if path.is_dir():
         own = [part for part in path.parts if not GENERIC.fullmatch(part)]
         return own[-1] if own else path.name

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""smallfile's report: the lines of its threads and the totals. Threads of all hosts are ranks, an operation is one on a file."""
+"""smallfile's report: the lines of its threads and the totals. Threads of all hosts are ranks, an operation is one on a
+file."""
 
 from __future__ import annotations
 

@@ -119,10 +119,11 @@ class Source:
         return {one[1].strip(): (self.number(one[2], number, one[1].strip()), number) for one, number in found if one}
 
     def json_values(self) -> list[tuple[int, Any]]:
-        """All JSON values in the file with the lines where they begin; other lines before, between and after them are left out.
+        """All JSON values in the file with the lines where they begin; other lines before, between and after them are
+        left out.
 
-        fio writes notes around its values, elbencho a value for each phase. A last value that was cut off is left out when there are
-        others, and `cut_value` is its line then."""
+        fio writes notes around its values, elbencho a value for each phase. A last value that was cut off is left out
+        when there are others, and `cut_value` is its line then."""
         decoder, found, at = json.JSONDecoder(), [], 0
         while (start := self._next_value(at)) is not None:
             line = self.line_at(start)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sysbench fileio, of 1.0 and later: rates of reads, writes and syncs, bytes, and the latency of all events together."""
+"""sysbench fileio, of 1.0 and later: rates of reads, writes and syncs, bytes, and the latency of all events
+together."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from iocast.study import words
 from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
-MOST_PHASES = 3  # named in the headline
-MOST_TARGETS = 3  # cards
+MAX_PHASES = 3  # named in the headline
+MAX_TARGETS = 3  # cards
 SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
@@ -60,8 +60,8 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
             bought = f"{units.money(shown['price'])} to buy"
             running = f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years" if shown["cost"] > shown["price"] else ""
             cards.append(Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running))
-        asked = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
-        cards.append(Card("chance that all levels are kept", units.chance(probability).replace("more than", ">").replace("less than", "<"), asked))
+        text = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
+        cards.append(Card("chance that all levels are kept", units.chance(probability).replace("more than", ">").replace("less than", "<"), text))
         cards += [_level_card(row, study) for row in words.tightest(words.reference(study)["levels"])]
         ends = words.reference(study)["breaks_at"]
         if ends:
@@ -70,8 +70,8 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
     paragraphs = [(c["about"], c["text"]) for c in study["conclusions"]]
     record = dict(measured.paragraphs)
     paragraphs += [(about, record[about]) for about in ("Measured", "Forecast", "How wrong it was", "Simple rules") if about in record]
-    told = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
-    return Story(study["headline"], paragraphs, cards, told, measured.summary | {"study": _study_summary(study)})
+    reported = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
+    return Story(study["headline"], paragraphs, cards, reported, measured.summary | {"study": _study_summary(study)})
 
 
 def _level_card(row: dict[str, Any], study: dict[str, Any]) -> Card:
@@ -87,24 +87,24 @@ def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
 def _tell_measured(sources: Sources) -> Story:
     compared = evidence.comparisons(sources)
     checked = [c for c in compared if c.role == "check"]
-    told = checked or compared
-    scored = evidence.score(told)
-    best = told[0] if told else None
-    headline = _headline(sources, best, bool(checked), len(told))
+    reported = checked or compared
+    scored = evidence.score(reported)
+    best = reported[0] if reported else None
+    headline = _headline(sources, best, bool(checked), len(reported))
     texts = [
         ("Measured", _runs(sources, simulated=False)),
         ("Simulated", _runs(sources, simulated=True)),
-        ("Forecast", _forecast(sources, best, bool(checked), len(told))),
+        ("Forecast", _forecast(sources, best, bool(checked), len(reported))),
         ("Without measurements", _without_measurements(sources)),
-        ("How wrong it was", _wrong(scored, bool(checked), told)),
+        ("How wrong it was", _wrong(scored, bool(checked), reported)),
         ("Truth", _truth(best)),
-        ("Simple rules", _simple(scored, told)),
+        ("Simple rules", _simple(scored, reported)),
         ("What if", _what_if(sources)),
     ]
     return Story(
         headline,
         [(about, text) for about, text in texts if text],
-        _cards(sources, best, scored, bool(checked), len(told)),
+        _cards(sources, best, scored, bool(checked), len(reported)),
         warnings(sources),
         _summary(sources, best, scored, bool(checked)),
     )
@@ -118,8 +118,8 @@ def _largest_fitted(sources: Sources) -> int | None:
     return max(fitted, default=None)
 
 
-def _rate_error(told: list[Comparison]) -> list[float]:
-    return [float(row["error"]) for c in told if (row := c.row("rate")) and row.get("error") is not None]
+def _rate_error(rows: list[Comparison]) -> list[float]:
+    return [float(row["error"]) for c in rows if (row := c.row("rate")) and row.get("error") is not None]
 
 
 def _beyond(error: float) -> str:
@@ -135,8 +135,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
     if targets:
         largest = targets[0]
         same = [f for f in targets if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)]
-        shown = [f"{evidence.phase_of(f)} {_said(f)}" for f in same[:MOST_PHASES] if "rate" in f["quantities"]]
-        more = f" and {len(same) - MOST_PHASES} more phases" if len(same) > MOST_PHASES else ""
+        shown = [f"{evidence.phase_of(f)} {_said(f)}" for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
+        more = f" and {len(same) - MAX_PHASES} more phases" if len(same) > MAX_PHASES else ""
         scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
         answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
         return f"{answer}. {check}" if check else f"{answer}, and no measurement has checked it here."
@@ -159,7 +159,8 @@ def _scale(ranks: int, waiting_factor: float) -> str:
 
 
 def _checked_sentence(best: Comparison | None, checked: bool) -> str:
-    """ "For 64 ranks the forecast of benchmark was 27.8 k/s, 2 % above the 27.2 k/s that was then measured."; "" without a comparison."""
+    """ "For 64 ranks the forecast of benchmark was 27.8 k/s, 2 % above the 27.2 k/s that was then measured."; ""
+    without a comparison."""
     rate = best.row("rate") if best else None
     if best is None or rate is None:
         return ""
@@ -171,7 +172,8 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
 
 
 def _ran(run: Run) -> str:
-    """What a run did, with the phase; of one with several phases beside set-up and clean-up, such as an application's, how long they took."""
+    """What a run did, with the phase; of one with several phases beside set-up and clean-up, such as an application's,
+    how long they took."""
     where = "In simulation, " if run.simulated else ""
     who = f"{where}{units.ranks(run.ranks)} on {units.nodes(run.nodes)}"
     did = "do" if run.simulated else "did"
@@ -180,7 +182,7 @@ def _ran(run: Run) -> str:
     for phase in phases:
         seconds[phase["name"]] = seconds.get(phase["name"], 0.0) + float(phase.get("seconds") or 0)
     if len(seconds) > 1 and all(seconds.values()):
-        longest = sorted(seconds, key=lambda name: -seconds[name])[:MOST_PHASES]
+        longest = sorted(seconds, key=lambda name: -seconds[name])[:MAX_PHASES]
         listed = ", ".join(f"{name} {units.seconds(seconds[name])}" for name in seconds if name in longest)
         more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
         return f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the {len(seconds)} phases of {run.workload}: {listed}{more}."
@@ -267,11 +269,11 @@ def _without_measurements(sources: Sources) -> str:
     return " ".join(dict.fromkeys(found))
 
 
-def _wrong(scored: Score | None, checked: bool, told: list[Comparison]) -> str:
+def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
     if scored is None:
         return ""
     where = "On data it had not seen" if checked else "On data it was fitted to"
-    errors = _rate_error(told)
+    errors = _rate_error(rows)
     texts = []
     if len(errors) == 1:
         texts.append(f"{where}, the forecast of throughput was wrong by {units.error(errors[0])}.")
@@ -282,7 +284,7 @@ def _wrong(scored: Score | None, checked: bool, told: list[Comparison]) -> str:
     if scored.quantile_error is not None:
         texts.append(f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}.")
     if scored.judged:
-        level = told[0].level
+        level = rows[0].level
         texts.append(
             f"Of {scored.judged} intervals meant to contain the measurement with {units.share(level)} probability, "
             f"{scored.inside} did."
@@ -292,7 +294,7 @@ def _wrong(scored: Score | None, checked: bool, told: list[Comparison]) -> str:
     return " ".join(texts)
 
 
-def _simple(scored: Score | None, told: list[Comparison]) -> str:
+def _simple(scored: Score | None, rows: list[Comparison]) -> str:
     if scored is None:
         return ""
     rates = {n: r for n, (r, _) in scored.baselines.items() if r is not None}
@@ -300,13 +302,13 @@ def _simple(scored: Score | None, told: list[Comparison]) -> str:
     texts = []
     simplest = next((n for n in SIMPLEST if n in rates), None)
     if simplest:
-        texts.append(f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, told)}.")
+        texts.append(f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, rows)}.")
     for what, known, own in (("throughput", rates, scored.rate_error), ("the latency quantiles", tails, scored.quantile_error)):
         if known and own is not None:
             name = min(known, key=lambda n: known[n])
             better = "better than" if own < known[name] else "worse than" if own > known[name] else "as good as"
-            theirs = _rate_text(name, scored, told) if what == "throughput" else _size(known[name])
-            ours = _rate_text(None, scored, told) if what == "throughput" else _size(own)
+            theirs = _rate_text(name, scored, rows) if what == "throughput" else _size(known[name])
+            ours = _rate_text(None, scored, rows) if what == "throughput" else _size(own)
             texts.append(
                 f"For {what} the best of the simple rules, {_article(name)}, was wrong by {theirs}; "
                 f"the forecast, with {ours}, was {better} it."
@@ -314,12 +316,13 @@ def _simple(scored: Score | None, told: list[Comparison]) -> str:
     return " ".join(texts)
 
 
-def _rate_text(baseline: str | None, scored: Score, told: list[Comparison]) -> str:
-    """The throughput error of a baseline, or of the forecast: with its sign for one point, the median size for several."""
-    rows = [row for c in told if (row := c.row("rate"))]
+def _rate_text(baseline: str | None, scored: Score, entries: list[Comparison]) -> str:
+    """The throughput error of a baseline, or of the forecast: with its sign for one point, the median size for
+    several."""
+    rows = [row for c in entries if (row := c.row("rate"))]
     if len(rows) == 1:
-        said = rows[0] if baseline is None else rows[0]["baselines"][baseline]
-        return units.error(said["error"])
+        printed = rows[0] if baseline is None else rows[0]["baselines"][baseline]
+        return units.error(printed["error"])
     typical = scored.rate_error if baseline is None else scored.baselines[baseline][0]
     return units.error(typical).removeprefix("+")
 
@@ -371,7 +374,7 @@ def _said(forecast: dict[str, Any]) -> str:
 def _target_cards(sources: Sources) -> list[Card]:
     """The answers for the largest target scales, which were not measured."""
     cards = []
-    for forecast in evidence.targets(sources)[:MOST_TARGETS]:
+    for forecast in evidence.targets(sources)[:MAX_TARGETS]:
         rate = forecast["quantities"].get("rate")
         if not rate:
             continue
@@ -405,8 +408,8 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
         cards.append(Card("intervals that held", f"{scored.inside} of {scored.judged}", note))
     simplest = next((n for n in SIMPLEST if scored.baselines.get(n, (None, None))[0] is not None), None)
     if simplest:
-        said = (rate or {}).get("baselines", {}).get(simplest, {}).get("error")
-        value = units.error(said if said is not None else scored.baselines[simplest][0])
+        printed = (rate or {}).get("baselines", {}).get(simplest, {}).get("error")
+        value = units.error(printed if printed is not None else scored.baselines[simplest][0])
         cards.append(Card(f"the simplest rule ({simplest})", value, "error of throughput, for comparison"))
     return cards
 
@@ -421,9 +424,9 @@ def warnings(sources: Sources) -> list[str]:
         )
     for forecast in sources.forecasts:
         found += forecast.get("warnings") or []
-    asked = [(float(f["extrapolation"]), evidence.ranks_of(f["placement"])) for f in sources.forecasts if f.get("extrapolation")]
-    if asked and max(asked)[0] > FAR:
-        times, ranks = max(asked)
+    entries = [(float(f["extrapolation"]), evidence.ranks_of(f["placement"])) for f in sources.forecasts if f.get("extrapolation")]
+    if entries and max(entries)[0] > FAR:
+        times, ranks = max(entries)
         found.append(
             f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was fitted: "
             "they rest on the model and not on measurements."

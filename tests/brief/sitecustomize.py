@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 BRIEF = {
-    "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MOST_OPERATIONS": 20_000, "STEPS": 4},
+    "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MAX_OPERATIONS": 20_000, "STEPS": 4},
     "iocast.draws": {"OPERATIONS_A_DRAW": 200_000},
     "iocast.plan": {"BELIEFS": 16},
 }

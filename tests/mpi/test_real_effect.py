@@ -77,13 +77,13 @@ def seen_calls(trace: Path, root: Path) -> list[Seen]:
     return calls
 
 
-Asked = tuple[str, int, int | None, int, int]
+Request = tuple[str, int, int | None, int, int]
 """A call, dataset, object (None: the dataset itself), bytes, offset."""
 
 
-def asked_calls(stream: Path) -> list[Asked]:
+def asked_calls(stream: Path) -> list[Request]:
     """What the operations of a stream come to, by the documented meaning of each."""
-    calls: list[Asked] = []
+    calls: list[Request] = []
     for line in stream.read_text().splitlines():
         kind, *rest = line.split()
         dataset, item, size, offset, count, stride, flags = map(int, rest)

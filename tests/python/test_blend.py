@@ -62,8 +62,8 @@ def test_the_rule_that_was_right_gets_weight(off: float) -> None:
     assert weights[CALIBRATED] < PRIOR[CALIBRATED]
     worse = backtest(2 * off).weights("rate", PRIOR)
     assert worse[CALIBRATED] < weights[CALIBRATED] and worse[QUEUE] > weights[QUEUE]
-    told = blend.sentence(test.document(stranger=False))
-    assert told is not None and QUEUE in told and f"{100 * weights[QUEUE]:.0f} %" in told
+    reported = blend.sentence(test.document(stranger=False))
+    assert reported is not None and QUEUE in reported and f"{100 * weights[QUEUE]:.0f} %" in reported
 
 
 def test_the_unit_of_time_does_not_matter() -> None:
@@ -82,24 +82,24 @@ def quantities(rate: float, q50: float) -> dict[str, Any]:
 
 def mixed(rate_off: float, level: float = 0.9) -> tuple[dict[str, blend.Blended], dict[str, blend.Values], float]:
     points = [queue(n) for n in (1, 2, 4, 8, 16)]
-    asked = Question(64, 64)
+    requested = Question(64, 64)
     truth = queue(64)[0]
-    said = blend.candidates(points, asked)
+    printed = blend.candidates(points, requested)
     known = backtest(rate_off).document(stranger=True)
     return (
         blend.blended(
-            known, quantities(truth.rate * math.exp(rate_off), 0.8 * 64 / truth.rate), said, asked, 16, QUIET, level
+            known, quantities(truth.rate * math.exp(rate_off), 0.8 * 64 / truth.rate), printed, requested, 16, QUIET, level
         ),
-        said,
+        printed,
         truth.rate,
     )
 
 
 def test_a_blend_lies_between_its_parts_and_nearer_the_truth() -> None:
-    found, said, truth = mixed(0.5)
+    found, printed, truth = mixed(0.5)
     rate = found["rate"]
     assert abs(math.log(rate.value / truth)) < 0.5
-    parts = [math.exp(0.5) * truth, *(values["rate"] for values in said.values())]
+    parts = [math.exp(0.5) * truth, *(values["rate"] for values in printed.values())]
     assert min(parts) < rate.value < max(parts)
     assert (
         rate.low is not None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that need to be seen in the measurements: when they are tried, and that they are found where they are true."""
+"""Options that need to be seen in the measurements: when they are tried, and that they are found where they are
+true."""
 
 from __future__ import annotations
 
@@ -110,11 +111,11 @@ def test_what_is_true_is_found_and_forecast(family: Path, tmp_path: Path, truth:
     fitted = calibrate(points, str(family), 0, lambda *_: None)
     assert " ".join(fitted["fitted"]["structure"].values()) == truth
     (tmp_path / "fitted.yaml").write_text(dump(fitted))
-    asked = simulated(file, 32, 2, tmp_path / "asked")
-    said = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 2, 16)["quantities"]
-    assert said["rate"]["value"] == pytest.approx(asked.rate, rel=0.08)
-    assert said["read.q75"]["value"] == pytest.approx(asked.quantity("read", "q75"), rel=0.08)
-    assert said["create.q75"]["value"] == pytest.approx(asked.quantity("create", "q75"), rel=0.08)
+    requested = simulated(file, 32, 2, tmp_path / "asked")
+    printed = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 2, 16)["quantities"]
+    assert printed["rate"]["value"] == pytest.approx(requested.rate, rel=0.08)
+    assert printed["read.q75"]["value"] == pytest.approx(requested.quantity("read", "q75"), rel=0.08)
+    assert printed["create.q75"]["value"] == pytest.approx(requested.quantity("create", "q75"), rel=0.08)
 
 
 def test_evidence(family: Path, tmp_path: Path) -> None:
@@ -150,7 +151,8 @@ TINY = {"md-workbench": SMALL, "ior-easy": ["--set", "per_process=4MiB"], "ior-h
 
 
 def test_what_would_come_by_the_million_is_not_simulated() -> None:
-    """Others' work that takes a share of servers, of whose demand next to nothing is left: as requests that were simulated it would take hours."""
+    """Others' work that takes a share of servers, of whose demand next to nothing is left: as requests that were
+    simulated it would take hours."""
     law = {"law": "empirical", "probabilities": [0, 0.999, 1], "values": ["50us", "60us", "1ms"], "shift": "-59.99us"}
     document = {"schema_version": 1, "extends": "lustre", "demands": {"getattr": law}, "background": {"others": {"station": "mds", "share": 0.3, "demand": "getattr"}}}
     with Simulations() as simulations:
@@ -169,9 +171,9 @@ def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> Non
     points = group(runs)
     names = [point.name for point in points]
     assert names == ["N=1 T=0 read_only=false", "N=1 T=0 read_only=true", "N=4 T=0 read_only=false", "N=4 T=0 read_only=true", "N=8 T=0"]
-    told = switches(points)
-    assert [one["read_only"] for one in told] == ["false", "true", "false", "true", "false"]
-    fitted = {"campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, told, strict=True)]}}
+    reported = switches(points)
+    assert [one["read_only"] for one in reported] == ["false", "true", "false", "true", "false"]
+    fitted = {"campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, reported, strict=True)]}}
 
     def like(settings: dict[str, str]) -> list[str]:
         return [str(point["name"]) for point in points_like(fitted, settings)]
@@ -185,10 +187,10 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
     runs = [simulated(family, 4, 1, tmp_path / f"4-{offset}", "--set", f"offset={offset}") for offset in (0, 1)]
     runs += [simulated(family, ranks, 1, tmp_path / str(ranks), "--set", f"objects={500 * ranks}") for ranks in (1, 2)]
     points = group(runs)
-    told = switches(points)
-    assert [one["offset"] for one in told] == ["1", "1", "0", "1"], "sizes of runs are none"
-    assert all(one.keys() == {"offset"} for one in told)
-    fitted = {"campaign": {"points": [{"name": point.name, "switches": own} for point, own in zip(points, told, strict=True)]}}
+    reported = switches(points)
+    assert [one["offset"] for one in reported] == ["1", "1", "0", "1"], "sizes of runs are none"
+    assert all(one.keys() == {"offset"} for one in reported)
+    fitted = {"campaign": {"points": [{"name": point.name, "switches": own} for point, own in zip(points, reported, strict=True)]}}
     assert [point["name"] for point in points_like(fitted, {"offset": "0"})] == ["N=4 T=0 offset=0"]
     assert len(points_like(fitted, {})) == 3
     assert len(points_like(fitted, {"offset": "7"})) == 4, "where none is like it all are taken"

@@ -26,8 +26,9 @@ def measured(
     out: Path, ranks: int, generator: Generator, *, factors: tuple[float, ...] = (1.0,), swing: float = 0.0, second_band: float = 0.0,
     started: str = "2026-01-01T00:00:00.000Z", per_node: int = 0, node_factors: tuple[float, ...] = (), idle: float = 0.0,
 ) -> Run:  # fmt: skip
-    """Phases of 2 s a rank of creates of about 1 ms. `factors` multiply the latencies of each phase, `swing` those of every second quarter of a
-    second, `node_factors` those of each node; `second_band` of them take 20 ms; `idle` is the share of time between operations."""
+    """Phases of 2 s a rank of creates of about 1 ms. `factors` multiply the latencies of each phase, `swing` those of
+    every second quarter of a second, `node_factors` those of each node; `second_band` of them take 20 ms; `idle` is the
+    share of time between operations."""
     phases = []
     for repeat, factor in enumerate(factors):
         starts, seconds, of_rank, ends = [], [], [], []
@@ -62,7 +63,8 @@ def points(*runs: Run) -> list[Point]:
 
 
 def test_quiet_data_show_nothing(tmp_path: Path) -> None:
-    """Ten campaigns of three points with two runs each. Six tests of 1 % each could raise an alarm; more than three among ten has a probability below 0.4 %."""
+    """Ten campaigns of three points with two runs each. Six tests of 1 % each could raise an alarm; more than three
+    among ten has a probability below 0.4 %."""
     generator = np.random.default_rng(7)
     alarms = 0
     for n in range(10):
@@ -118,13 +120,14 @@ def test_a_slow_rank_that_is_alone_on_its_node_is_told_and_not_explained(tmp_pat
     alike = [measured(tmp_path / f"a{r}", 4, generator, per_node=1) for r in (0, 1, 2)]
     assert lone_ranks(points(*alike)) is None
     once = measured(tmp_path / "once", 4, generator, per_node=1)
-    for balance, said in ((0.45, True), (0.95, False)):
+    for balance, printed in ((0.45, True), (0.95, False)):
         once.phases[0]["balance"] = balance
-        assert (lone_ranks(points(once)) is not None) is said
+        assert (lone_ranks(points(once)) is not None) is printed
 
 
 def test_think_times_that_nobody_recorded_are_not_idle_time(tmp_path: Path) -> None:
-    """An imported run that doesn't say whether its ranks thought tells nothing of time outside; one that says they didn't does, and so does one of iocast."""
+    """An imported run that doesn't say whether its ranks thought tells nothing of time outside; one that says they
+    didn't does, and so does one of iocast."""
     run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.5)
     assert outside(points(run)) is not None
     run.json["source"] = "imported"
@@ -156,9 +159,9 @@ def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> Non
     parts = latency_bands(run.latencies("create"))
     assert [value for value, _ in parts] == pytest.approx([MEAN, 20 * MEAN], rel=0.1)
     assert parts[1][1] == pytest.approx(0.3, abs=0.05)
-    (told,) = bands(points(run))
-    assert yaml.safe_load(yaml.safe_dump(told.document())) == json.loads(json.dumps(told.document()))
-    assert told.text.startswith("Latencies of create at N=1 lie in bands: ")
+    (reported,) = bands(points(run))
+    assert yaml.safe_load(yaml.safe_dump(reported.document())) == json.loads(json.dumps(reported.document()))
+    assert reported.text.startswith("Latencies of create at N=1 lie in bands: ")
 
 
 def test_a_coarse_clock_is_told(tmp_path: Path) -> None:
@@ -193,7 +196,8 @@ def test_what_was_held_out_counts_beside_what_is_known_of_the_family_and_alone_f
     known = fit._discrepancy({"rows": few}, noise, False, 0.0)
     assert 0 < known["rate"][0] < fit.FAMILY_DISCREPANCY["rate"] and fit.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.1)
     assert known["rate"][1] == known["q50"][1] == fit.FAMILY_WORTH + 1
-    # The more was held out, the less counts what is known of others; but the errors of one scale have a common cause, however many there are.
+    # The more was held out, the less counts what is known of others; but the errors of one scale have a common cause,
+    # however many there are.
     many = fit._discrepancy({"rows": few + [few[1] | {"point": f"N=8 T={i}"} for i in range(1, 999)]}, noise, False, 0.0)
     assert known["q50"][0] < many["q50"][0] < math.log(1.1)
     assert many["q50"][1] == pytest.approx(fit.FAMILY_WORTH + 1 / fit.ALIKE_APART**2, rel=0.01)

@@ -34,7 +34,8 @@ THINK = 5e-3
 
 
 def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
-    """Measurements of a server of 1,000 operations a second whose ranks think 5 ms after each: saturated from six ranks on."""
+    """Measurements of a server of 1,000 operations a second whose ranks think 5 ms after each: saturated from six ranks
+    on."""
     rates = {1: 1 / 6e-3, 16: 1000.0, 32: 1000.0}
     points = [
         {"name": f"N={n}", "ranks": n, "waiting_factor": 0.0, "rate": x, "latency": {"stat": {"q50": n / x - THINK, "count": 100}}} | think for n, x in rates.items()
@@ -84,7 +85,8 @@ def held_out(errors: np.ndarray, runs: int = 1, points: int = 1) -> dict[str, An
 
 @pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.9), (0.5, 0.88), (0.8, 0.84)])
 def test_errors_that_share_a_cause_are_no_independent_values(correlation: float, least: float) -> None:
-    """How often the 90 % interval of a stranger's next forecast holds, at the distance of the held-out one, when its eight rows have this correlation."""
+    """How often the 90 % interval of a stranger's next forecast holds, at the distance of the held-out one, when its
+    eight rows have this correlation."""
     generator, hits, tries = np.random.default_rng(0), 0, 3000
     for _ in range(tries):
         common, own = generator.standard_normal(), generator.standard_normal(8)
@@ -97,8 +99,8 @@ def test_errors_that_share_a_cause_are_no_independent_values(correlation: float,
 
 
 def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:
-    """Systems outside of the family whose own errors are 8 % in the median and differ by a factor of two; two runs a point with a noise of 3 %, one kind of
-    quantity with four operations, as correlated as rows of one scale are."""
+    """Systems outside of the family whose own errors are 8 % in the median and differ by a factor of two; two runs a
+    point with a noise of 3 %, one kind of quantity with four operations, as correlated as rows of one scale are."""
     generator, hits, tries = np.random.default_rng(1), 0, 4000
     noise = QUIET | {"q50": 0.03}
     for _ in range(tries):
@@ -113,7 +115,8 @@ def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 5])
 def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
-    """Model error and noise of 10 % each: the estimate is the model's error, whatever number of runs was averaged; of residuals that are carried, too."""
+    """Model error and noise of 10 % each: the estimate is the model's error, whatever number of runs was averaged; of
+    residuals that are carried, too."""
     generator = np.random.default_rng(2)
     errors = 0.1 * generator.standard_normal(6000) + 0.1 / math.sqrt(runs) * generator.standard_normal(6000)
     deviation = fit._discrepancy(held_out(errors, runs), QUIET | {"q50": 0.1}, True, 0.0)["q50"][0]
@@ -126,7 +129,8 @@ def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
 
 
 def test_more_scales_never_make_an_interval_wider() -> None:
-    """The same held-out error; a scale more between those that were there leaves what is tested, and what is known beforehand, as it is."""
+    """The same held-out error; a scale more between those that were there leaves what is tested, and what is known
+    beforehand, as it is."""
     assert fit.held_out_from([1, 2, 4, 8, 16]) == 16
     assert fit.held_out_from([1, 2, 4, 8, 15, 16]) == 15
     assert fit.held_out_from([1, 2, 4, 8, 12, 16]) == 12
@@ -150,7 +154,8 @@ def test_more_scales_never_make_an_interval_wider() -> None:
 
 
 def test_what_is_known_beforehand_is_known_of_a_doubling() -> None:
-    """A platform that forecast eight times the ranks without error is as sure, four times beyond, as one that was tested over a doubling."""
+    """A platform that forecast eight times the ranks without error is as sure, four times beyond, as one that was
+    tested over a doubling."""
     sure = {}
     for step in (2.0, 8.0):
         deviation, degrees = fit._discrepancy(held_out(np.zeros(4)), QUIET, True, 0.0, step, 1.0)["q50"]
@@ -190,7 +195,8 @@ def server(directory: Path, **more: Any) -> Fitted:
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(tied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: Path) -> None:
-    """Ten times as many iterations than one draw may take: as many draws, simulated beside the best platform; where structures tie, the same median."""
+    """Ten times as many iterations than one draw may take: as many draws, simulated beside the best platform; where
+    structures tie, the same median."""
     monkeypatch.setattr(draws, "OPERATIONS_A_DRAW", 32 * 4 * 20)
     fitted = server(tmp_path, **({"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]} if tied else {}))
     answer = {n: predict(fitted, None, {"iterations": str(n), "objects": "200"}, 1, 32) for n in (20, 200)}
@@ -205,7 +211,8 @@ def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(tied:
 
 
 def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: Path, simulator: Path) -> None:
-    """Its ratios, beside a value from the simulation; a part of an operation changes as the whole; where there is no solution all is simulated."""
+    """Its ratios, beside a value from the simulation; a part of an operation changes as the whole; where there is no
+    solution all is simulated."""
     first = {"workload": {"parameters": {"per_process": 3}}, "phases": [{"name": "write", "operations": 10**9}]}
     assert draws.shorter({}, first) is None
     assert draws.shorter({"a": "b"}, first | {"workload": {"parameters": {"items": 1000}}}) == {"a": "b", "items": "2"}
@@ -227,7 +234,8 @@ MISSED = [{"point": "N=8", "quantity": "stat.q99", "runs": 2, "error": 0.2}, {"p
 
 
 def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path: Path, simulator: Path) -> None:
-    """By an edit that changes nothing the value stays; what the model misses may be something else there, so the interval is wider by it."""
+    """By an edit that changes nothing the value stays; what the model misses may be something else there, so the
+    interval is wider by it."""
     plain = server(tmp_path, fit=MISSED)
     (tmp_path / "renamed.yaml").write_text(f"schema_version: 1\nextends: {plain.file}\ndescription: the same by another name\n")
     answer = {}
@@ -244,7 +252,8 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
 
 
 def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator: Path) -> None:
-    """Shifted by what the platform misses, whatever the design; the design without an edit is as sure as a forecast, the others have it as a doubt."""
+    """Shifted by what the platform misses, whatever the design; the design without an edit is as sure as a forecast,
+    the others have it as a doubt."""
     plain = server(tmp_path, fit=MISSED)
     study = {
         "schema_version": 1, "title": "t", "platform": str(plain.file), "workloads": {"own": {"workload": "md-workbench", "settings": {"iterations": 20, "objects": 20, "datasets": 1}},
@@ -276,8 +285,8 @@ def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator:
 
 
 def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Callable[..., Any], tmp_path: Path) -> None:
-    """Measured by runs of three repeats, by six runs of one, and forecast from other seeds, of the same platform: the same but for chance, however many runs or
-    repeats there are. And a run says what its summaries say."""
+    """Measured by runs of three repeats, by six runs of one, and forecast from other seeds, of the same platform: the
+    same but for chance, however many runs or repeats there are. And a run says what its summaries say."""
 
     def maxima(first_seed: int, runs: int, repeats: int) -> tuple[float, list[float]]:
         made = []
@@ -304,7 +313,8 @@ SITE = "schema_version: 1\nextends: lustre\nstations: {mds: {count: 2, servers: 
 
 @pytest.mark.parametrize("solver", ["analytic", "simulate"])
 def test_without_measurements_measured_systems_stand_beside(solver: str, tmp_path: Path, simulator: Path) -> None:
-    """The same question to the catalogue's measured Lustres: each as it answers by itself; a range that is called none of an interval."""
+    """The same question to the catalogue's measured Lustres: each as it answers by itself; a range that is called none
+    of an interval."""
     (tmp_path / "site.yaml").write_text(SITE)
     settings = {"datasets": "1", "objects": "30", "iterations": "30"}
 

@@ -172,10 +172,10 @@ def test_fio(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", tmp_path / "fio.json")
     mixed, later = run["phases"]
     assert run["placement"]["ranks"] == 2 and (mixed["name"], later["name"]) == ("mixed", "later")
-    told = [job["read"] for job in fio["jobs"] if job["jobname"] == "mixed"]
+    entries = [job["read"] for job in fio["jobs"] if job["jobname"] == "mixed"]
     latency = mixed["latency"]["pread"]
-    assert latency["count"] == sum(t["total_ios"] for t in told) and latency["max"] == max(t["lat_ns"]["max"] for t in told) * 1e-9
-    assert latency["mean"] == pytest.approx(sum(t["total_ios"] * t["lat_ns"]["mean"] for t in told) / latency["count"] * 1e-9)
+    assert latency["count"] == sum(t["total_ios"] for t in entries) and latency["max"] == max(t["lat_ns"]["max"] for t in entries) * 1e-9
+    assert latency["mean"] == pytest.approx(sum(t["total_ios"] * t["lat_ns"]["mean"] for t in entries) / latency["count"] * 1e-9)
     assert later["latency"]["fsync"]["count"] == fio["jobs"][2]["sync"]["total_ios"] and later["latency"]["pwrite"]["count"] == 16
     # fio's own percentiles are those of its bins.
     own = fio["jobs"][2]["write"]["lat_ns"]["percentile"]["95.000000"] * 1e-9
@@ -207,7 +207,8 @@ def test_fs_mark_and_postmark(tmp_path: Path) -> None:
         "seed": 42,
     }
     counts = {op: v["count"] for op, v in transactions["latency"].items()}
-    # Each of 500 transactions reads or appends, and creates or deletes; one on a file that is gone does nothing of the first.
+    # Each of 500 transactions reads or appends, and creates or deletes; one on a file that is gone does nothing of the
+    # first.
     assert (
         transactions["operations"] == sum(counts.values())
         and 480 <= counts["create"] + counts["unlink"] <= 500
@@ -229,9 +230,9 @@ def test_the_command_line(iocast: Iocast, tmp_path: Path) -> None:
 def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     sample = SAMPLES / "fs_mark" / "verbose.txt"
 
-    def refused(*files: Path, format_: str | None = None, **told: int) -> str:
+    def refused(*files: Path, format_: str | None = None, **reported: int) -> str:
         with pytest.raises(InputError) as error:
-            import_files(files, tmp_path / "out", format_, told)
+            import_files(files, tmp_path / "out", format_, reported)
         assert not (tmp_path / "out").exists()
         return str(error.value)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every importer and every sample: second readers agree, numbers say where they come from, logs may be glued and noisy."""
+"""What holds for every importer and every sample: second readers agree, numbers say where they come from, logs may be
+glued and noisy."""
 
 import json
 import re

@@ -13,7 +13,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import MOVES_DATA
 from iocast.phases import first_phase, is_beside, main_phases
-from iocast.predict import Asked, _other_placement, _outside_bounds, predict, ranks_per_node_of
+from iocast.predict import Request, _other_placement, _outside_bounds, predict, ranks_per_node_of
 from iocast.text import forecast_text
 
 WORKLOADS = sorted(path.stem for path in (REPOSITORY / "workload" / "catalogue").glob("*.yaml"))
@@ -114,7 +114,7 @@ def test_what_stands_for_a_workload() -> None:
     assert first_phase({"precreate": 900, "write": 10, "read": 11}) == "read"
     assert first_phase({"write": 10, "benchmark": 1}) == "benchmark"
     assert first_phase({"write": 10, "read": 10}) == "write"
-    assert Asked("w", {}, ["a", "b"]).present({"a": 0, "b": 2}) == ["b"]
+    assert Request("w", {}, ["a", "b"]).present({"a": 0, "b": 2}) == ["b"]
 
 
 # ---- placements ---------------------------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ def test_two_threads_that_take_turns_are_told_from_many_that_contend(tmp_path: P
 
 @pytest.mark.parametrize(("at_the_trap", "finds"), [(10 * USUAL_MISFIT, ("2", "none", "turns")), (0.9 * USUAL_MISFIT, ("16", "contention", "none"))])
 def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[str, ...]) -> None:
-    """Costs by structure, where from the first one no single step is for the better. A good fit is not left: most systems are of their family."""
+    """Costs by structure, where from the first one no single step is for the better. A good fit is not left: most
+    systems are of their family."""
     costs = {("16", "contention", "none"): at_the_trap, ("16", "contention", "turns"): at_the_trap, ("2", "none", "turns"): 0.1, ("2", "none", "none"): 12 * USUAL_MISFIT}
     search = _Search.__new__(_Search)
     names = {"threads": ["16", "2", "4"], "slowdown": ["contention", "none"], "order": ["none", "turns"]}
@@ -74,7 +75,8 @@ def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[s
 
 
 def test_options_that_were_fitted_apart_bring_every_number_that_they_need_together() -> None:
-    """Nothing crowds where requests share the servers: two that did so each lack a number that the two together need."""
+    """Nothing crowds where requests share the servers: two that did so each lack a number that the two together
+    need."""
     crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
     search = _Search.__new__(_Search)
     search.recipe = SimpleNamespace(parameters=())  # type: ignore[assignment]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`validate` judges what was held out, by one definition of error and a fixed pass mark, and names its noise measured or assumed."""
+"""`validate` judges what was held out, by one definition of error and a fixed pass mark, and names its noise measured
+or assumed."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Validates forecasts of 100/s beside these rates, the first of which was fitted to; by a ruler 50/s."""
 
     def answer(*rates: float, noise: float = 0.02, fitted: int = 1, most: float = 0.25) -> dict[str, Any]:
-        said = {"rate": {"value": 100.0, "low": 50.0, "high": 200.0}}
-        forecast = {"quantities": said, "level": 0.9, "baselines": {"last value": {"rate": 50.0}}, "distributions": {}}
+        document = {"rate": {"value": 100.0, "low": 50.0, "high": 200.0}}
+        forecast = {"quantities": document, "level": 0.9, "baselines": {"last value": {"rate": 50.0}}, "distributions": {}}
         monkeypatch.setattr(judging, "forecast_for", lambda *_, **__: forecast)
         monkeypatch.setattr(judging, "_earlier", lambda *_: None, raising=False)
         place = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -79,7 +80,8 @@ def test_the_pass_mark_is_fixed(judge: Any) -> None:
 
 
 def test_one_definition_of_error(judge: Any) -> None:
-    """Of one row the summary is the row, of the forecast as of a ruler; half is 50 % off and twice is 100 % off in both."""
+    """Of one row the summary is the row, of the forecast as of a ruler; half is 50 % off and twice is 100 % off in
+    both."""
     for measured, error, ruler in ((50.0, 1.0, 0.0), (200.0, -0.5, -0.75)):
         answer = judge(1.0, measured, most=2.0)
         row, summary = answer["points"][1]["rows"][0], answer["summary"]
@@ -119,7 +121,8 @@ def of_rows(*errors: tuple[str, float, float], runs: int = 1) -> list[dict[str, 
 
 
 def test_a_rule_beats_a_forecast_by_more_than_noise_only() -> None:
-    """The noise is that of the mean of the runs; either side of a measurement counts alike; throughput and quantiles are judged apart."""
+    """The noise is that of the mean of the runs; either side of a measurement counts alike; throughput and quantiles
+    are judged apart."""
     noise = dict.fromkeys(reading.NOISE_KINDS, 0.1)
     beaten = lambda *errors, runs=1: [(one["what"], one["rule"]) for one in judging.beaten_by(of_rows(*errors, runs=runs), noise)]  # noqa: E731
     assert beaten(("rate", 0.25, 0.0)) == beaten(("rate", -0.25, 0.0)) == [("rate", "last value")]

@@ -10,7 +10,8 @@
 
 namespace iocast {
 
-/// Keeps the smallest error that the running test detects with a probability of 90 % (tests/sharpness.py has the table).
+/// Keeps the smallest error that the running test detects with a probability of 90 % (tests/sharpness.py has the
+/// table).
 inline void record_sharpness(const std::string& what, double smallest)
 {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
@@ -33,8 +34,8 @@ inline void expect_within(const std::string& what, double mean, double expected,
   record_sharpness(what, allowed + 1.2816 * standard_error);
 }
 
-/// Expects as many successes of `tries` as a share has but for a false alarm. Records the largest share that is detected
-/// as too small.
+/// Expects as many successes of `tries` as a share has but for a false alarm. Records the largest share that is
+/// detected as too small.
 inline void expect_at_least(const std::string& what, int successes, int tries, double share, double false_alarm)
 {
   using boost::math::binomial;

@@ -41,7 +41,7 @@ from iocast.predict import predict  # noqa: E402
 from iocast.run_directory import Point, Run, group  # noqa: E402
 from iocast.validate import validate  # noqa: E402
 
-Asked = tuple[int, float, int]
+Request = tuple[int, float, int]
 """Clients, waiting factor, iterations."""
 FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]
 ASKED = [(clients, factor) for clients in (64, 256) for factor in (0.0, 1.0)]
@@ -67,7 +67,7 @@ def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterati
     write_record(record, out)
 
 
-def measured(truth: Truth, points: list[Asked], repeats: int, first_seed: int, out: Path) -> list[Point]:
+def measured(truth: Truth, points: list[Request], repeats: int, first_seed: int, out: Path) -> list[Point]:
     seed = first_seed
     for clients, factor, iterations in points:
         for repeat in range(repeats):
@@ -180,7 +180,7 @@ def main() -> None:
         missed.append("alarms")
     kinds = sorted({one["truth"].partition(" ")[2] for one in found})
     behind = {kind: behind_rules([one["validation"] for one in found if one["truth"].partition(" ")[2] == kind]) for kind in kinds}
-    missed += [f"{kind}: {told}" for kind, all_told in behind.items() for told in all_told]
+    missed += [f"{kind}: {reported}" for kind, all_told in behind.items() for reported in all_told]
     if len(found) < len(chosen):
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
     lines += ["", f"Targets missed (truths in the grid, alarms, classes against simple rules): {', '.join(missed)}." if missed else "All targets are met."]

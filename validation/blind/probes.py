@@ -57,16 +57,16 @@ class Probe:
         return Truth(self.name, self.system, "", SECONDS)
 
 
-def _system(**told: Any) -> System:
+def _system(**reported: Any) -> System:
     return System(
         **{"client": 4e-6, "storage": 3e-4, "service": {"stat": 6e-4, "read": 8e-4, "unlink": 1.2e-3, "create": 1.4e-3}}
-        | told
+        | reported
     )
 
 
-def _bare(threads: int, **told: Any) -> System:
+def _bare(threads: int, **reported: Any) -> System:
     """Every operation is one visit to the server, and nothing else."""
-    return _system(threads=threads, storage=0.0, client=0.0, **told)
+    return _system(threads=threads, storage=0.0, client=0.0, **reported)
 
 
 PROBES = [
@@ -115,7 +115,7 @@ def _as_imported(directory: Path) -> None:
     for file in directory.glob("*/run.json"):
         document = json.loads(file.read_text())
         for phase in document["phases"]:
-            phase["latency"] = {op: told for op, told in phase["latency"].items() if "." not in op}
+            phase["latency"] = {op: reported for op, reported in phase["latency"].items() if "." not in op}
         file.write_text(json.dumps(document))
         log = file.with_name("latency.hlog")
         lines = log.read_text().splitlines(keepends=True)
@@ -136,7 +136,7 @@ def _measure(probe: Probe, place: Path, wanted: list[tuple[int, float]], first_s
     return group([Run(path) for path in sorted((place / "runs").iterdir())])
 
 
-def outcome(probe: Probe, place: Path, number: int, asked: bool) -> dict[str, Any]:
+def outcome(probe: Probe, place: Path, number: int, requested: bool) -> dict[str, Any]:
     seed = 100_000 + 1000 * number
     fit = _measure(probe, place / "fit", FIT, seed)
     began = time.process_time()
@@ -157,7 +157,7 @@ def outcome(probe: Probe, place: Path, number: int, asked: bool) -> dict[str, An
     }
     found["holdout"] = [row["error"] for row in fitted["holdout"].get("rows", []) if row["quantity"] == "rate"]
     found["calibration"] = round(time.process_time() - began + sum(os.times()[2:4]), 1)
-    if asked:
+    if requested:
         points = _measure(probe, place / "asked", ASKED, seed + 500)
         platform = Fitted.open(str(file))
         found["validation"] = validate(platform, points)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floor under iocast-bench: the system calls of a workload for one rank, in the same order, with the same names, sizes and
-// offsets, all known before the clock runs, and timed by phase and nothing else. Usage:
+// The floor under iocast-bench: the system calls of a workload for one rank, in the same order, with the same names,
+// sizes and offsets, all known before the clock runs, and timed by phase and nothing else. Usage:
 //
 //   bare-loop [--without-mpi] [--time-stamps] ROOT WORKLOAD [NAME=VALUE...]
 //
-// With --time-stamps it reads the processor's time stamp counter (where there is none, the clock) before and after each operation and keeps
-// nothing of it: less, no benchmark of single operations can do.
+// With --time-stamps it reads the processor's time stamp counter (where there is none, the clock) before and after each
+// operation and keeps nothing of it: less, no benchmark of single operations can do.
 //
-// prints one JSON array with the name and the seconds of each phase. It is an MPI program, as any benchmark of many nodes has to be: the
-// kernel counts references to files in a process with threads, and MPI has some.
+// prints one JSON array with the name and the seconds of each phase. It is an MPI program, as any benchmark of many
+// nodes has to be: the kernel counts references to files in a process with threads, and MPI has some.
 #include "real/buffer.hpp"
 #include "workload/workload.hpp"
 
@@ -98,8 +98,8 @@ Plan plan_of(const Pattern& pattern)
   return plan;
 }
 
-/// What is written, and what is read into: in whole pages, as in the benchmark, since the kernel copies 1 KiB to an address in the middle of a cache
-/// line in 50 ns more.
+/// What is written, and what is read into: in whole pages, as in the benchmark, since the kernel copies 1 KiB to an
+/// address in the middle of a cache line in 50 ns more.
 struct Memory {
   Buffer sent, received;
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast are the patterns, alone? Operations a second of one core for every pattern and every workload of the catalogue, and the
-// bytes that a rank's state takes, at a million ranks.
+// How fast are the patterns, alone? Operations a second of one core for every pattern and every workload of the
+// catalogue, and the bytes that a rank's state takes, at a million ranks.
 //
 //   in turn   each rank gives one operation after the other, as the simulator asks for them; default settings. Where only one or two of
 //             the ranks do anything (hpcs-01, hpcs-02), most of the time goes to asking the others in vain
 //   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the slowest of these.
 //             Settings that are too small for so many ranks are taken with 16
 //
-// Times are processor time, the best of three. Bytes a rank are the cursor and whatever the pattern allocates while all ranks are on their way.
+// Times are processor time, the best of three. Bytes a rank are the cursor and whatever the pattern allocates while all
+// ranks are on their way.
 #include "input/error.hpp"
 #include "workload/workload.hpp"
 

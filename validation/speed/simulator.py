@@ -30,7 +30,7 @@ from iocast import binaries, text
 FAMILIES = ("lustre", "beegfs", "cephfs", "local", "fuse", "service", "pvfs2-gigabit", "cooley", "datawarp", "ime")
 OPERATIONS_PER_ITERATION = 4  # md-workbench: stat, read, unlink, create
 RANKS_PER_NODE = 10
-LEAST_RATE, MOST_GROWTH, MOST_BYTES = 2e6, 2.0, 200
+LEAST_RATE, MAX_GROWTH, MAX_BYTES = 2e6, 2.0, 200
 """Requests a second at every size, cost of an operation at the most clients over that at the fewest, bytes a client."""
 MANY = 100_000
 """Clients, of whom the bytes of one can be told from what is needed once."""
@@ -90,10 +90,10 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
         last["bytes_per_client"] -= last["bytes_per_client_in_buffers"]
     bars = {
         "least requests a second": {"value": slowest, "asked": LEAST_RATE, "met": slowest >= LEAST_RATE},
-        "growth of an operation's cost": _at_most(first["operations_per_second"]["median"] / last["operations_per_second"]["median"], MOST_GROWTH),
+        "growth of an operation's cost": _at_most(first["operations_per_second"]["median"] / last["operations_per_second"]["median"], MAX_GROWTH),
     }
     if last["clients"] >= MANY:
-        bars["bytes a client"] = _at_most(last["bytes_per_client"], MOST_BYTES)
+        bars["bytes a client"] = _at_most(last["bytes_per_client"], MAX_BYTES)
     return {"platform": platform, "sizes": sizes, "bars": bars}
 
 

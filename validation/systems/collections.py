@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do collections of all tests agree on a busy machine? Collects them many times, two processes at once, while `stress-ng`
-keeps every CPU busy, and compares the lists of tests.
+"""Do collections of all tests agree on a busy machine? Collects them many times, two processes at once, while
+`stress-ng` keeps every CPU busy, and compares the lists of tests.
 
     validation/systems/collections.py [--times 50] [--at-once 2] [--stress 8] [--logs DIR]
 

@@ -9,7 +9,7 @@ import altair as alt
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-MAX_DESIGNS, MOST_PANELS = 5, 8
+MAX_DESIGNS, MAX_PANELS = 5, 8
 LEVEL = style.Mark("the level", style.BLACK, dash=(1, 0), kind="line")
 
 
@@ -25,7 +25,7 @@ def data(sources: Sources) -> list[Row] | None:
             for workload in level["workloads"]:
                 request.setdefault((workload, level["quantity"]), []).append(level)
     wanted = list(request) or [(w["name"], "rate") for w in study["workloads"]]
-    for workload, quantity in wanted[:MOST_PANELS]:
+    for workload, quantity in wanted[:MAX_PANELS]:
         curve = [r for r in study["curves"] if r["workload"] == workload and r["quantity"] == quantity and r["design"] in shown and r["value"]]
         panel = f"{_title(quantity)}, {workload}" if len(study["workloads"]) > 1 else _title(quantity)
         for r in curve:
