@@ -86,6 +86,16 @@ YamlNode YamlNode::operator[](const std::string& key) const
   fail(fmt::format("the key '{}' is missing", key));
 }
 
+namespace {
+/// @throws InputError for a key that is itself a list or a map
+std::string key_of(const YAML::Node& key, const std::string& file, const std::string& path)
+{
+  if (!key.IsScalar() && !key.IsNull())
+    YamlNode(key, file, path).fail("a key is a single word, and here it is a list or a map");
+  return key.as<std::string>();
+}
+} // namespace
+
 std::vector<YamlNode> YamlNode::items() const
 {
   if (!is_sequence())
@@ -103,7 +113,7 @@ std::vector<std::pair<std::string, YamlNode>> YamlNode::entries() const
   std::vector<std::pair<std::string, YamlNode>> result;
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer)
     for (const auto& entry : layer->node) {
-      const auto key = entry.first.as<std::string>();
+      const auto key = key_of(entry.first, layer->file, path_);
       if (std::any_of(result.begin(), result.end(), [&key](const auto& seen) { return seen.first == key; }))
         continue;
       if (const auto child = find(key))
@@ -175,7 +185,7 @@ void YamlNode::allow_only(const std::vector<std::string>& allowed) const
     fail("a map of keys and values is expected here");
   for (const auto& layer : layers_)
     for (const auto& entry : layer.node) {
-      const auto key = entry.first.as<std::string>();
+      const auto key = key_of(entry.first, layer.file, path_);
       if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
       {
         const auto sentence = fmt::format("the key '{}' is unknown here. {}", key, allowed_sentence(key, allowed));

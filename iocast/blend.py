@@ -33,7 +33,7 @@ STRANGER_PRIOR = {CALIBRATED: 0.3, POPULATION: 0.4, QUEUE: 0.1, LAST: 0.1, HALF:
 DEGREES = 4
 ERROR, ERROR_BY_REACH = 0.05, 0.1
 """Standard deviation of the logarithm that a good candidate's forecast is off by: beside the noise, and for each
-logarithm of the reach. Round numbers chosen by hand on validation/blind/probes.py."""
+logarithm of the reach. Round numbers chosen by hand."""
 FULL_WEIGHT = 4
 """Held-out points from which on their mean score counts in full; fewer count in proportion."""
 FAVOURED_BY, FAVOURED_DEVIATIONS = 0.03, 2.0

@@ -209,6 +209,10 @@ void Bench::open_place()
   if (!backend_->keeps_data())
     return;
   agree(cluster_, [&] {
+    if (cluster_.is_first() && options_.brake.min_free > 0)
+      options_.brake.check(backend_->place(), backend_->free_bytes());
+  });
+  agree(cluster_, [&] {
     if (cluster_.is_first())
       refuse_if_claimed(*backend_, options_.claim);
   });

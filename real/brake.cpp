@@ -55,6 +55,13 @@ void Brake::check(const Footprint& footprint) const
     throw InputError(fmt::format("The workload has up to {} objects at a time, and --max-objects allows {}; use fewer objects, or allow more.", footprint.peak_objects, max_objects));
 }
 
+void Brake::check(const std::string& place, std::optional<double> free) const
+{
+  if (free && *free < static_cast<double>(min_free))
+    throw InputError(fmt::format("{} has {} free, less than the {} of --min-free; nothing was made.", place,
+                                 format_size(*free), format_size(static_cast<double>(min_free))));
+}
+
 nlohmann::ordered_json Brake::to_json() const
 {
   nlohmann::ordered_json json;

@@ -25,6 +25,8 @@ struct Brake {
   bool limits_latencies() const;
   /// @throws InputError when the workload has more objects than it may
   void check(const Footprint& footprint) const;
+  /// @throws InputError when the place has less free than it must keep; `free` in bytes, nothing where that isn't known
+  void check(const std::string& place, std::optional<double> free) const;
   /// Of run.json; null without a limit.
   nlohmann::ordered_json to_json() const;
 

@@ -61,7 +61,7 @@ std::vector<std::string> names_of(const CLI::App& app)
 Options parse_options(int argc, char** argv)
 {
   Options options;
-  std::string seed     = "1";
+  std::string seed     = "0";
   std::string threads  = "1";
   std::string ranks, ranks_per_node;
   std::string watchdog = "60s";
@@ -77,7 +77,7 @@ Options parse_options(int argc, char** argv)
   app.add_option("--set", options.settings, "sets a parameter of the workload: --set name=value, as often as needed")
       ->allow_extra_args(false)
       ->group("What to run");
-  app.add_option("--seed", seed, "seed of all random numbers, default 1")->group("What to run");
+  app.add_option("--seed", seed, "seed of all random numbers, default 0, as of the simulator")->group("What to run");
   app.add_flag("--no-time-limits", options.no_time_limits, "run phases to their end, whatever their time limits")
       ->group("What to run");
   app.add_flag("--verify", options.verify,

@@ -232,9 +232,15 @@ def _runs(sources: Sources, simulated: bool) -> str:
     return f"{workload}{where} in {number} of {scale}{counted}."
 
 
+def _has_queues(sources: Sources) -> bool:
+    """Whether a queueing model was calibrated: rates alone are fitted by curves."""
+    return not sources.fitted or any(platform["fitted"].get("method") != "rates" for platform in sources.fitted)
+
+
 def _forecast(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
     fitted = (best.fitted_up_to if best else None) or _largest_fitted(sources)
     source = f"runs of up to {units.ranks(fitted)}" if fitted else "the measurements"
+    model = "A queueing model was calibrated with" if _has_queues(sources) else "Curves of growth were fitted to"
     if best and checked:
         times = f", {units.factor(best.ranks / fitted)} times as many," if fitted and best.ranks > fitted else ""
         point = "measurement that the model" if several == 1 else f"{several} measurements that the model"
@@ -245,12 +251,12 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
             span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
             interval = f" The {units.share(best.level)} interval of throughput was {span}."
         return (
-            f"A queueing model was calibrated with {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it with "
+            f"{model} {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it with "
             f"{'the one ' if several == 1 else ''}{point} {had}.{interval}"
         )
     if best:
         return (
-            f"A queueing model was calibrated with {source}. Here it is compared with the very data it was fitted to, "
+            f"{model} {source}. Here it is compared with the very data it was fitted to, "
             "which says that it can describe them but not that it can forecast."
         )
     return ""

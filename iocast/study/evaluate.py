@@ -19,6 +19,7 @@ from iocast import binaries
 from iocast.content import content_hash, program_hash, workload_hash
 from iocast.errors import InputError
 from iocast.operations import iteration, profile
+from iocast.predict import Shares
 from iocast.run_directory import pooled_quantity
 
 Result = dict[str, Any]
@@ -100,7 +101,8 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
         quantities[f"{operation}.rate"] = counts[operation] / total
         quantities |= {f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS}
         operations[operation] = _where(operation, printed, phase["stations"])
-    _bandwidths(quantities, request["bytes"], counts, total)
+    each = Shares.of(repeats).bytes_each  # as this seed draws them
+    _bandwidths(quantities, each, counts, total)
     stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
     for name, station in stations.items():
         spent = phase["stations"][name]["operations"]
@@ -112,8 +114,8 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
 
 
 def pooled(results: list[Result]) -> Result:
-    """Simulations of one question with other seeds as one: geometric means of the values above 0, as a forecast has
-    them; all else is the first one's."""
+    """Simulations of one question with other seeds as one, as a forecast has them: geometric means of the values above
+    0; of the mean rate each operation's share and the bytes of one, which are the first one's, as all else is."""
     first = results[0]
     if len(results) == 1 or any("quantities" not in one for one in results):
         return first
@@ -121,6 +123,9 @@ def pooled(results: list[Result]) -> Result:
     for name, value in first["quantities"].items():
         values = [one["quantities"].get(name, value) for one in results]
         answer[name] = math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
+    for name, value in first["quantities"].items():
+        if name.endswith((".rate", ".bandwidth")):
+            answer[name] = answer["rate"] * value / first["quantities"]["rate"]
     return first | {"quantities": answer}
 
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of what a run may do to a system that others use, and of numbers that it takes."""
 
+import os
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -40,9 +43,27 @@ def test_a_slow_operation_ends_the_run(run: Run, tmp_path: Path) -> None:
     assert run(*DUMMY, *settings_arguments("objects=20 iterations=20"), "--stop-latency", "any:20s").code == 0
 
 
+def test_a_file_system_that_is_too_full_is_left_alone(run: Run, root: Path) -> None:
+    expect_refusal(run(*settings_arguments("datasets=1 objects=5 iterations=5"), "--posix.root", str(root), "--min-free", "8000TiB"), "of --min-free", "nothing was made")
+    assert list(root.iterdir()) == []
+
+
 def test_a_file_system_that_fills_up_ends_the_run(run: Run, root: Path) -> None:
+    """Others fill it, once the run has begun."""
     command = [*settings_arguments("datasets=1 objects=100 iterations=100 repeats=1000 think_time=1ms"), "--posix.root", str(root)]
-    done = run(*command, "--min-free", "8000TiB")
+    free = os.statvfs(root).f_bavail * os.statvfs(root).f_frsize
+
+    def fill() -> None:
+        while not (root / MANIFEST).exists():
+            time.sleep(0.01)
+        with (root.parent / "others").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 1 << 30)
+
+    others = threading.Thread(target=fill, daemon=True)
+    others.start()
+    done = run(*command, "--min-free", f"{free - (1 << 29)}B")
+    others.join(10)
+    (root.parent / "others").unlink()
     assert done.code == 1 and "--min-free" in done.messages[0] and len(done.messages) == 1, done.err
     assert (root / MANIFEST).exists()
     assert run(*command, "--sweep").code == 0

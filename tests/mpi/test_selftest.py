@@ -87,8 +87,8 @@ def test_each_operation_is_one_request_and_served_in_order(truth: str, tmp_path:
     requests = served(log)
     counts = {operation: sum(row["operation"] == operation for row in requests) for operation in ("stat", "read", "create", "unlink")}
     rounds = 4 * 2 * 20  # ranks, datasets, objects or iterations
-    assert counts["stat"] == counts["read"] == rounds
-    assert 2 * rounds <= counts["create"] <= 2 * rounds + 10 and 2 * rounds <= counts["unlink"] <= 2 * rounds + 10  # and the manifest's
+    for operation, expected in (("stat", rounds), ("read", rounds), ("create", 2 * rounds), ("unlink", 2 * rounds)):
+        assert expected <= counts[operation] <= expected + 20, operation  # and those of claim and manifest
     free = [0.0] * 3
     for row in requests:
         first = min(range(3), key=lambda server: free[server])

@@ -71,6 +71,17 @@ TEST(Yaml, UnknownKeysNameFileLineAndNearestMatch)
   EXPECT_NE(message.find("Did you mean 'servers'?"), std::string::npos) << message;
 }
 
+TEST(Yaml, KeysAreSingleWords)
+{
+  for (const std::string text : {"a: 1\n? {station: server}\n: 2\n", "a: 1\n? [b, c]\n: 2\n"}) {
+    const auto yaml = YamlNode::parse(text, "p.yaml");
+    for (const auto& message : {message_of([&] { yaml.allow_only({"a"}); }), message_of([&] { yaml.entries(); })}) {
+      EXPECT_NE(message.find("p.yaml:2: "), std::string::npos) << message;
+      EXPECT_NE(message.find("a key is a single word"), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(Yaml, MergesMapsAndReplacesLists)
 {
   const auto base   = YamlNode::parse("m: {a: 1, b: 2}\nl: [1, 2]\nd: {law: x, mean: 1}\ngone: {a: 1}\n", "base.yaml");
