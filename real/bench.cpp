@@ -103,6 +103,7 @@ private:
   Json placement() const { return to_json(placement_, cluster_.nodes(), options_.threads_per_rank); }
   void open_place();
   void read_manifest();
+  std::unique_ptr<Backend> keeper() const;
   void claim_place();
   void lose_place();
   void begin();
@@ -213,11 +214,22 @@ void Bench::open_place()
       options_.brake.check(backend_->place(), backend_->free_bytes());
   });
   agree(cluster_, [&] {
-    if (cluster_.is_first())
-      refuse_if_claimed(*backend_, options_.claim);
+    if (!cluster_.is_first())
+      return;
+    const auto dead = refuse_if_claimed(*backend_, options_.claim);
+    if (dead && options_.sweep && backend_->empty() && backend_->read_manifest().empty())
+      HeldClaim(keeper(), options_.claim, [] {}); // takes over what a killed run left, and lets it go
   });
   read_manifest();
   claim_place();
+}
+
+/// A backend of its own for the claim, whose thread renews it.
+std::unique_ptr<Backend> Bench::keeper() const
+{
+  auto made = entry_->make(*backend_parameters_, Client{cluster_.rank(), options_.seed, MPI_COMM_SELF, nullptr});
+  made->connect();
+  return made;
 }
 
 /// From here on the place is this run's, and its manifest what it was.
@@ -228,9 +240,7 @@ void Bench::claim_place()
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
-    auto keeper = entry_->make(*backend_parameters_, Client{cluster_.rank(), options_.seed, MPI_COMM_SELF, nullptr});
-    keeper->connect();
-    claim_.emplace(std::move(keeper), options_.claim, [this] { lose_place(); });
+    claim_.emplace(keeper(), options_.claim, [this] { lose_place(); });
     if (backend_->read_manifest() != *found_)
       throw InputError(fmt::format("{} was changed by another run a moment ago; wait for its end, or name another place.", backend_->place()));
     text = claim_->text();

@@ -129,6 +129,19 @@ def test_the_place_of_a_dead_run_is_taken_over(start: Callable[..., subprocess.P
     assert list(root.iterdir()) == []
 
 
+def test_a_claim_alone_of_a_dead_run_is_swept(run: Run, root: Path) -> None:
+    """Of a run that was killed when its data were removed already."""
+    dead = {
+        "schema_version": 1, "run": "0" * 16, "host": socket.gethostname(),
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "namespace": os.readlink("/proc/self/ns/pid"), "process": 2**22 + 1, "process_ticks": 1,
+        "began": int(time.time()), "seen": int(time.time()),
+    }  # fmt: skip
+    (root / CLAIM).write_text(json.dumps(dead))
+    expect_refusal(run(*TINY, "--posix.root", str(root), "--sweep"), "is empty; there is nothing to sweep")
+    assert list(root.iterdir()) == []
+
+
 def foreign(seen: float) -> str:
     claim = {"schema_version": 1, "run": "0" * 16, "host": "elsewhere", "boot": "x", "namespace": "y", "process": 1, "process_ticks": 1, "began": int(seen), "seen": int(seen)}
     return json.dumps(claim)
