@@ -17,11 +17,11 @@ using Suffixes = std::vector<std::pair<std::string, double>>;
 const Suffixes& byte_suffixes()
 {
   constexpr double Ki = 1024;
-  static const Suffixes table{{"B", 1},        {"kB", 1e3},      {"KB", 1e3},       {"MB", 1e6},
-                              {"GB", 1e9},     {"TB", 1e12},     {"KiB", Ki},       {"MiB", Ki * Ki},
-                              {"GiB", Ki * Ki * Ki}, {"TiB", Ki * Ki * Ki * Ki},    {"k", Ki},
-                              {"K", Ki},       {"m", Ki * Ki},   {"M", Ki * Ki},    {"g", Ki * Ki * Ki},
-                              {"G", Ki * Ki * Ki}};
+  static const Suffixes table{
+      {"B", 1},           {"kB", 1e3}, {"KB", 1e3},      {"MB", 1e6},           {"GB", 1e9},
+      {"TB", 1e12},       {"KiB", Ki}, {"MiB", Ki * Ki}, {"GiB", Ki * Ki * Ki}, {"TiB", Ki * Ki * Ki * Ki},
+      {"k", Ki},          {"K", Ki},   {"m", Ki * Ki},   {"M", Ki * Ki},        {"g", Ki * Ki * Ki},
+      {"G", Ki * Ki * Ki}};
   return table;
 }
 
@@ -106,8 +106,8 @@ double parse_quantity(std::string_view text, Unit unit)
     throw InputError(fmt::format("'{}' is not {}; it takes no unit", text, example_of(unit)));
   if (suffix.empty())
     throw InputError(fmt::format("'{}' lacks a unit; write {}", text, example_of(unit)));
-  throw InputError(
-      fmt::format("'{}' has the unknown unit '{}'; write {}. {}", text, suffix, example_of(unit), allowed_sentence(suffix, names)));
+  throw InputError(fmt::format("'{}' has the unknown unit '{}'; write {}. {}", text, suffix, example_of(unit),
+                               allowed_sentence(suffix, names)));
 }
 
 Unit unit_of(std::string_view text)

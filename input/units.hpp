@@ -8,11 +8,12 @@ namespace iocast {
 /// What a number means. Text carries units ("3901B", "250us", "100/s"); inside everything is SI (bytes, seconds, per
 /// second).
 enum class Unit {
-  count,     ///< a whole number, no unit
-  factor,    ///< a real number, no unit
-  bytes,     ///< B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB, and k, K, m, M, g, G (powers of 1024, as IOR has them)
-  seconds,   ///< ns, us, ms, s, min, h
-  rate,      ///< /s, /ms, /us
+  count,   ///< a whole number, no unit
+  factor,  ///< a real number, no unit
+  bytes,   ///< B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB, and k, K, m, M, g, G (powers of 1024, as IOR has
+           ///< them)
+  seconds, ///< ns, us, ms, s, min, h
+  rate,    ///< /s, /ms, /us
   bandwidth, ///< bytes as above followed by /s or ps
   flag,      ///< true or false
   text       ///< anything

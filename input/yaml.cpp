@@ -44,7 +44,7 @@ YamlNode::YamlNode(YAML::Node node, std::string file, std::string path)
 YamlNode YamlNode::over(const YamlNode& base, const std::string& replacing) const
 {
   YamlNode merged   = *this;
-  merged.read_     = std::make_shared<std::set<std::string>>();
+  merged.read_      = std::make_shared<std::set<std::string>>();
   merged.replacing_ = replacing;
   merged.layers_.insert(merged.layers_.end(), base.layers_.begin(), base.layers_.end());
   return merged;
@@ -142,7 +142,8 @@ double YamlNode::quantity(Unit unit, double low, double high) const
 {
   const double value = quantity(unit);
   if (!(value >= low && value <= high))
-    fail(fmt::format("{} is outside its range, {} to {}", text(), format_quantity(low, unit), format_quantity(high, unit)));
+    fail(fmt::format("{} is outside its range, {} to {}", text(), format_quantity(low, unit),
+                     format_quantity(high, unit)));
   return value;
 }
 
@@ -186,8 +187,7 @@ void YamlNode::allow_only(const std::vector<std::string>& allowed) const
   for (const auto& layer : layers_)
     for (const auto& entry : layer.node) {
       const auto key = key_of(entry.first, layer.file, path_);
-      if (std::find(allowed.begin(), allowed.end(), key) == allowed.end())
-      {
+      if (std::find(allowed.begin(), allowed.end(), key) == allowed.end()) {
         const auto sentence = fmt::format("the key '{}' is unknown here. {}", key, allowed_sentence(key, allowed));
         throw Coded<InputError>(error_code::unknown_key, YamlNode(entry.first, layer.file, path_).failure(sentence));
       }

@@ -28,9 +28,13 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
             pairs = [*_pairs(phase, int(run["placement"]["ranks"])), *_of_log(phase, logged)]
             finite = all(math.isfinite(reported) and math.isfinite(known) for _, reported, _, known in pairs)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place ({strict.shown(str(error))}); measure it again.") from error
+            raise InputError(
+                f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place ({strict.shown(str(error))}); measure it again."
+            ) from error
         if not finite:
-            raise InputError(f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it again.")
+            raise InputError(
+                f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it again."
+            )
         for name, reported, other, known in pairs:
             if not math.isclose(reported, known, rel_tol=1e-5, abs_tol=1e-12):
                 raise InputError(
@@ -58,14 +62,24 @@ def _of_log(phase: dict[str, Any], logged: dict[str, list[float]]) -> Iterator[t
         maxima = logged.get(f"{phase['name']}.{tag}")
         if maxima:
             nearest = min(maxima, key=lambda one: abs(one - row["max"]))
-            yield f"latency.{tag}.max", row["max"], "the log's", row["max"] if abs(nearest - row["max"]) < 1e-6 else nearest
+            yield (
+                f"latency.{tag}.max",
+                row["max"],
+                "the log's",
+                row["max"] if abs(nearest - row["max"]) < 1e-6 else nearest,
+            )
 
 
 def _pairs(phase: dict[str, Any], ranks: int) -> Iterator[tuple[str, float, str, float]]:
     """A number's name and value, and the name and value that it must equal."""
     seconds, by_operation = phase["seconds"], phase["by_operation"]
     latency = {tag: row for tag, row in phase["latency"].items() if "." not in tag}
-    yield "operations", phase["operations"], "the sum over operations", sum(row["count"] for row in by_operation.values())
+    yield (
+        "operations",
+        phase["operations"],
+        "the sum over operations",
+        sum(row["count"] for row in by_operation.values()),
+    )
     if seconds > 0:
         yield "rate", phase["rate"], "operations / seconds", phase["operations"] / seconds
     for op, row in by_operation.items():
@@ -73,12 +87,27 @@ def _pairs(phase: dict[str, Any], ranks: int) -> Iterator[tuple[str, float, str,
         if seconds > 0:
             yield f"by_operation.{op}.rate", row["rate"], "count / seconds", row["count"] / seconds
             if "bytes" in row:
-                yield f"by_operation.{op}.bytes_per_second", row["bytes_per_second"], "bytes / seconds", row["bytes"] / seconds
-    yield "responding_seconds", phase["responding_seconds"], "the sum of count x mean", sum(row["count"] * row["mean"] for row in latency.values())
+                yield (
+                    f"by_operation.{op}.bytes_per_second",
+                    row["bytes_per_second"],
+                    "bytes / seconds",
+                    row["bytes"] / seconds,
+                )
+    yield (
+        "responding_seconds",
+        phase["responding_seconds"],
+        "the sum of count x mean",
+        sum(row["count"] * row["mean"] for row in latency.values()),
+    )
     most = ranks * seconds
     if phase["responding_seconds"] > 1.01 * most:
         yield "responding_seconds", phase["responding_seconds"], "at most ranks x seconds, which", most
     for tag, row in phase["latency"].items():
         values = [row[key] for key in RISING]
         if values != sorted(values) or not row["min"] <= row["mean"] <= row["max"] * 1.001:
-            yield f"latency.{tag}.max", row["max"], "the largest of its quantiles and mean", max(*values, row["mean"]) * (1 + 1e-3)
+            yield (
+                f"latency.{tag}.max",
+                row["max"],
+                "the largest of its quantiles and mean",
+                max(*values, row["mean"]) * (1 + 1e-3),
+            )

@@ -33,4 +33,6 @@ def refuse_in_analytic(parameters: Mapping[str, Any]) -> None:
 def refuse_in_calibration(name: str, parameters: Mapping[str, Any]) -> None:
     """@raises InputError for an open loop: its service times don't say what concurrency they were measured at"""
     if is_open(parameters):
-        raise InputError(f"The run '{name}' was an open loop (rate = {number(parameters, 'rate'):g}/s a rank); calibrate with runs without a rate.")
+        raise InputError(
+            f"The run '{name}' was an open loop (rate = {number(parameters, 'rate'):g}/s a rank); calibrate with runs without a rate."
+        )

@@ -52,12 +52,16 @@ class Point:
         return self.concurrency / self.rate
 
 
-def forecast(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> dict[str, Forecast]:
+def forecast(
+    points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
+) -> dict[str, Forecast]:
     """What every baseline says, by its name. Raises InputError when the points can't carry a forecast."""
     return {name: model(points, ranks, waiting_factor, think_time) for name, model in BASELINES.items()}
 
 
-def asymptotic_bounds(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+def asymptotic_bounds(
+    points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
+) -> Forecast:
     """Intervals: no more than the smallest scale's rate per rank allows, no less than the highest rate measured (or
     that, if less).
 
@@ -93,7 +97,10 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
         """Cost, service and delay with c servers."""
 
         def miss(x: Array) -> Array:
-            rates = [_rate(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c) for p in ordered]
+            rates = [
+                _rate(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c)
+                for p in ordered
+            ]
             return np.log(rates) - logs
 
         fits = []
@@ -138,7 +145,9 @@ def _least(cost: Callable[[int], float], most: int) -> int:
         tried = sorted({best, *np.linspace(low, high, STEPS).round().astype(int).tolist()})
 
 
-def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+def universal_scalability_law(
+    points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
+) -> Forecast:
     """Gunther's law as a curve of the rate over concurrency, by least squares on log rate; responses grow as N/X."""
     ordered = _checked(points)
     q, logs = np.array([p.concurrency for p in ordered]), np.log([p.rate for p in ordered])
@@ -160,7 +169,9 @@ def universal_scalability_law(points: Sequence[Point], ranks: int, waiting_facto
     return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor, think_time)
 
 
-def straight_line(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+def straight_line(
+    points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
+) -> Forecast:
     """A line through the last two scales, for the rate and for each latency; never below zero."""
     ordered = _checked(points)
     a, b = ordered[-2], ordered[-1]
@@ -197,7 +208,9 @@ def half_slope(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0,
     return _with_scaled_latencies(b, rate, ranks, waiting_factor, think_time)
 
 
-def scaled(points: Sequence[Point], rate: float, ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
+def scaled(
+    points: Sequence[Point], rate: float, ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
+) -> Forecast:
     """A rate with the latencies of the largest scale, grown as the mean response must at that rate (Little's law)."""
     return _with_scaled_latencies(by_concurrency(points)[-1], rate, ranks, waiting_factor, think_time)
 
@@ -267,10 +280,17 @@ def _checked(points: Sequence[Point]) -> list[Point]:
 
 def _latencies(point: Point) -> dict[str, float]:
     """Those that are known: imported measurements may lack some."""
-    return {f"{name}.{key}": float(values[key]) for name, values in point.operations.items() for key in NAMES if values.get(key) is not None}
+    return {
+        f"{name}.{key}": float(values[key])
+        for name, values in point.operations.items()
+        for key in NAMES
+        if values.get(key) is not None
+    }
 
 
-def _with_scaled_latencies(largest: Point, rate: float, ranks: int, waiting_factor: float, think_time: float) -> Forecast:
+def _with_scaled_latencies(
+    largest: Point, rate: float, ranks: int, waiting_factor: float, think_time: float
+) -> Forecast:
     """Latencies of the largest scale, times the growth of the mean response (N / X - z) / (1+T)."""
     growth = _inside(ranks, waiting_factor, think_time, rate) / rate / largest.response
     return {"rate": rate, **{key: value * growth for key, value in _latencies(largest).items()}}
@@ -281,7 +301,9 @@ def _probability(key: str, count: float) -> float:
     return 0.5 ** (1 / max(count, 1.0)) if key == "max" else float(key[1:]) / 100
 
 
-def _cycle(ranks: int, factor: float, think_time: float, service: float, delay: float, c: int) -> tuple[float, Callable[[float], float]]:
+def _cycle(
+    ranks: int, factor: float, think_time: float, service: float, delay: float, c: int
+) -> tuple[float, Callable[[float], float]]:
     """(rate, quantile function of the response) of ranks at an M/M/c queue with a delay inside, that think T times the
     response and a think time."""
     think = _think(ranks, factor, think_time, service, delay, c)

@@ -31,7 +31,11 @@ def find(name: str) -> str:
     is nowhere"""
     found = _find(name)
     if found is None:
-        how = "run ./quickstart" if (CHECKOUT / "quickstart").is_file() else "build it from iocast's sources (README.md) and put it on PATH"
+        how = (
+            "run ./quickstart"
+            if (CHECKOUT / "quickstart").is_file()
+            else "build it from iocast's sources (README.md) and put it on PATH"
+        )
         raise RunError(f"The program {name} is not built; {how}, or set IOCAST_BUILD to the build directory.")
     return found
 
@@ -67,7 +71,13 @@ def run_json(arguments: list[str], *, show_progress: bool = False) -> Any:
         if Path(arguments[0]).name == "iocast-sim" and not show_progress:
             done = _started(arguments[0]).run(arguments[1:])
         else:
-            done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=None if show_progress else subprocess.PIPE, text=True, check=False)
+            done = subprocess.run(
+                arguments,
+                stdout=subprocess.PIPE,
+                stderr=None if show_progress else subprocess.PIPE,
+                text=True,
+                check=False,
+            )
     except OSError as error:
         raise RunError(f"'{arguments[0]}' can't be started: {error.strerror}.") from error
     if done.returncode == 0:
@@ -95,10 +105,29 @@ def _with_known_names(sentence: str) -> str:
     return sentence
 
 
-def simulate(platform: str | Path, workload: str, settings: dict[str, Any], nodes: int, ranks_per_node: int, seed: int, *, brief: bool = True) -> Any:
+def simulate(
+    platform: str | Path,
+    workload: str,
+    settings: dict[str, Any],
+    nodes: int,
+    ranks_per_node: int,
+    seed: int,
+    *,
+    brief: bool = True,
+) -> Any:
     """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief
     (docs/run-directory.md)."""
-    arguments = [find("iocast-sim"), "--json", *(["--brief"] if brief else []), "--platform", str(platform), "--workload", workload, "--seed", str(seed)]
+    arguments = [
+        find("iocast-sim"),
+        "--json",
+        *(["--brief"] if brief else []),
+        "--platform",
+        str(platform),
+        "--workload",
+        workload,
+        "--seed",
+        str(seed),
+    ]
     arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
@@ -108,7 +137,16 @@ def simulate(platform: str | Path, workload: str, settings: dict[str, Any], node
 def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> Any:
     """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as
     `[{name, repeat, most_seconds}]`."""
-    arguments = [find("iocast-sim"), "--print-workload", "--workload", workload, "--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
+    arguments = [
+        find("iocast-sim"),
+        "--print-workload",
+        "--workload",
+        workload,
+        "--nodes",
+        str(nodes),
+        "--ppn",
+        str(round(ranks_per_node)),
+    ]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)

@@ -116,7 +116,9 @@ class Backtest:
                 continue
             inside = (requested.ranks - rate * requested.think_time) / (1 + requested.waiting_factor)
             result.reach.append(max(1.0, inside / largest))
-            printed = candidates(fitted, requested) | {CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}}
+            printed = candidates(fitted, requested) | {
+                CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}
+            }
             for group, kinds in GROUPS.items():
                 own = [row for row in of_point if kind_of(row["quantity"]) in kinds]
                 result.noise[group].append(

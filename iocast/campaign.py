@@ -90,8 +90,14 @@ class PlannedPoint:
     def name(self) -> str:
         """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first
         letters, ranks of a process."""
-        own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings) + (f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else "")
-        return f"n{self.nodes * self.ranks_per_node}" + (f"x{self.nodes}" if self.nodes > 1 else "") + f"-t{self.waiting_factor:g}{own}"
+        own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings) + (
+            f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else ""
+        )
+        return (
+            f"n{self.nodes * self.ranks_per_node}"
+            + (f"x{self.nodes}" if self.nodes > 1 else "")
+            + f"-t{self.waiting_factor:g}{own}"
+        )
 
 
 @dataclass(frozen=True)
@@ -168,20 +174,36 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     factors = point.numbers("waiting_factor", 0, low=0, high=1e6)
     own = point.value("settings", {})
     variants = own if isinstance(own, list) else [own]
-    if not all(isinstance(variant, dict) and all(isinstance(name, str) and not isinstance(value, list | dict | set) for name, value in variant.items()) for variant in variants):
+    if not all(
+        isinstance(variant, dict)
+        and all(isinstance(name, str) and not isinstance(value, list | dict | set) for name, value in variant.items())
+        for variant in variants
+    ):
         point.fail("settings", "'settings' must be a map of parameters and their values, or a list of such maps")
     threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
     for count in counts:
-        for ranks in point.numbers("ranks", low=1, high=1e9) if "ranks" in point else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]:
+        for ranks in (
+            point.numbers("ranks", low=1, high=1e9)
+            if "ranks" in point
+            else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]
+        ):
             if ranks % count:
-                point.fail("ranks" if nodes is None else None, f"{ranks} ranks can't be spread evenly over {count} nodes")
+                point.fail(
+                    "ranks" if nodes is None else None, f"{ranks} ranks can't be spread evenly over {count} nodes"
+                )
             if ranks // count % threads:
-                point.fail("threads_per_rank", f"{int(ranks // count)} clients a node can't be processes of {threads} threads each")
+                point.fail(
+                    "threads_per_rank",
+                    f"{int(ranks // count)} clients a node can't be processes of {threads} threads each",
+                )
             for variant in variants:
                 kept = tuple((k, v) for k, v in variant.items() if k not in settings)
-                plan.points += [PlannedPoint(int(count), int(ranks // count), float(factor), role, kept, threads) for factor in factors]
+                plan.points += [
+                    PlannedPoint(int(count), int(ranks // count), float(factor), role, kept, threads)
+                    for factor in factors
+                ]
     point.finish()
     # Points that differed only by what the user set are one.
     plan.points = list(dict.fromkeys(plan.points))
@@ -207,9 +229,18 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
             raise InputError(f"The campaign needs {nodes} nodes, but this Slurm job has {have}.")
         from iocast.slurm import mpi_options
 
-        return ["srun", *mpi_options(), f"--nodes={nodes}", f"--ntasks={ranks}", f"--ntasks-per-node={ranks_per_node}", "--overcommit"]
+        return [
+            "srun",
+            *mpi_options(),
+            f"--nodes={nodes}",
+            f"--ntasks={ranks}",
+            f"--ntasks-per-node={ranks_per_node}",
+            "--overcommit",
+        ]
     if nodes > 1:
-        raise InputError(f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one with --slurm, or plan runs on one node.")
+        raise InputError(
+            f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one with --slurm, or plan runs on one node."
+        )
     cores = len(os.sched_getaffinity(0))
     if ranks > MAX_RANKS_PER_CORE * cores:
         raise InputError(
@@ -233,7 +264,17 @@ def check_backend(backend: Backend, workload: str, settings: dict[str, Any], lim
 
     @raises InputError with the benchmark's own sentence"""
     if backend.options or limits:
-        command = [binaries.find("iocast-bench"), "--backend", backend.name, *backend.options, *limits, "--workload", workload, *settings_arguments(settings), "--dry-run"]
+        command = [
+            binaries.find("iocast-bench"),
+            "--backend",
+            backend.name,
+            *backend.options,
+            *limits,
+            "--workload",
+            workload,
+            *settings_arguments(settings),
+            "--dry-run",
+        ]
         if backend.has_root:
             command += [f"--{backend.name}.root", "/"]
         call_bench(command)
@@ -250,7 +291,9 @@ class Backend:
     def __post_init__(self) -> None:
         for option in self.options:
             if not option.startswith(f"--{self.name}.") or "=" not in option:
-                raise InputError(f"'{option.partition('=')[0]}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name}).")
+                raise InputError(
+                    f"'{option.partition('=')[0]}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name})."
+                )
 
     @property
     def has_root(self) -> bool:
@@ -291,7 +334,12 @@ class SharedUse:
     @property
     def limits(self) -> list[str]:
         """Arguments of a run that measures."""
-        given = {"max-rate": self.max_rate, "max-objects": self.max_objects, "stop-latency": self.stop_latency, "min-free": self.min_free}
+        given = {
+            "max-rate": self.max_rate,
+            "max-objects": self.max_objects,
+            "stop-latency": self.stop_latency,
+            "min-free": self.min_free,
+        }
         return [f"--{name}={value}" for name, value in given.items() if value]
 
     @property
@@ -319,7 +367,9 @@ class Ending:
             self._timer.daemon = True
 
     def __enter__(self) -> Ending:
-        self._before = {number: signal.signal(number, lambda n, frame: self.end(self.WHY[signal.Signals(n)])) for number in self.WHY}
+        self._before = {
+            number: signal.signal(number, lambda n, frame: self.end(self.WHY[signal.Signals(n)])) for number in self.WHY
+        }
         if self._timer is not None:
             self._timer.start()
         return self
@@ -383,7 +433,14 @@ def run_bench(
     unless it goes on. `mark`: see MARK.
 
     @raises RunError or InputError with the benchmark's own sentence"""
-    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
+    command = [
+        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank),
+        "--workload",
+        workload,
+        *backend.arguments(place),
+        "--seed",
+        str(seed),
+    ]
     if place is not None:
         place.mkdir(exist_ok=True)
     command += [*settings_arguments(run.settings), *use.limits, *use.claims]
@@ -394,7 +451,9 @@ def run_bench(
         call_bench(command, ending, mark)
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
             # srun without a fitting MPI plugin starts one program of one rank for each.
-            raise RunError(f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library.")
+            raise RunError(
+                f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library."
+            )
     finally:
         remove_if_empty(place)
 
@@ -408,9 +467,25 @@ def sweep(
     @raises RunError or InputError with the benchmark's own sentence"""
     if remove_if_empty(place):
         return
-    command = [*bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank), "--workload", workload, *backend.arguments(place), "--seed", str(seed)]
+    command = [
+        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank),
+        "--workload",
+        workload,
+        *backend.arguments(place),
+        "--seed",
+        str(seed),
+    ]
     try:
-        call_bench([*command, *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}), "--sweep", *use.claims], ending, mark)
+        call_bench(
+            [
+                *command,
+                *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}),
+                "--sweep",
+                *use.claims,
+            ],
+            ending,
+            mark,
+        )
     finally:
         remove_if_empty(place)
 
@@ -430,7 +505,11 @@ def remove_if_empty(place: Path | None) -> bool:
 
 def settings_arguments(settings: dict[str, Any]) -> list[str]:
     """As arguments; YAML's true is the programs' true."""
-    return [a for name, value in settings.items() for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")]
+    return [
+        a
+        for name, value in settings.items()
+        for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+    ]
 
 
 def call_bench(command: list[str], ending: Ending | None = None, mark: str = "") -> None:
@@ -439,7 +518,9 @@ def call_bench(command: list[str], ending: Ending | None = None, mark: str = "")
         raise Ended(ending.why)
     environment = bench_environment() | ({MARK: mark} if mark else {})
     try:
-        child = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
+        child = start(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment
+        )
     except OSError as error:
         raise RunError(f"'{command[0]}' can't be started: {error.strerror}.") from error
     if ending is not None:
@@ -461,11 +542,18 @@ def call_bench(command: list[str], ending: Ending | None = None, mark: str = "")
 
 def failure(command: list[str], code: int, errors: str) -> str:
     """Why a benchmark failed: its own sentence, or who was killed by which signal, or its last words."""
-    own = [line for line in errors.splitlines() if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")]
+    own = [
+        line
+        for line in errors.splitlines()
+        if line.startswith("iocast-bench: ") and not line.startswith("iocast-bench: warning: ")
+    ]
     if own:
         return own[0].removeprefix("iocast-bench: ")
-    killed = re.search(r"process rank (?P<rank>\d+) .*on node (?P<node>\S+) exited on\s+signal (?P<number>\d+)", errors) or re.search(
-        r"srun: error: (?P<node>\S+): task (?P<rank>\d+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory)", errors
+    killed = re.search(
+        r"process rank (?P<rank>\d+) .*on node (?P<node>\S+) exited on\s+signal (?P<number>\d+)", errors
+    ) or re.search(
+        r"srun: error: (?P<node>\S+): task (?P<rank>\d+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory)",
+        errors,
     )
     after = "what was measured before is kept, and the same command goes on. Memory is the usual reason ('Out of memory' in dmesg), or somebody ended it"
     launcher_name = Path(command[0]).name
@@ -475,7 +563,9 @@ def failure(command: list[str], code: int, errors: str) -> str:
     if code < 0 or code > 128:
         return f"The program {launcher_name}, which {'starts the ranks' if launcher_name != 'iocast-bench' else 'measures'}, was killed ({_signal(-code if code < 0 else code - 128)}); {after}."
     words = " ".join(errors.split())[-500:]
-    return f"The benchmark failed with exit code {code}" + (f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} printed nothing.")
+    return f"The benchmark failed with exit code {code}" + (
+        f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} printed nothing."
+    )
 
 
 def _signal(number: int) -> str:
@@ -501,7 +591,9 @@ def end_orphans(mark: str) -> None:
         _, orphans = psutil.wait_procs(orphans, timeout=5)
     if orphans:
         which = ", ".join(str(process.pid) for process in orphans)
-        raise RunError(f"Of an earlier process of this campaign still run here, and can't be ended: {which}. They wait for the storage, most likely; the campaign goes on when they are gone.")
+        raise RunError(
+            f"Of an earlier process of this campaign still run here, and can't be ended: {which}. They wait for the storage, most likely; the campaign goes on when they are gone."
+        )
 
 
 def make_own_directory(path: Path) -> None:
@@ -516,7 +608,9 @@ def make_own_directory(path: Path) -> None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise InputError(f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; move it away, or measure another directory.") from error
+        raise InputError(
+            f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; move it away, or measure another directory."
+        ) from error
     try:
         with contextlib.suppress(OSError):
             (flags,) = struct.unpack("l", fcntl.ioctl(handle, get_flags, struct.pack("l", 0)))
@@ -545,10 +639,14 @@ class Owned:
         self._scratch = scratch
         try:
             out.mkdir(parents=True, exist_ok=True)
-            self._claims.append(Claim(out, str(out.resolve()), "iocast measure into this directory", take_over=take_over))
+            self._claims.append(
+                Claim(out, str(out.resolve()), "iocast measure into this directory", take_over=take_over)
+            )
             if scratch is not None:
                 make_own_directory(scratch)
-                self._claims.append(Claim(scratch, str(out.resolve()), f"the campaign in '{out.resolve()}'", take_over=take_over))
+                self._claims.append(
+                    Claim(scratch, str(out.resolve()), f"the campaign in '{out.resolve()}'", take_over=take_over)
+                )
         except OSError as error:
             self.release()
             raise RunError(f"The directory '{error.filename or out}' can't be made: {error.strerror}.") from error
@@ -559,7 +657,9 @@ class Owned:
     def require_held(self) -> None:
         """@raises RunError when somebody took one of them over, as after minutes without a sign of life"""
         if not all(one.is_held() for one in self._claims):
-            raise RunError("Another process has taken this campaign over; this one ends here, and what it measured is kept.")
+            raise RunError(
+                "Another process has taken this campaign over; this one ends here, and what it measured is kept."
+            )
 
     def release(self) -> None:
         for one in reversed(self._claims):
@@ -597,7 +697,9 @@ def check_root(backend: Backend, root: Path | None) -> None:
 def check_out(out: Path) -> None:
     """@raises InputError when something else than a campaign is there"""
     if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
-        raise InputError(f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        raise InputError(
+            f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten."
+        )
 
 
 def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | None, backend: Backend, seed: int) -> None:
@@ -605,9 +707,17 @@ def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | Non
     place = str(root or "")
     for key, now, what in (
         ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
-        ("overrides", plan.overrides, f"was begun with other --nodes or --set ({campaign.get('overrides', {})}); repeat them, or choose another --out"),
+        (
+            "overrides",
+            plan.overrides,
+            f"was begun with other --nodes or --set ({campaign.get('overrides', {})}); repeat them, or choose another --out",
+        ),
         ("root", place, f"measures '{campaign.get('root')}', not '{place}'; choose another --out"),
-        ("backend", backend.document().get("backend"), "was begun with another --backend or --backend-option; repeat them, or choose another --out"),
+        (
+            "backend",
+            backend.document().get("backend"),
+            "was begun with another --backend or --backend-option; repeat them, or choose another --out",
+        ),
         ("seed", seed, f"was begun with --seed {campaign.get('seed')}, not {seed}; repeat it, or choose another --out"),
     ):
         if campaign.get(key, {} if key == "overrides" else None) != now:
@@ -650,7 +760,17 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
 def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:
     """The runs of one repeat of a point. Steps work on one data set and so have one seed."""
     if not plan.steps:
-        return [PlannedRun(name, point.nodes, point.ranks_per_node, settings, point.role, threads_per_rank=point.threads_per_rank, seed=seed)]
+        return [
+            PlannedRun(
+                name,
+                point.nodes,
+                point.ranks_per_node,
+                settings,
+                point.role,
+                threads_per_rank=point.threads_per_rank,
+                seed=seed,
+            )
+        ]
     return [
         PlannedRun(
             f"{name}-{step.name}",
@@ -675,7 +795,12 @@ def missing_of(runs: list[PlannedRun], role: str | None, only_nodes: int | None 
     return [
         run
         for run in runs
-        if (run.group in unfinished & of_role if run.group else run.status != "complete" and (role is None or run.role == role)) and only_nodes in (None, run.nodes)
+        if (
+            run.group in unfinished & of_role
+            if run.group
+            else run.status != "complete" and (role is None or run.role == role)
+        )
+        and only_nodes in (None, run.nodes)
     ]
 
 
@@ -720,8 +845,19 @@ class Campaign:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
         plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
         if not (out / "campaign.json").is_file():
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": plan.workload, "root": place} | backend.document()
-            self.json |= {"plan": str(plan.file), "plan_sha256": sha256(plan.file), "overrides": plan.overrides, "seed": self.seed}
+            self.json = {
+                "schema_version": SCHEMA_VERSION,
+                "kind": "campaign",
+                "id": secrets.token_hex(8),
+                "workload": plan.workload,
+                "root": place,
+            } | backend.document()
+            self.json |= {
+                "plan": str(plan.file),
+                "plan_sha256": sha256(plan.file),
+                "overrides": plan.overrides,
+                "seed": self.seed,
+            }
             if self.use.max_rate:
                 self.json["max_rate"] = self.use.max_rate
             self.runs: list[PlannedRun] = []
@@ -732,7 +868,9 @@ class Campaign:
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         if self.json.get("max_rate", "") != self.use.max_rate:
             if any(run.status == "complete" for run in self.runs):
-                raise InputError(f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose another --out.")
+                raise InputError(
+                    f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose another --out."
+                )
             self.json["max_rate"] = self.use.max_rate
         end_orphans(self.json["id"])
 
@@ -757,17 +895,32 @@ class Campaign:
         number = 0
         while True:
             number += 1
-            run = PlannedRun("pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit")
+            run = PlannedRun(
+                "pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit"
+            )
             attempt, place = self._begin(run, f"pilot-{number}")
             out = self.out / "runs" / f"pilot.attempt-{attempt}"
             for old in (self.out / "runs").glob("pilot*"):
                 shutil.rmtree(old)
             out.parent.mkdir(parents=True, exist_ok=True)
-            run_bench(run, self.plan.workload, self.backend, place, out, self.seed, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"], use=self.use)
+            run_bench(
+                run,
+                self.plan.workload,
+                self.backend,
+                place,
+                out,
+                self.seed,
+                drop_caches=self.drops_caches,
+                ending=self.ending,
+                mark=self.json["id"],
+                use=self.use,
+            )
             phases = read_json(out / "run.json", "run")["phases"]
             phase = next((p for p in phases if p["name"] == "benchmark"), None)
             if phase is None:
-                raise InputError(f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set its size with 'iterations' under settings in {self.plan.file}.")
+                raise InputError(
+                    f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set its size with 'iterations' under settings in {self.plan.file}."
+                )
             shutil.rmtree(out)
             seconds = phase["seconds"]
             if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1]:
@@ -790,15 +943,34 @@ class Campaign:
         attempts = self.json.setdefault("attempts", {})
         before = attempts.get(key, 0)
         seed = self.seed if run.seed is None else run.seed
-        places: list[Path | None] = [self._place(key, n) for n in range(1, max(before, 1) + 1)] if self.scratch is not None else [None] * (before > 0)
+        places: list[Path | None] = (
+            [self._place(key, n) for n in range(1, max(before, 1) + 1)]
+            if self.scratch is not None
+            else [None] * (before > 0)
+        )
         for place in places:
             if place is not None and not place.is_dir():
                 continue
             try:
-                sweep(run, self.plan.workload, self.backend, place, seed, ending=self.ending, mark=self.json["id"], use=self.use)
+                sweep(
+                    run,
+                    self.plan.workload,
+                    self.backend,
+                    place,
+                    seed,
+                    ending=self.ending,
+                    mark=self.json["id"],
+                    use=self.use,
+                )
             except InputError as error:
-                if place is not None and place.exists():  # a service says so when nothing is there; what else is wrong there stops the run itself
-                    stderr.print(f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
+                if (
+                    place is not None and place.exists()
+                ):  # a service says so when nothing is there; what else is wrong there stops the run itself
+                    stderr.print(
+                        f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}",
+                        markup=False,
+                        soft_wrap=True,
+                    )
         attempt = before + 1
         while (fresh := self._place(key, attempt)) is not None and fresh.exists():
             attempt += 1
@@ -844,7 +1016,9 @@ class Campaign:
                 run.status = "planned"
                 self._save()
                 left = len(self.missing(role))
-                raise Ended(f"Ended because {error}; what was measured is kept, and {left} run{'s are' if left != 1 else ' is'} left. The same command goes on with them.") from error
+                raise Ended(
+                    f"Ended because {error}; what was measured is kept, and {left} run{'s are' if left != 1 else ' is'} left. The same command goes on with them."
+                ) from error
             except (InputError, RunError):
                 run.status = "failed"
                 self._save()
@@ -863,8 +1037,18 @@ class Campaign:
 
     def _require_few_objects(self, runs: list[PlannedRun]) -> None:
         """@raises InputError before anything of these runs is made, when one of them has too many objects"""
-        for settings, ranks, per_node in sorted({(tuple(settings_arguments(run.settings)), run.ranks, run.ranks_per_node) for run in runs}):
-            command = [binaries.find("iocast-bench"), "--backend", "dummy", "--workload", self.plan.workload, *settings, f"--max-objects={self.use.max_objects}"]
+        for settings, ranks, per_node in sorted(
+            {(tuple(settings_arguments(run.settings)), run.ranks, run.ranks_per_node) for run in runs}
+        ):
+            command = [
+                binaries.find("iocast-bench"),
+                "--backend",
+                "dummy",
+                "--workload",
+                self.plan.workload,
+                *settings,
+                f"--max-objects={self.use.max_objects}",
+            ]
             call_bench([*command, "--dry-run", "--ranks", str(ranks), "--ranks-per-node", str(per_node)], self.ending)
 
     def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
@@ -874,7 +1058,11 @@ class Campaign:
         seed = self.seed if run.seed is None else run.seed
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
-            with observed(out, self.out / "observations" / f"{run.name}.jsonl") if self.observe else contextlib.nullcontext():
+            with (
+                observed(out, self.out / "observations" / f"{run.name}.jsonl")
+                if self.observe
+                else contextlib.nullcontext()
+            ):
                 run_bench(
                     run, self.json["workload"], self.backend, place, out, seed, goes_on=goes_on, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"],
                     use=self.use,

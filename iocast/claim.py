@@ -181,16 +181,29 @@ class Claim:
     def _require_dead(self, owner: dict[str, Any], take_over: bool) -> None:
         place, own = self.path.parent, self.content
         who = f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since {owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
-        if owner.get("boot") == own["boot"] and owner.get("name_space") == own["name_space"] and isinstance(owner.get("process"), int):
+        if (
+            owner.get("boot") == own["boot"]
+            and owner.get("name_space") == own["name_space"]
+            and isinstance(owner.get("process"), int)
+        ):
             started = _started(owner["process"])
             if started == "?" or (started and started == owner.get("process_started")):
-                raise InputError(f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill {owner['process']}'. Two at once would measure each other.")
+                raise InputError(
+                    f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill {owner['process']}'. Two at once would measure each other."
+                )
             return
-        if owner.get("machine") and owner.get("machine") == own["machine"] and owner.get("host") == own["host"] and owner.get("boot") != own["boot"]:
+        if (
+            owner.get("machine")
+            and owner.get("machine") == own["machine"]
+            and owner.get("host") == own["host"]
+            and owner.get("boot") != own["boot"]
+        ):
             return  # this machine was started again since
         silent = _age(self.path)
         if silent < SILENCE:
-            raise InputError(f"The directory '{place}' is in use by {who}; its last sign of life was {silent:.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here.")
+            raise InputError(
+                f"The directory '{place}' is in use by {who}; its last sign of life was {silent:.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here."
+            )
         if not take_over:
             raise InputError(
                 f"The directory '{place}' is claimed by {who}, without a sign of life for {silent:.0f} s. Make sure that it has ended there with all its ranks, then give --take-over."

@@ -40,7 +40,15 @@ class SilentWorker(Worker):
 class Cluster:
     """The workers of a scheduler. Close it."""
 
-    def __init__(self, scheduler: str, secret: Path | None, count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> None:
+    def __init__(
+        self,
+        scheduler: str,
+        secret: Path | None,
+        count: int,
+        options: tuple[str, ...],
+        logs: Path | None,
+        interface: str,
+    ) -> None:
         """`scheduler`: its address; empty for workers inside Slurm, of which `count` are started with `options` of
         sbatch.
 
@@ -60,7 +68,9 @@ class Cluster:
             self._client.wait_for_workers(1, timeout=START_PATIENCE)
         except TimeoutError as error:
             self.close()
-            raise RunError(f"No worker came up in {START_PATIENCE} s; look at the queue and at the workers' logs.") from error
+            raise RunError(
+                f"No worker came up in {START_PATIENCE} s; look at the queue and at the workers' logs."
+            ) from error
 
     def close(self) -> None:
         for one in (self._client, self._cluster):
@@ -75,7 +85,9 @@ class Cluster:
                 yield futures[future], result
                 future.release()
         except KilledWorker as error:
-            raise RunError(f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason.") from error
+            raise RunError(
+                f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason."
+            ) from error
         finally:
             self._client.cancel([f for f in futures if not f.done()])
 
@@ -86,16 +98,26 @@ def _client_of(scheduler: str, secret: Path | None) -> Client:
             f"The scheduler at '{scheduler}' would run programs as you for anybody who reaches it; start it with a secret and name it tls://HOST:PORT (docs/study-cluster.md, 'Compute where there are cores')."
         )
     if secret is None:
-        raise InputError(f"The scheduler at '{scheduler}' asks for its secret; name the file with --scheduler-secret (docs/study-cluster.md, 'Compute where there are cores').")
+        raise InputError(
+            f"The scheduler at '{scheduler}' asks for its secret; name the file with --scheduler-secret (docs/study-cluster.md, 'Compute where there are cores')."
+        )
     if not secret.is_file():
         raise InputError(f"There is no file '{secret}' with the scheduler's secret.")
     if secret.stat().st_mode & 0o077:
-        raise InputError(f"The file '{secret}' with the scheduler's secret can be read by others; run chmod 600 '{secret}', or make a new one if somebody has read it.")
+        raise InputError(
+            f"The file '{secret}' with the scheduler's secret can be read by others; run chmod 600 '{secret}', or make a new one if somebody has read it."
+        )
     one = str(secret)
     try:
-        return Client(scheduler, timeout=30, security=Security(tls_ca_file=one, tls_client_cert=one, tls_client_key=one, require_encryption=True))
+        return Client(
+            scheduler,
+            timeout=30,
+            security=Security(tls_ca_file=one, tls_client_cert=one, tls_client_key=one, require_encryption=True),
+        )
     except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(f"There is no Dask scheduler at '{scheduler}' that knows the secret in '{secret}': {error}.") from error
+        raise InputError(
+            f"There is no Dask scheduler at '{scheduler}' that knows the secret in '{secret}': {error}."
+        ) from error
 
 
 def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> Any:
@@ -118,7 +140,9 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path | None, inte
             worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],
         )  # fmt: skip
     except ValueError as error:  # of the interface
-        raise InputError(f"The workers can't be reached through the interface '{interface}': {' '.join(str(error).split())}.") from error
+        raise InputError(
+            f"The workers can't be reached through the interface '{interface}': {' '.join(str(error).split())}."
+        ) from error
     except (OSError, RuntimeError) as error:
         raise RunError(f"Slurm takes no jobs from here: {error}") from error
     # dask-jobqueue would log a refusal where nobody looks, and wait for workers that never come.

@@ -80,7 +80,10 @@ class Side:
     def repeated(self) -> bool:
         """Whether its only run repeats one and the same phase often enough: phases of one name that did other
         operations, or more of them, are turns of an application and no repeats."""
-        work = [{op: reported.get("count") for op, reported in phase["latency"].items() if "." not in op} for phase in self.phases]
+        work = [
+            {op: reported.get("count") for op, reported in phase["latency"].items() if "." not in op}
+            for phase in self.phases
+        ]
         return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
 
 
@@ -143,7 +146,9 @@ class Threshold:
         except ValueError:
             value = -1.0
         if not 0 <= value < math.inf:
-            raise InputError(f"'{text}' is no threshold; write --fail-on 10% for every quantity, or --fail-on create.q99=20% for one.")
+            raise InputError(
+                f"'{text}' is no threshold; write --fail-on 10% for every quantity, or --fail-on create.q99=20% for one."
+            )
         return cls(value, quantity.strip())
 
     def applies(self, quantity: str) -> bool:
@@ -158,7 +163,9 @@ class Method:
     between: float | None = None  # standard deviation of the logarithm between runs that was assumed
 
 
-def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, seed: int = 0, fail_on: Sequence[Threshold] = ()) -> dict[str, Any]:
+def compare(
+    a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, seed: int = 0, fail_on: Sequence[Threshold] = ()
+) -> dict[str, Any]:
     """@return the comparison (docs/compare.md, `kind: comparison`)
     @raises InputError when the two can't be compared"""
     if not 0 < alpha < 1:
@@ -171,11 +178,14 @@ def compare(a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, 
         for threshold in fail_on:
             if threshold.quantity and not any(threshold.applies(change.quantity) for change in method.changes):
                 known = [change.quantity for change in method.changes]
-                raise InputError(f"There is no quantity '{threshold.quantity}' to fail on. {allowed_sentence(threshold.quantity, known)}")
+                raise InputError(
+                    f"There is no quantity '{threshold.quantity}' to fail on. {allowed_sentence(threshold.quantity, known)}"
+                )
         failed = [
             change.quantity
             for change, row in zip(method.changes, rows, strict=True)
-            if row["verdict"] == "worse" and any(threshold.applies(change.quantity) and change.loss > threshold.loss for threshold in fail_on)
+            if row["verdict"] == "worse"
+            and any(threshold.applies(change.quantity) and change.loss > threshold.loss for threshold in fail_on)
         ]
         first = left.runs[0]
         points.append(
@@ -217,7 +227,9 @@ def _read(path: Path, phase: str | None) -> list[Run]:
             continue  # a step of a protocol that has no such phase
         found.append(Run(one, name))
     if not found:
-        raise InputError(f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.{'' if phase else ' Name another one with --phase.'}")
+        raise InputError(
+            f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.{'' if phase else ' Name another one with --phase.'}"
+        )
     return found
 
 
@@ -227,14 +239,24 @@ def _main_phase(path: Path) -> str:
         return "benchmark"  # Run has the sentence for it
     phases = read_json(path / "run.json", "run")["phases"]
     names = [p["name"] for p in phases]
-    return "benchmark" if "benchmark" in names or not names else str(max(phases, key=lambda p: p["operations"] or 0)["name"])
+    return (
+        "benchmark"
+        if "benchmark" in names or not names
+        else str(max(phases, key=lambda p: p["operations"] or 0)["name"])
+    )
 
 
 def _key(run: Run) -> tuple[Any, ...]:
     """What two runs must share to be the same measurement; a repeat count does not matter."""
     parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases", "seed")}
     where = run.json["placement"]
-    return (run.ranks, where["nodes"], run.waiting_factor, run.json["workload"]["pattern"], *sorted((k, str(v)) for k, v in parameters.items()))
+    return (
+        run.ranks,
+        where["nodes"],
+        run.waiting_factor,
+        run.json["workload"]["pattern"],
+        *sorted((k, str(v)) for k, v in parameters.items()),
+    )
 
 
 def _pairs(left: list[Run], right: list[Run], a: Path, b: Path) -> tuple[list[tuple[Side, Side, list[str]]], list[str]]:
@@ -253,7 +275,9 @@ def _pairs(left: list[Run], right: list[Run], a: Path, b: Path) -> tuple[list[tu
             alone += 1
     if not pairs:
         raise InputError(f"'{a}' and '{b}' have no measurement of the same ranks, nodes and parameters in common.")
-    return pairs, [f"{alone} measurement{'s' if alone > 1 else ''} of only one side {'are' if alone > 1 else 'is'} left out."] if alone else []
+    return pairs, [
+        f"{alone} measurement{'s' if alone > 1 else ''} of only one side {'are' if alone > 1 else 'is'} left out."
+    ] if alone else []
 
 
 def _differences(a: Run, b: Run) -> list[str]:
@@ -343,11 +367,23 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         freedom = n + m - 2
         variance = (float(np.sum((x - x.mean()) ** 2)) + float(np.sum((y - y.mean()) ** 2))) / freedom
         spread = math.sqrt((variance + RESOLUTION**2) * (1 / n + 1 / m))
-        changes.append(_tested(Change(quantity, math.exp(x.mean()), math.exp(y.mean())), float(y.mean() - x.mean()), spread, freedom, alpha))
+        changes.append(
+            _tested(
+                Change(quantity, math.exp(x.mean()), math.exp(y.mean())),
+                float(y.mean() - x.mean()),
+                spread,
+                freedom,
+                alpha,
+            )
+        )
         if quantity == "rate":
             smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / len(known))) * spread)
     _holm(changes)
-    least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way." if smallest else ""
+    least = (
+        f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way."
+        if smallest
+        else ""
+    )
     sentence = (
         f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's correction over {len(known)} quantities.{least} "
         f"{LEAST_RUNS} runs a side and more tell smaller changes."
@@ -467,7 +503,15 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
         entries = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
         if None in entries:
             one, other = a.pooled(quantity), b.pooled(quantity)
-            changes.append(Change(quantity, one, other, ratio=other / one, why_not="none of them ended in the steady part that is compared"))  # type: ignore[operator]
+            changes.append(
+                Change(
+                    quantity,
+                    one,
+                    other,
+                    ratio=other / one,
+                    why_not="none of them ended in the steady part that is compared",
+                )
+            )  # type: ignore[operator]
             continue
         one, other = (math.exp(value) for value, _ in entries)  # type: ignore[misc]
         change = Change(quantity, one, other, ratio=other / one)
@@ -500,17 +544,29 @@ class _Series:
 
     def __init__(self, side: Side, generator: np.random.Generator) -> None:
         intervals = _intervals(side)
-        self.operations = list(dict.fromkeys(op for phase, _ in intervals for op in phase["timeline"] if op != "bin_seconds"))
-        self.counts = {op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations}
-        self.sums = {op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals]) for op in self.operations}
+        self.operations = list(
+            dict.fromkeys(op for phase, _ in intervals for op in phase["timeline"] if op != "bin_seconds")
+        )
+        self.counts = {
+            op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations
+        }
+        self.sums = {
+            op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals])
+            for op in self.operations
+        }
         self.widths = np.array([phase["timeline"]["bin_seconds"] for phase, _ in intervals])
         all_counts = np.sum([self.counts[op] for op in self.operations], axis=0) / self.widths
         self.block = _block_length(all_counts)
         self.blocks = len(intervals) // self.block
         starts = generator.integers(0, len(intervals), (RESAMPLES, -(-len(intervals) // self.block)))
         # Circular blocks: every interval is drawn equally often.
-        self.drawn = ((starts[:, :, None] + np.arange(self.block)) % len(intervals)).reshape(RESAMPLES, -1)[:, : len(intervals)]
-        self.rates = np.log(np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1) / self.widths[self.drawn].sum(axis=1))
+        self.drawn = ((starts[:, :, None] + np.arange(self.block)) % len(intervals)).reshape(RESAMPLES, -1)[
+            :, : len(intervals)
+        ]
+        self.rates = np.log(
+            np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1)
+            / self.widths[self.drawn].sum(axis=1)
+        )
         self.histograms: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None] | None:
@@ -565,7 +621,9 @@ def _block_length(series: np.ndarray) -> int:
     return int(min(max(2 * lag, round(n ** (1 / 3)), 1), max(1, n // 10)))
 
 
-def _log_quantile(values: np.ndarray, weights: np.ndarray, probability: float, effective: float) -> tuple[float, float | None]:
+def _log_quantile(
+    values: np.ndarray, weights: np.ndarray, probability: float, effective: float
+) -> tuple[float, float | None]:
     """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and
     above."""
     cumulative = np.cumsum(weights) / weights.sum()

@@ -34,7 +34,9 @@ ORDERED_PATTERNS = ("mix",)
 def content_hash(content: Any) -> str:
     """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1
     and 1.0."""
-    return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[
+        :32
+    ]
 
 
 def whole(document: Document, beside: Path | None = None) -> Document:
@@ -67,7 +69,9 @@ def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: 
     Python packages."""
     paths = [Path(binaries.find(name)) for name in programs]
     reported = [binaries.version(str(path)) for path in paths]
-    return content_hash([[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]])
+    return content_hash(
+        [[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]]
+    )
 
 
 def _canonical(content: Any) -> Any:
@@ -75,7 +79,11 @@ def _canonical(content: Any) -> Any:
         return {str(key): _canonical(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_canonical(value) for value in content]
-    return float(content) if isinstance(content, int) and not isinstance(content, bool) and abs(content) < 2**53 else content
+    return (
+        float(content)
+        if isinstance(content, int) and not isinstance(content, bool) and abs(content) < 2**53
+        else content
+    )
 
 
 def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Any:
@@ -84,7 +92,9 @@ def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...
     for key in WORKLOAD_PROSE:
         document.pop(key, None)
     parameters = document.get("parameters")
-    document["parameters"] = _named_files(parameters, (*above, reference)) if isinstance(parameters, dict) else parameters
+    document["parameters"] = (
+        _named_files(parameters, (*above, reference)) if isinstance(parameters, dict) else parameters
+    )
     own = _named_files(dict(settings), (*above, reference))
     if document.get("pattern") in ORDERED_PATTERNS:
         return [document | {"parameters": _in_order(document["parameters"])}, _in_order(own)]
@@ -107,7 +117,9 @@ def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[
 
 
 def _in_order(parameters: Any) -> Any:
-    return [[name, _in_order(value)] for name, value in parameters.items()] if isinstance(parameters, dict) else parameters
+    return (
+        [[name, _in_order(value)] for name, value in parameters.items()] if isinstance(parameters, dict) else parameters
+    )
 
 
 def _workload_file(reference: str) -> Path | None:

@@ -37,15 +37,26 @@ def platform_text(platform: dict[str, Any]) -> str:
     lines += [""]
     for section, (called, unstated) in MEMBERS.items():
         for name, member in (platform.get(section) or {}).items():
-            entries = [_described(key, value) for key, value in member.items() if key not in STEPS and value is not None and unstated.get(key, ...) != value]
+            entries = [
+                _described(key, value)
+                for key, value in member.items()
+                if key not in STEPS and value is not None and unstated.get(key, ...) != value
+            ]
             lines += [f"{called} {name}: {', '.join(entries)}"]
             for key in STEPS:
                 if member.get(key):
                     lines += [f"  {key}", *_route(member[key], 4)]
-    network = {key: value for key, value in platform["network"].items() if value and (key != "flow_threshold" or platform["network"].get("latency"))}
+    network = {
+        key: value
+        for key, value in platform["network"].items()
+        if value and (key != "flow_threshold" or platform["network"].get("latency"))
+    }
     if network:
         lines += [f"network: {', '.join(_described(key, value) for key, value in network.items())}"]
-    lines += [*([""] if lines[-1] else []), "Routes (mean times; what is indented happens with the slot of a limit, or after a hit or a miss)"]
+    lines += [
+        *([""] if lines[-1] else []),
+        "Routes (mean times; what is indented happens with the slot of a limit, or after a hit or a miss)",
+    ]
     for operation, parts in platform["operations"].items():
         lines += ["", f"  {operation}"]
         for part in parts:
@@ -57,7 +68,10 @@ def platform_text(platform: dict[str, Any]) -> str:
 
 def _stations(stations: dict[str, Any]) -> str:
     header = ["station", "instances", "servers", "order", "and"]
-    return table(header, [[name, _instances(one), f"{one['servers']}", _order(one), _more(one)] for name, one in stations.items()])
+    return table(
+        header,
+        [[name, _instances(one), f"{one['servers']}", _order(one), _more(one)] for name, one in stations.items()],
+    )
 
 
 def _instances(station: dict[str, Any]) -> str:
@@ -67,7 +81,9 @@ def _instances(station: dict[str, Any]) -> str:
 
 
 def _order(station: dict[str, Any]) -> str:
-    return {"fcfs": "first come", "ps": "all at a time", "timeslice": f"slices of {quantity('', station['quantum'])}"}[station["discipline"]]
+    return {"fcfs": "first come", "ps": "all at a time", "timeslice": f"slices of {quantity('', station['quantum'])}"}[
+        station["discipline"]
+    ]
 
 
 def _more(station: dict[str, Any]) -> str:
@@ -77,7 +93,11 @@ def _more(station: dict[str, Any]) -> str:
     if station.get("priority"):
         entries.append(f"first {', then '.join(' '.join(one) for one in station['priority'])}")
     entries += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
-    entries += [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"] if station.get("stripe_size") else []
+    entries += (
+        [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"]
+        if station.get("stripe_size")
+        else []
+    )
     return ", ".join(entries) or "-"
 
 
@@ -116,13 +136,21 @@ def _step(step: dict[str, Any]) -> str:
     text += _parts(step)
     if step.get("lock"):
         share = step.get("lock_share", 1)
-        text += f", {'all' if share == 1 else f'{100 * share:.0f} %'} of it with lock {step['lock']}" + (" (shared)" if step.get("lock_mode") == "shared" else "")
+        text += f", {'all' if share == 1 else f'{100 * share:.0f} %'} of it with lock {step['lock']}" + (
+            " (shared)" if step.get("lock_mode") == "shared" else ""
+        )
     return text + (", and if that was called back:" if step.get("recall") else "")
 
 
 def _parts(step: dict[str, Any]) -> str:
     stripes = step.get("stripes", 1)
-    return "" if stripes == 1 else ", a part at each instance that has bytes of it" if stripes == "spanned" else f", in {stripes} parts at a time"
+    return (
+        ""
+        if stripes == 1
+        else ", a part at each instance that has bytes of it"
+        if stripes == "spanned"
+        else f", in {stripes} parts at a time"
+    )
 
 
 def _law(law: dict[str, Any]) -> str:

@@ -27,7 +27,11 @@ LENGTHS = ("iterations", "items", "transactions")
 """Parameters to which the number of operations is in proportion, in their order."""
 OPERATIONS_OF_A_STREAM = 500_000
 """Operations of a rank that are counted for the analytic solver, one by one."""
-IN_FULL, SHORTER, SOLVED = "simulated in full", "simulated for shorter, beside the best platform", "solved, beside the best platform"
+IN_FULL, SHORTER, SOLVED = (
+    "simulated in full",
+    "simulated for shorter, beside the best platform",
+    "solved, beside the best platform",
+)
 
 
 @dataclass
@@ -58,7 +62,9 @@ def ask(
         short = shorter(settings, first)
         if short is not None:
             files = [best, *(simulations.write(d) for d in draws)]
-            beside, *runs = simulations.run_those_that_settle([(file, pattern, short, nodes, ranks_per_node, seed) for file in files])
+            beside, *runs = simulations.run_those_that_settle(
+                [(file, pattern, short, nodes, ranks_per_node, seed) for file in files]
+            )
             if beside is not None:
                 own = _quantities(beside, best_values)
                 return Draws([_beside(_quantities(run, best_values), own, best_values) for run in runs], SHORTER)
@@ -70,7 +76,9 @@ def ask(
             return Draws([_beside(_solved(solve, d), own, best_values) for d in draws], SOLVED)
         except InputError:
             pass  # only a simulation knows
-    runs = simulations.run_those_that_settle([(simulations.write(d), pattern, settings, nodes, ranks_per_node, seed + i) for i, d in enumerate(draws)])
+    runs = simulations.run_those_that_settle(
+        [(simulations.write(d), pattern, settings, nodes, ranks_per_node, seed + i) for i, d in enumerate(draws)]
+    )
     return Draws([_quantities(run, best_values) for run in runs], IN_FULL, [run for run in runs if run is not None])
 
 
@@ -92,7 +100,9 @@ def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
 
 
 def _quantities(run: Any, names: Values) -> Values | None:
-    return None if run is None else {(phase, name): max(pooled_quantity(run, name, phase), 1e-9) for phase, name in names}
+    return (
+        None if run is None else {(phase, name): max(pooled_quantity(run, name, phase), 1e-9) for phase, name in names}
+    )
 
 
 def _solved(solve: Solve, draw: Document) -> Values | None:

@@ -37,8 +37,14 @@ class Earlier:
     @classmethod
     def _checked(cls, document: dict[str, Any], file: str, digest: str) -> Earlier:
         found = cls(document, file, digest)
-        if "question" not in document or "content_hash" not in document.get("platform", {}) or "made_at" not in document:
-            raise InputError(f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or time, so that nothing can be checked. Forecast again with iocast predict.")
+        if (
+            "question" not in document
+            or "content_hash" not in document.get("platform", {})
+            or "made_at" not in document
+        ):
+            raise InputError(
+                f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or time, so that nothing can be checked. Forecast again with iocast predict."
+            )
         try:
             found.question  # noqa: B018
         except InputError as error:
@@ -63,21 +69,33 @@ class Earlier:
                 f"{self.document['platform']['content_hash'][:16]}, not {platform_hash[:16]}. Name the platform that it was made with."
             )
         if abs(self.document["level"] - level) > 1e-9:
-            raise InputError(f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level {self.document['level']:g}.")
+            raise InputError(
+                f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level {self.document['level']:g}."
+            )
 
     def phases(self) -> list[tuple[Question, dict[str, Any]]]:
         """Each phase's question, and the forecast as if it were of that phase alone."""
         further = self.document.get("further_phases", [])
-        return [(self.question, self.document), *((Question.read(one["question"]), self.document | one) for one in further)]
+        return [
+            (self.question, self.document),
+            *((Question.read(one["question"]), self.document | one) for one in further),
+        ]
 
     def of(self, points: list[Point]) -> list[tuple[Point, dict[str, Any]]]:
         """The measured points that it is the forecast of, each with the forecast of its phase.
 
         @raises InputError that names the differences from the nearest point when there is none"""
-        found = [(point, document) for question, document in self.phases() for point in points if question.answers(point.question)]
+        found = [
+            (point, document)
+            for question, document in self.phases()
+            for point in points
+            if question.answers(point.question)
+        ]
         if not found:
             nearest = min(points, key=lambda point: len(self.question.differences(point.question)))
-            raise InputError(f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(nearest.question))}.")
+            raise InputError(
+                f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(nearest.question))}."
+            )
         return found
 
     def made(self, point: Point) -> dict[str, Any]:
@@ -90,4 +108,10 @@ class Earlier:
                 before = moment(self.document["made_at"]) < min(moment(str(start)) for start in starts)
             except (ValueError, TypeError):
                 before = None
-        return {"when": "earlier", "file": self.file, "sha256": self.sha256, "made_at": self.document["made_at"], "before_measurement": before}
+        return {
+            "when": "earlier",
+            "file": self.file,
+            "sha256": self.sha256,
+            "made_at": self.document["made_at"],
+            "before_measurement": before,
+        }

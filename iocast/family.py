@@ -73,7 +73,12 @@ class Beside:
         """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the
         lowest rate or the longest latency, to the platform's own value."""
         entries = [
-            {"name": one.name, "description": one.description, "by": one.by, "quantities": {n: v for (p, n), v in values.items() if p == phase}}
+            {
+                "name": one.name,
+                "description": one.description,
+                "by": one.by,
+                "quantities": {n: v for (p, n), v in values.items() if p == phase},
+            }
             for one, values in self.systems
         ]
         ranges = {}
@@ -87,7 +92,10 @@ class Beside:
     def sentences(self, workload: str) -> list[str]:
         """What a reader must know of the comparison."""
         if not self.systems:
-            return [f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value may be off.", *self.refused]
+            return [
+                f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value may be off.",
+                *self.refused,
+            ]
         others = sorted({one.by for one, _ in self.systems} - {workload})
         entries = [
             f"Beside it stand the catalogue's measured systems of the family {self.family}, as models that were set to their measurements: "

@@ -103,7 +103,9 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     content = strict.parse_json(strict.read_text(path), path)
     require_version(content, path)
     if kind is not None and content.get("kind") != kind:
-        raise InputError(f"The file '{path}' is a {strict.shown(content['kind'])[1:-1] if 'kind' in content else 'nameless thing'}, not a {kind}.")
+        raise InputError(
+            f"The file '{path}' is a {strict.shown(content['kind'])[1:-1] if 'kind' in content else 'nameless thing'}, not a {kind}."
+        )
     require_whole(content, path)
     return dict(content)
 
@@ -114,9 +116,13 @@ def require_version(content: Any, path: Path) -> None:
         raise InputError(f"The file '{path}' is not one of iocast's: it has no schema_version.")
     version = content["schema_version"]
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise InputError(f"The file '{path}' has the schema version {strict.shown(version)}, which is no number from 1 on.")
+        raise InputError(
+            f"The file '{path}' has the schema version {strict.shown(version)}, which is no number from 1 on."
+        )
     if version > SCHEMA_VERSION:
-        raise InputError(f"The file '{path}' has schema version {version}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast.")
+        raise InputError(
+            f"The file '{path}' has schema version {version}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast."
+        )
 
 
 def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False) -> None:
@@ -145,7 +151,10 @@ def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, An
                 # A phase in which nothing took any time has no bins, of no width.
                 if not is_number(series) or (not series and len(timeline) > 1):
                     refuse(f"{where}.timeline.bin_seconds", series, "a number above 0")
-            elif not isinstance(series, dict) or not all(isinstance(values, list) and all(v is None or is_number(v) for v in values) for values in series.values()):
+            elif not isinstance(series, dict) or not all(
+                isinstance(values, list) and all(v is None or is_number(v) for v in values)
+                for values in series.values()
+            ):
                 refuse(f"{where}.timeline.{operation}", series, "a map of lists of numbers")
             elif "count" not in series or len({len(values) for values in series.values()}) != 1:
                 refuse(f"{where}.timeline.{operation}", series, "lists of one length, with a count")
@@ -157,8 +166,15 @@ def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, An
     slowest = phase.get("slowest")
     if slowest is not None and not (
         isinstance(slowest, list)
-        and all(isinstance(one, dict) and isinstance(one.get("op"), str) and all(is_number(one.get(key)) for key in ("start", "seconds")) for one in slowest)
-        and all("rank" in one and (one["rank"] is None or is_number(one["rank"])) for one in slowest)  # an imported trace may not know it
+        and all(
+            isinstance(one, dict)
+            and isinstance(one.get("op"), str)
+            and all(is_number(one.get(key)) for key in ("start", "seconds"))
+            for one in slowest
+        )
+        and all(
+            "rank" in one and (one["rank"] is None or is_number(one["rank"])) for one in slowest
+        )  # an imported trace may not know it
     ):
         refuse(f"{where}.slowest", slowest, "a list of maps with op, rank, start and seconds")
 
@@ -171,7 +187,9 @@ COUNTS = ("operations", "errors", "repeat", "count")
 
 def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
     def refuse(where: str, value: Any, wanted: str) -> NoReturn:
-        raise InputError(f"The file '{path}', {where}: {strict.shown(value)} is not {wanted}; the file is damaged, or was edited.")
+        raise InputError(
+            f"The file '{path}', {where}: {strict.shown(value)} is not {wanted}; the file is damaged, or was edited."
+        )
 
     def require(where: str, value: Any, kind: Any, wanted: str) -> None:
         if (value is not None or not partial) and (not isinstance(value, kind) or isinstance(value, bool)):
@@ -218,7 +236,18 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
                     refuse(f"{place}.{key}", value, "a whole number from 0 on")
 
 
-POINT = {"name": str, "nodes": int, "ranks_per_node": int, "settings": dict, "role": str, "status": str, "threads_per_rank": int, "group": str, "step": str, "seed": int | None}
+POINT = {
+    "name": str,
+    "nodes": int,
+    "ranks_per_node": int,
+    "settings": dict,
+    "role": str,
+    "status": str,
+    "threads_per_rank": int,
+    "group": str,
+    "step": str,
+    "seed": int | None,
+}
 """Keys of a point in campaign.json, name, role and status in each, and their types."""
 
 
@@ -247,10 +276,16 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
             if key not in point:
                 if key in ("name", "role", "status"):
                     raise InputError(f"{where} has no '{key}'.")
-            elif not isinstance(point[key], kind) or isinstance(point[key], bool) or (isinstance(point[key], int) and not 0 <= point[key] < 2**63):
+            elif (
+                not isinstance(point[key], kind)
+                or isinstance(point[key], bool)
+                or (isinstance(point[key], int) and not 0 <= point[key] < 2**63)
+            ):
                 raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}, which it can't be.")
         if unknown := set(point) - set(POINT):
-            raise InputError(f"{where} has the unknown key {strict.shown(min(unknown))}; a newer iocast wrote it, or it is damaged.")
+            raise InputError(
+                f"{where} has the unknown key {strict.shown(min(unknown))}; a newer iocast wrote it, or it is damaged."
+            )
         for key in ("name", "group"):
             if point.get(key) and not is_file_name(point[key]):
                 raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}; a name has {ALLOWED}.")
@@ -259,11 +294,28 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
         if any(point.get(key, 1) < 1 for key in ("nodes", "ranks_per_node", "threads_per_rank")):
             raise InputError(f"{where} has no node or no rank; each point has one at least.")
         names.add(point["name"])
-    for key, kind in (("attempts", dict), ("search", dict), ("overrides", dict), ("filesystem", dict), ("id", str), ("workload", str), ("root", str), ("seed", int), ("max_rate", str)):
+    for key, kind in (
+        ("attempts", dict),
+        ("search", dict),
+        ("overrides", dict),
+        ("filesystem", dict),
+        ("id", str),
+        ("workload", str),
+        ("root", str),
+        ("seed", int),
+        ("max_rate", str),
+    ):
         if key in content and not isinstance(content[key], kind):
-            raise InputError(f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited.")
-    if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key) for key, n in content.get("attempts", {}).items()):
-        raise InputError(f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was edited.")
+            raise InputError(
+                f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited."
+            )
+    if not all(
+        isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key)
+        for key, n in content.get("attempts", {}).items()
+    ):
+        raise InputError(
+            f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was edited."
+        )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -281,7 +333,9 @@ def duration(text: str, option: str, low: float, high: float) -> float:
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ms|s|min|h)\s*", text)
     value = float(found[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}[found[2]] if found else -1.0
     if not low <= value <= high:
-        raise InputError(f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to {high / 3600:g} h.")
+        raise InputError(
+            f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to {high / 3600:g} h."
+        )
     return value
 
 

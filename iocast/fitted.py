@@ -57,8 +57,16 @@ class Fitted:
     def for_phase(self, phase: str) -> Fitted:
         """The calibration of one of `phases`, with the same edits."""
         own = self.fitted["further_phases"][phase] if phase != self.phase else None
-        base = {**self.documents[0]} if own is None else {"schema_version": 1, "extends": self.documents[0]["extends"], **own["platform"]}
-        fitted = {key: value for key, value in self.fitted.items() if key != "further_phases"} if own is None else own["fitted"]
+        base = (
+            {**self.documents[0]}
+            if own is None
+            else {"schema_version": 1, "extends": self.documents[0]["extends"], **own["platform"]}
+        )
+        fitted = (
+            {key: value for key, value in self.fitted.items() if key != "further_phases"}
+            if own is None
+            else own["fitted"]
+        )
         return Fitted(self.file, fitted, [base, *self.documents[1:]], self.edits, self)
 
     @property
@@ -102,19 +110,29 @@ class Fitted:
             document |= copy.deepcopy({key: value for key, value in draw.items() if key != "demands"})
             document["demands"] = copy.deepcopy(laws)
             for name, law in draw.get("demands", {}).items():
-                document["demands"][name] = document["demands"][name] | law if name in laws and isinstance(law, dict) else law
+                document["demands"][name] = (
+                    document["demands"][name] | law if name in laws and isinstance(law, dict) else law
+                )
             result.append(self._edited(document))
         return result
 
     def content_hash(self) -> str:
         """Hash of all that a forecast by this platform depends on: the platform with all that it extends and all edits,
         and what was fitted. Comments, descriptions, the order of keys and the names of files don't count."""
-        return self.whole_file.content_hash() if self.whole_file else content_hash({"platform": whole(self.best()), "fitted": self.fitted})
+        return (
+            self.whole_file.content_hash()
+            if self.whole_file
+            else content_hash({"platform": whole(self.best()), "fitted": self.fitted})
+        )
 
     def _edited(self, base: Document) -> Document:
         document = copy.deepcopy(base)
         for overlay in self.documents[1:]:
-            own = {key: value for key, value in overlay.items() if key not in ("extends", "calibration", "description", "source")}
+            own = {
+                key: value
+                for key, value in overlay.items()
+                if key not in ("extends", "calibration", "description", "source")
+            }
             document = merge(document, own)
         if self.edits:
             document = whole(document)  # paths lead into what it extends, too, also to take it away
@@ -142,10 +160,16 @@ def _require_fitted(document: Document, file: Path) -> None:
         ("demands", not isinstance(document.get("demands", {}), dict)),
         ("fitted", not isinstance(fitted, dict)),
         ("fitted.campaign", isinstance(fitted, dict) and not isinstance(fitted.get("campaign", {}), dict)),
-        ("fitted.draws", not isinstance(draws, list) or not all(isinstance(draw, dict) and isinstance(draw.get("demands", {}), dict) for draw in draws)),
+        (
+            "fitted.draws",
+            not isinstance(draws, list)
+            or not all(isinstance(draw, dict) and isinstance(draw.get("demands", {}), dict) for draw in draws),
+        ),
     ):
         if wrong:
-            raise InputError(f"The fitted platform '{file}' has no {part} as iocast calibrate writes it; the file is damaged, or was edited.")
+            raise InputError(
+                f"The fitted platform '{file}' has no {part} as iocast calibrate writes it; the file is damaged, or was edited."
+            )
 
 
 FEWEST_DEGREES = 2
@@ -159,9 +183,17 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int =
 
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:
-        raise InputError(f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a platform with measured latencies.")
+        raise InputError(
+            f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a platform with measured latencies."
+        )
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}
-    distance = max(0.5, math.log(max(ranks / max(scales[-1], largest), 1)) / math.log(growth["step"])) ** growth["power"]
-    held_out = sum(kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", []))  # all that it rests on where that is not written
-    return fitted["discrepancy"][kind] * distance, max(FEWEST_DEGREES, fitted.get("discrepancy_degrees", {}).get(kind, held_out))
+    distance = (
+        max(0.5, math.log(max(ranks / max(scales[-1], largest), 1)) / math.log(growth["step"])) ** growth["power"]
+    )
+    held_out = sum(
+        kind_of(row["quantity"]) == kind for row in fitted["holdout"].get("rows", [])
+    )  # all that it rests on where that is not written
+    return fitted["discrepancy"][kind] * distance, max(
+        FEWEST_DEGREES, fitted.get("discrepancy_degrees", {}).get(kind, held_out)
+    )

@@ -59,7 +59,12 @@ class Answer:
             else:
                 row |= {"fitted": str(one.fitted), "holdout": one.holdout, "forecasts": one.forecasts}
             rows.append(row)
-        return {"kind": "forecasts", "runs": [str(path) for path in self.imported], "phases": rows, "report": str(self.report) if self.report else None}
+        return {
+            "kind": "forecasts",
+            "runs": [str(path) for path in self.imported],
+            "phases": rows,
+            "report": str(self.report) if self.report else None,
+        }
 
 
 def forecast(
@@ -84,7 +89,9 @@ def forecast(
     @param out must not exist
     @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
     try:
-        return _whole_way(sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers)
+        return _whole_way(
+            sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers
+        )
     except InputError:
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
         raise
@@ -101,7 +108,9 @@ def _whole_way(
         report(f"phase {name}", number, len(names))
         found.append(_of_phase(runs, name, targets, out, ranks_per_node, platform, level, seed, workers))
     if all(one.refusal for one in found):
-        raise InputError("No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found))
+        raise InputError(
+            "No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found)
+        )
     report("the report", len(names), len(names))
     return Answer(out, runs, found, _write_report(runs, found, out))
 
@@ -110,13 +119,23 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
     """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
 
     @raises InputError for a mixture, whose runs would not be one series"""
-    ready = [path for path in sources if path.is_dir() and ((path / "campaign.json").is_file() or (path / "run.json").is_file() or runs_in(path))]
+    ready = [
+        path
+        for path in sources
+        if path.is_dir() and ((path / "campaign.json").is_file() or (path / "run.json").is_file() or runs_in(path))
+    ]
     if len(ready) == len(sources):
         return list(sources)
     if ready:
-        raise InputError(f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import.")
+        raise InputError(
+            f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import."
+        )
     target = out / "runs"
-    written = import_series(sources, target, stated) if is_series(sources) else import_files(list(sources), target, None, stated)
+    written = (
+        import_series(sources, target, stated)
+        if is_series(sources)
+        else import_files(list(sources), target, None, stated)
+    )
     return written
 
 
@@ -125,10 +144,18 @@ def phases_of(runs: Sequence[Path]) -> list[str]:
     anything else."""
     names: list[str] = []
     for path in runs:
-        inside = [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]] if (path / "campaign.json").is_file() else []
+        inside = (
+            [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]]
+            if (path / "campaign.json").is_file()
+            else []
+        )
         for run in inside or ([path] if (path / "run.json").is_file() else runs_in(path)):
             if (run / "run.json").is_file():
-                names += [p["name"] for p in read_json(run / "run.json", "run")["phases"] if p.get("operations") or p.get("rate")]
+                names += [
+                    p["name"]
+                    for p in read_json(run / "run.json", "run")["phases"]
+                    if p.get("operations") or p.get("rate")
+                ]
     every = list(dict.fromkeys(names))
     return [name for name in every if not is_beside(name)] or every
 
@@ -150,7 +177,18 @@ def _of_phase(
         answer.holdout = fitted.fitted.get("holdout") or {}
         ppn = ranks_per_node or ranks_per_node_of(fitted)
         for nodes in targets:
-            one = predict(fitted, None, {}, nodes, ppn, phase=phase, level=level, seed=seed, label=f"{phase} {nodes} x {ppn:g}", workers=workers)
+            one = predict(
+                fitted,
+                None,
+                {},
+                nodes,
+                ppn,
+                phase=phase,
+                level=level,
+                seed=seed,
+                label=f"{phase} {nodes} x {ppn:g}",
+                workers=workers,
+            )
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)
             answer.forecasts.append(one)
     except InputError as error:
@@ -183,7 +221,13 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
     done = [one for one in found if one.forecasts]
     first = done[0]
     assert first.fitted is not None
-    forecasts = [out / "forecasts" / f"{as_file_name(one.phase)}-{f['placement']['nodes']}x{f['placement']['ranks_per_node']:g}.json" for one in done for f in one.forecasts]
+    forecasts = [
+        out
+        / "forecasts"
+        / f"{as_file_name(one.phase)}-{f['placement']['nodes']}x{f['placement']['ranks_per_node']:g}.json"
+        for one in done
+        for f in one.forecasts
+    ]
     page = out / "report.html"
     write_report([*runs, first.fitted, *forecasts], page, None)
     return page
@@ -215,10 +259,23 @@ def forecasts_text(answer: Answer) -> str:
             )
             warnings += [f"{one.phase}: {sentence}" for sentence in made["warnings"]]
     level = next(f["level"] for one in answer.phases for f in one.forecasts)
-    header = ["phase", "nodes x ranks", "largest measured", "forecast", f"{100 * level:g} % interval", "a simple rule", "held-out error"]
+    header = [
+        "phase",
+        "nodes x ranks",
+        "largest measured",
+        "forecast",
+        f"{100 * level:g} % interval",
+        "a simple rule",
+        "held-out error",
+    ]
     lines = [table(header, rows), ""]
     shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     lines += [f"{len(shown) - 3} further notes are in the report."] if len(shown) > 3 else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
-    return "\n".join([*lines, f"Written to {answer.out}: runs, fitted platforms, forecasts; the page for a board is {answer.report}."])
+    return "\n".join(
+        [
+            *lines,
+            f"Written to {answer.out}: runs, fitted platforms, forecasts; the page for a board is {answer.report}.",
+        ]
+    )

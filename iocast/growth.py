@@ -105,10 +105,15 @@ def curves(places: Sequence[Placement], single: bool) -> Array:
     Load u = s ln n + softmin(ln p, node's knee), or ln p on a single machine; ln rate = u - (1 - e) softplus(u - K):
     slope s up to the knee K, in ranks, and e beyond it."""
     z, _ = _population()
-    n, p = (np.log(np.array(x, dtype=float))[None, :] for x in ([o.nodes for o in places], [o.ranks_per_node for o in places]))
+    n, p = (
+        np.log(np.array(x, dtype=float))[None, :]
+        for x in ([o.nodes for o in places], [o.ranks_per_node for o in places])
+    )
     node_knee = (NODE_KNEE + NODE_KNEE_SD * z[:, 0])[:, None]
     knee = (SINGLE_KNEE + SINGLE_KNEE_SD * z[:, 1] if single else KNEE + KNEE_SD * z[:, 1])[:, None]
-    beyond = np.clip(SINGLE_BEYOND + SINGLE_BEYOND_SD * z[:, 2] if single else BEYOND + BEYOND_SD * z[:, 2], *BEYOND_RANGE)[:, None]
+    beyond = np.clip(
+        SINGLE_BEYOND + SINGLE_BEYOND_SD * z[:, 2] if single else BEYOND + BEYOND_SD * z[:, 2], *BEYOND_RANGE
+    )[:, None]
     slope = np.clip(1 + SLOPE_SD * z[:, 3], *SLOPE_RANGE)[:, None]
     sharpness = (SHARPNESS * np.exp(SHARPNESS_SD * z[:, 4]))[:, None]
     load = p if single else slope * n - np.logaddexp(-sharpness * p, -sharpness * node_knee) / sharpness
@@ -140,7 +145,9 @@ def forecast(fitted: Sequence[Measured], target: Placement, *, operations: bool 
         return _of_one_scale(fitted[largest(fitted)], target, operations, _alarming(fitted))
     found = _Weighted.of(fitted, target)
     at_target = curves([target], found.single)[:, 0]
-    distance = min(abs(math.log(target.nodes / o.nodes)) + abs(math.log(target.ranks_per_node / o.ranks_per_node)) for o in fitted)
+    distance = min(
+        abs(math.log(target.nodes / o.nodes)) + abs(math.log(target.ranks_per_node / o.ranks_per_node)) for o in fitted
+    )
     error = math.sqrt(ERROR**2 + (ERROR_BY_DISTANCE * distance) ** 2 + found.level_variance + _alarming(fitted) ** 2)
     draws = at_target + found.level + found.carried + _population()[1] * error
     falls = float(found.weights[draws < fitted[largest(fitted)].log_rate + math.log(FALL)].sum())
@@ -148,11 +155,20 @@ def forecast(fitted: Sequence[Measured], target: Placement, *, operations: bool 
 
 
 def _of_one_scale(reference: Measured, target: Placement, operations: bool, alarming: float) -> Forecast:
-    by_nodes, by_ranks = math.log(target.nodes / reference.nodes), math.log(target.ranks_per_node / reference.ranks_per_node)
+    by_nodes, by_ranks = (
+        math.log(target.nodes / reference.nodes),
+        math.log(target.ranks_per_node / reference.ranks_per_node),
+    )
     milliseconds = 1e3 * reference.ranks / math.exp(reference.log_rate)
-    exponent = float(np.clip(EXPONENT - EXPONENT_BY_TIME * math.log(milliseconds), *EXPONENT_RANGE)) if operations else BYTES_EXPONENT
+    exponent = (
+        float(np.clip(EXPONENT - EXPONENT_BY_TIME * math.log(milliseconds), *EXPONENT_RANGE))
+        if operations
+        else BYTES_EXPONENT
+    )
     middle = reference.log_rate + exponent * (by_nodes + by_ranks)
-    error = math.sqrt(ONE_SCALE_ERROR**2 + (BY_NODES * by_nodes) ** 2 + (BY_RANKS_PER_NODE * by_ranks) ** 2 + alarming**2)
+    error = math.sqrt(
+        ONE_SCALE_ERROR**2 + (BY_NODES * by_nodes) ** 2 + (BY_RANKS_PER_NODE * by_ranks) ** 2 + alarming**2
+    )
     return Forecast(lambda p: middle + float(stdtrit(DEGREES, p)) * error, None)
 
 
@@ -183,7 +199,15 @@ class _Weighted:
         logs = (-(DEGREES + 1) / 2 * np.log1p(residuals**2 / variance / DEGREES)).sum(axis=1)
         weights = np.exp(logs - logs.max())
         carried = np.clip(CARRIED * residuals[:, largest(fitted)], -CARRIED_LIMIT, CARRIED_LIMIT)
-        return cls(single, level, float(1 / (1 / variance).sum()), residuals, np.sqrt(variance), weights / weights.sum(), carried)
+        return cls(
+            single,
+            level,
+            float(1 / (1 / variance).sum()),
+            residuals,
+            np.sqrt(variance),
+            weights / weights.sum(),
+            carried,
+        )
 
 
 def _quantiles(draws: Array, weights: Array) -> Callable[[float], float]:
@@ -201,7 +225,10 @@ def residuals(fitted: Sequence[Measured]) -> list[tuple[float, bool]]:
         found = [(one.log_rate - middle, NOISE + CURVE_ERROR) for one in fitted]
     else:
         weighted = _Weighted.of(fitted)
-        found = [(_quantiles(weighted.residuals[:, i], weighted.weights)(0.5), float(weighted.errors[i])) for i in range(len(fitted))]
+        found = [
+            (_quantiles(weighted.residuals[:, i], weighted.weights)(0.5), float(weighted.errors[i]))
+            for i in range(len(fitted))
+        ]
     return [(miss, abs(miss) > max(math.log(ALARM_FACTOR), ALARM_ERRORS * error)) for miss, error in found]
 
 

@@ -14,7 +14,9 @@ WIDEST = math.log(30)
 """An interval of a factor 30 either way says that nothing is known; wider ones would say no more."""
 
 
-def interval(value: float, draws: Sequence[float], error: float, degrees: float, noise: float, level: float) -> tuple[float, float]:
+def interval(
+    value: float, draws: Sequence[float], error: float, degrees: float, noise: float, level: float
+) -> tuple[float, float]:
     """Ends of the interval about a value above 0, over that value.
 
     @param draws what platforms that the data would also allow forecast, by the model as `value` is
@@ -37,7 +39,9 @@ def _ends(draws: Sequence[float], value: float, sd: float, level: float) -> tupl
         of_value = sd * float(ndtri(probability))
         if not logs.any():
             return of_value
-        of_draws = float(brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6))
+        of_draws = float(
+            brentq(lambda x: float(np.mean(ndtr((x - logs) / sd))) - probability, -reach, reach, xtol=1e-6)
+        )
         return min(of_draws, of_value) if probability < 0.5 else max(of_draws, of_value)
 
     return end((1 - level) / 2), end((1 + level) / 2)

@@ -17,10 +17,20 @@ from iocast.strict_yaml import Section
 def entries(what: str) -> list[dict[str, Any]]:
     """All there is of a kind: name, summary and more. @raises InputError for another kind, with those that there are"""
     if what == "campaigns":
-        return [{"name": p.stem, "summary": Section.load(p).value("description", "")} for p in sorted(CAMPAIGNS.glob("*.yaml"))]
+        return [
+            {"name": p.stem, "summary": Section.load(p).value("description", "")}
+            for p in sorted(CAMPAIGNS.glob("*.yaml"))
+        ]
     if what == "formats":
         formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
-        return [*formats, {"name": "darshan", "summary": "Darshan log, as a trace for the pattern replay", "takes": "darshan and the log"}]
+        return [
+            *formats,
+            {
+                "name": "darshan",
+                "summary": "Darshan log, as a trace for the pattern replay",
+                "takes": "darshan and the log",
+            },
+        ]
     found: list[dict[str, Any]] = binaries.run_json([binaries.find(program_of(what)), "--list", what, "--json"])[what]
     return found
 
@@ -31,7 +41,14 @@ def described(what: str, name: str) -> dict[str, Any]:
         plan = read_plan(name)
         source = Section.load(plan.file).value("source", "this project")
         points, steps = [point.name for point in plan.points], [step.name for step in plan.steps]
-        return {"name": name, "source": source, "workload": plan.workload, "repeats": plan.repeats, "points": points, "steps": steps}
+        return {
+            "name": name,
+            "source": source,
+            "workload": plan.workload,
+            "repeats": plan.repeats,
+            "points": points,
+            "steps": steps,
+        }
     if what == "formats":
         return next(entry for entry in entries(what) if entry["name"] == name)
     answer: dict[str, Any] = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
@@ -80,5 +97,7 @@ def replaced(file: Path, what: str, new: str) -> str:
     text = file.read_text()
     place = re.compile(rf"(<!-- iocast list {what} -->\n).*?(?=<!-- end -->)", re.DOTALL)
     if not place.search(text):
-        raise InputError(f"The file '{file}' has no lines '<!-- iocast list {what} -->' and '<!-- end -->' to put the table between.")
+        raise InputError(
+            f"The file '{file}' has no lines '<!-- iocast list {what} -->' and '<!-- end -->' to put the table between."
+        )
     return place.sub(lambda match: match.group(1) + new, text)

@@ -76,13 +76,19 @@ class Page:
             elif kind == "verbatim":
                 lines += [".PP", ".nf", *(_text(line) for line in texts[0].splitlines()), ".fi"]
             else:
-                references = (f"\\fB{_text(name)}\\fP({section})" for name, section in (page.split(".") for page in texts))
+                references = (
+                    f"\\fB{_text(name)}\\fP({section})" for name, section in (page.split(".") for page in texts)
+                )
                 lines += [".SH SEE ALSO", ", ".join(references)]
         return "\n".join(line for line in lines if line) + "\n"
 
     def markdown(self, level: int) -> str:
         """A section whose heading is of this level; of the parts, each thing's name is an anchor."""
-        lines = [f"{'#' * level} {_plain(self.name)} {{#{self.name}}}", "", _plain(self.summary[:1].upper() + self.summary[1:]) + "."]
+        lines = [
+            f"{'#' * level} {_plain(self.name)} {{#{self.name}}}",
+            "",
+            _plain(self.summary[:1].upper() + self.summary[1:]) + ".",
+        ]
         for kind, *texts in self.parts:
             if kind == "heading" and texts[0] not in ("Synopsis", "Description"):
                 lines += ["", f"**{_plain(texts[0])}**"]
@@ -99,7 +105,15 @@ class Page:
 
 def _text(text: str) -> str:
     """As running text that means nothing to troff."""
-    plain = text.strip("\n").replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha").replace("~", "\\(ti")
+    plain = (
+        text.strip("\n")
+        .replace("\\", "\\e")
+        .replace("-", "\\-")
+        .replace("'", "\\(aq")
+        .replace("`", "\\(ga")
+        .replace("^", "\\(ha")
+        .replace("~", "\\(ti")
+    )
     return "\\&" + plain if plain.startswith(".") else plain
 
 
@@ -113,7 +127,12 @@ def all_pages(app: Any) -> list[Page]:
 
     @raises RunError when a program is not built"""
     version = str(binaries.run_json([binaries.find("iocast-bench"), "--version", "--json"])["version"])
-    return [*_verbs(app, version), _program("iocast-bench", version), _program("iocast-sim", version), *_things(version)]
+    return [
+        *_verbs(app, version),
+        _program("iocast-bench", version),
+        _program("iocast-sim", version),
+        *_things(version),
+    ]
 
 
 def write_manual(app: Any, out: Path) -> list[Path]:
@@ -140,9 +159,20 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
     main.heading("Exit status")
     main.paragraph(app.epilog.removeprefix("Exit status: "))
     main.heading("Environment")
-    main.item("IOCAST_BUILD", "Directory whose bin/ has iocast-bench and iocast-sim; else they are looked for beside the package, then in PATH.")
-    main.item("IOCAST_HOME", "Directory that has platforms/, campaigns/ and workload/catalogue/, when they are not where they were installed.")
-    main.see_also("iocast-bench.1", "iocast-sim.1", *(f"iocast-{name}.1" for name in shown), *(f"iocast-{name}.7" for name in THINGS))
+    main.item(
+        "IOCAST_BUILD",
+        "Directory whose bin/ has iocast-bench and iocast-sim; else they are looked for beside the package, then in PATH.",
+    )
+    main.item(
+        "IOCAST_HOME",
+        "Directory that has platforms/, campaigns/ and workload/catalogue/, when they are not where they were installed.",
+    )
+    main.see_also(
+        "iocast-bench.1",
+        "iocast-sim.1",
+        *(f"iocast-{name}.1" for name in shown),
+        *(f"iocast-{name}.7" for name in THINGS),
+    )
     yield main
     for name, verb in shown.items():
         summary, _, more = verb.help.partition("\n\n")
@@ -236,7 +266,9 @@ def _primitive(page: Page, described: Mapping[str, Any]) -> None:
 
 def _campaign(page: Page, described: Mapping[str, Any]) -> None:
     _source(page, described)
-    page.paragraph(f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): {', '.join(described['points'])}. Repeats of each: {described['repeats']}.")
+    page.paragraph(
+        f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): {', '.join(described['points'])}. Repeats of each: {described['repeats']}."
+    )
     if described["steps"]:
         page.paragraph(f"Steps of each point: {', '.join(described['steps'])}.")
 

@@ -86,7 +86,14 @@ class Named:
                 for i, value in enumerate(self._last.pop(pid, (0.0, 0, 0))):
                     self._ended[i] += value
         cpu, read, write = (self._ended[i] + sum(last[i] for last in self._last.values()) for i in range(3))
-        answer = {"cpu": round(cpu, 6), "count": len(self._alive), "threads": threads, "resident": resident, "read_bytes": read, "write_bytes": write}
+        answer = {
+            "cpu": round(cpu, 6),
+            "count": len(self._alive),
+            "threads": threads,
+            "resident": resident,
+            "read_bytes": read,
+            "write_bytes": write,
+        }
         return answer | {"waits": self._asleep()} if self._waits else answer
 
     def _asleep(self) -> dict[str, int]:
@@ -194,14 +201,18 @@ class Observer:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.out.open("x", buffering=1)  # a line at a time
         except FileExistsError:
-            raise InputError(f"The output '{self.out}' exists already; name a new one, nothing is overwritten.") from None
+            raise InputError(
+                f"The output '{self.out}' exists already; name a new one, nothing is overwritten."
+            ) from None
         except OSError as error:
             raise RunError(f"The file '{self.out}' can't be written: {error.strerror}.") from error
         self._file.write(json.dumps(self._sampler.header(self.every)) + "\n")
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stop.set()
         self._thread.join()
         self._file.close()
@@ -270,7 +281,13 @@ def _wait(child: subprocess.Popen[bytes]) -> int:
 def run_directories_of(command: Sequence[str]) -> list[Path]:
     """Run directories that a command wrote: what follows its --out, when it is one or a campaign of some."""
     for i, word in enumerate(command):
-        value = command[i + 1] if word == "--out" and i + 1 < len(command) else word.removeprefix("--out=") if word.startswith("--out=") else None
+        value = (
+            command[i + 1]
+            if word == "--out" and i + 1 < len(command)
+            else word.removeprefix("--out=")
+            if word.startswith("--out=")
+            else None
+        )
         if value is None:
             continue
         path = Path(os.path.expanduser(value))

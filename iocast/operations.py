@@ -42,7 +42,13 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
         one["operations"] = {kind: n / 4 / repeats for kind, n in one["operations"].items()}
         one["pauses"] = one["pauses"] or open_loop
     parameters = {p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]}
-    return {"pattern": run["workload"]["pattern"], "workload": run["workload"], "parameters": parameters, "given": run["workload"]["parameters"], "phases": phases}
+    return {
+        "pattern": run["workload"]["pattern"],
+        "workload": run["workload"],
+        "parameters": parameters,
+        "given": run["workload"]["parameters"],
+        "phases": phases,
+    }
 
 
 def iteration(operations: Mapping[str, float]) -> dict[str, float]:

@@ -39,7 +39,9 @@ def check_phase(phase: str, names: Iterable[str], workload: str) -> None:
     """@raises InputError with the phases that there are"""
     every = list(dict.fromkeys(names))
     if phase not in every:
-        raise InputError(f"The workload {workload} has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, every)}")
+        raise InputError(
+            f"The workload {workload} has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, every)}"
+        )
 
 
 def operations_by_phase(phases: Iterable[Mapping[str, Any]]) -> dict[str, float]:

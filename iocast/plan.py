@@ -102,7 +102,9 @@ class Proposed:
     seconds: float  # of one run
     before: float
     after: float
-    purpose: str = "narrows"  # or "needed" by a calibration, or "checks" whether the model has a place for what the system does
+    purpose: str = (
+        "narrows"  # or "needed" by a calibration, or "checks" whether the model has a place for what the system does
+    )
 
     @property
     def worth_it(self) -> bool:
@@ -121,14 +123,36 @@ class Proposed:
 
 
 def either_way(factor: float) -> str:
-    return f"a factor {factor:.2f} either way" if factor < MAX_UNCERTAINTY_FACTOR else f"more than a factor {MAX_UNCERTAINTY_FACTOR:g} either way"
+    return (
+        f"a factor {factor:.2f} either way"
+        if factor < MAX_UNCERTAINTY_FACTOR
+        else f"more than a factor {MAX_UNCERTAINTY_FACTOR:g} either way"
+    )
 
 
 class Ensemble:
     """Platforms that may all be true, and what they say."""
 
-    def __init__(self, simulations: Simulations, documents: Sequence[Document], pattern: str, settings: dict[str, str], phase: str, noise: dict[str, float], *, rates_alone: bool, seed: int = 0) -> None:
-        self.simulations, self.documents, self.pattern, self.phase, self.noise, self.seed = simulations, documents, pattern, phase, noise, seed
+    def __init__(
+        self,
+        simulations: Simulations,
+        documents: Sequence[Document],
+        pattern: str,
+        settings: dict[str, str],
+        phase: str,
+        noise: dict[str, float],
+        *,
+        rates_alone: bool,
+        seed: int = 0,
+    ) -> None:
+        self.simulations, self.documents, self.pattern, self.phase, self.noise, self.seed = (
+            simulations,
+            documents,
+            pattern,
+            phase,
+            noise,
+            seed,
+        )
         self.rates_alone = rates_alone
         self.settings = settings
         self.known: dict[Place, Simulated] = {}
@@ -140,27 +164,59 @@ class Ensemble:
         new = [place for place in dict.fromkeys(places) if place not in self.known]
         if self.rates_alone:
             for place in new:
-                solved = [analytic.solve(resolved(d), {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64) for d in self.documents]
-                self.known[place] = Simulated(np.log([[one.rate] for one in solved]), np.array([self._variance("rate")]))
+                solved = [
+                    analytic.solve(
+                        resolved(d),
+                        {"stat": 1.0},
+                        place.nodes,
+                        place.ranks_per_node,
+                        place.waiting_factor,
+                        1,
+                        points=64,
+                    )
+                    for d in self.documents
+                ]
+                self.known[place] = Simulated(
+                    np.log([[one.rate] for one in solved]), np.array([self._variance("rate")])
+                )
             return
-        jobs = [(file, self.pattern, self._settings(place), place.nodes, place.ranks_per_node, self.seed) for place in new for file in self._files]
+        jobs = [
+            (file, self.pattern, self._settings(place), place.nodes, place.ranks_per_node, self.seed)
+            for place in new
+            for file in self._files
+        ]
         found = self.simulations.run_those_that_settle(jobs)
         for number, place in enumerate(new):
-            runs = [one and next(p for p in one["phases"] if p["name"] == self.phase) for one in found[number * len(self._files) : (number + 1) * len(self._files)]]
+            runs = [
+                one and next(p for p in one["phases"] if p["name"] == self.phase)
+                for one in found[number * len(self._files) : (number + 1) * len(self._files)]
+            ]
             operations = next((sorted(op for op in one["latency"] if "." not in op) for one in runs if one), [])
             names = [(op, which) for op in operations for which in QUANTILES]
-            rows = [[one["rate"], *(one["latency"][op][which] for op, which in names)] if one else [math.nan] * (1 + len(names)) for one in runs]
+            rows = [
+                [one["rate"], *(one["latency"][op][which] for op, which in names)]
+                if one
+                else [math.nan] * (1 + len(names))
+                for one in runs
+            ]
             variances = [self._variance("rate"), *(self._variance(which) for _, which in names)]
             self.known[place] = Simulated(np.log(np.maximum(np.array(rows, dtype=float), 1e-9)), np.array(variances))
 
     def _settings(self, place: Place) -> dict[str, str]:
         iterations = str(max(2, round(max(FEWEST, OPERATIONS / place.ranks) / self._each)))
         short = {"iterations": iterations, "objects": iterations, "repeats": "1"}
-        return self.settings | {name: short[name] for name in self._short} | {"waiting_factor": f"{place.waiting_factor:g}"} | dict(place.settings)
+        return (
+            self.settings
+            | {name: short[name] for name in self._short}
+            | {"waiting_factor": f"{place.waiting_factor:g}"}
+            | dict(place.settings)
+        )
 
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
-        check_phase(self.phase, [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]], self.pattern)  # before millions of operations are counted
+        check_phase(
+            self.phase, [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]], self.pattern
+        )  # before millions of operations are counted
         phases = profile(self._files[0], self.pattern, ten)["phases"]
         return sum(phases[self.phase]["operations"].values()) / 10
 
@@ -185,7 +241,11 @@ class Ensemble:
             others = np.arange(len(target)) != number
             mean = facts[others].mean(axis=0)
             apart, target_apart = facts[others] - mean, target[others] - target[others].mean()
-            weights = np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ target_apart / (len(apart) - 1)) if entries else np.zeros(0)
+            weights = (
+                np.linalg.solve(apart.T @ apart / (len(apart) - 1) + errors, apart.T @ target_apart / (len(apart) - 1))
+                if entries
+                else np.zeros(0)
+            )
             missed = target[number] - target[others].mean() - (facts[number] - mean) @ weights
             squares.append(missed**2 + weights @ errors @ weights)
         return math.sqrt(float(np.mean(squares)))
@@ -193,7 +253,12 @@ class Ensemble:
     def seconds(self, place: Place, length: float) -> float:
         """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most
         platforms say."""
-        slower = math.exp(float(np.nanmedian(self.known[ALONE].logs[:, 0])) - float(np.nanmedian(self.known[place].logs[:, 0]))) * place.ranks
+        slower = (
+            math.exp(
+                float(np.nanmedian(self.known[ALONE].logs[:, 0])) - float(np.nanmedian(self.known[place].logs[:, 0]))
+            )
+            * place.ranks
+        )
         share = (BENCHMARK_REPEATS + 1) if place.waiting_factor == 0 else 0.5 + 0.5 / (1 + place.waiting_factor)
         return STARTUP + length / BENCHMARK_REPEATS * slower * share
 
@@ -204,26 +269,58 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
     @raises InputError for a platform that was never calibrated"""
     documents = platform.draws()
     if not documents:
-        raise InputError(f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign.")
+        raise InputError(
+            f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign."
+        )
     pattern, settings = platform.fitted["campaign"]["workload"]["pattern"], {}
     if not platform.rates_alone:
         requested = workload_of(platform, None, {})
         pattern, settings = requested.pattern, requested.settings
-    return Ensemble(simulations, documents, pattern, settings, platform.phase, platform.fitted["noise"], rates_alone=platform.rates_alone, seed=seed)
+    return Ensemble(
+        simulations,
+        documents,
+        pattern,
+        settings,
+        platform.phase,
+        platform.fitted["noise"],
+        rates_alone=platform.rates_alone,
+        seed=seed,
+    )
 
 
-def of_family(simulations: Simulations, family: str, workload: str, settings: dict[str, str], phase: str, noise: dict[str, float], seed: int = 0) -> Ensemble:
+def of_family(
+    simulations: Simulations,
+    family: str,
+    workload: str,
+    settings: dict[str, str],
+    phase: str,
+    noise: dict[str, float],
+    seed: int = 0,
+) -> Ensemble:
     """What is open before anything was measured: any structure, any numbers about the family's own.
 
     @raises InputError when the platform can't be calibrated, or a campaign of the workload can't be sized"""
     recipe = read_recipe(family)
     if recipe.method == "rates":
-        raise InputError(f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to (iocast list platforms).")
+        raise InputError(
+            f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to (iocast list platforms)."
+        )
     if "iterations" not in units_of(workload):
-        raise InputError(f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench.")
+        raise InputError(
+            f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench."
+        )
     generator = np.random.default_rng(seed)
     documents = [_believed(recipe, generator) for _ in range(BELIEFS)]
-    return Ensemble(simulations, documents, workload, settings | only(phase, workload, any(remembers(d) for d in documents)), phase, noise, rates_alone=False, seed=seed)
+    return Ensemble(
+        simulations,
+        documents,
+        workload,
+        settings | only(phase, workload, any(remembers(d) for d in documents)),
+        phase,
+        noise,
+        rates_alone=False,
+        seed=seed,
+    )
 
 
 def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
@@ -235,7 +332,9 @@ def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
     for option in options:
         document = merge(document, copy.deepcopy(option.edit))
     stations = document.get("stations") or {}
-    shared = {f"stations.{name}.crowding" for name, station in stations.items() if (station or {}).get("discipline") == "ps"}  # nobody waits there
+    shared = {
+        f"stations.{name}.crowding" for name, station in stations.items() if (station or {}).get("discipline") == "ps"
+    }  # nobody waits there
     for parameter in (*recipe.parameters, *(p for option in options for p in option.parameters)):
         drawn = _drawn(parameter, generator)
         if parameter.path not in shared:
@@ -244,7 +343,9 @@ def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
 
 
 def _drawn(parameter: Parameter, generator: np.random.Generator) -> float:
-    return float(np.clip(parameter.start * math.exp(SPREAD * generator.standard_normal()), parameter.low, parameter.high))
+    return float(
+        np.clip(parameter.start * math.exp(SPREAD * generator.standard_normal()), parameter.low, parameter.high)
+    )
 
 
 @dataclass
@@ -258,7 +359,9 @@ class Planner:
 
     def __post_init__(self) -> None:
         if self.target.ranks > MAX_RANKS:
-            raise InputError(f"{self.target.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MAX_RANKS}); what tells of fewer tells of them too.")
+            raise InputError(
+                f"{self.target.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MAX_RANKS}); what tells of fewer tells of them too."
+            )
 
     def within(self, measured: Sequence[Place]) -> float:
         """By which factor either way a 90 % interval of the target's throughput would hold after these measurements
@@ -275,7 +378,10 @@ class Planner:
         """What each candidate would add, the one that narrows the interval most first."""
         self.ensemble.ask([ALONE, self.target, *measured, *candidates])
         before = self.within(measured)
-        entries = [Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place])) for place in candidates]
+        entries = [
+            Proposed(place, self.ensemble.seconds(place, self.length), before, self.within([*measured, place]))
+            for place in candidates
+        ]
         return sorted(entries, key=lambda one: (one.after, one.seconds))
 
     def campaign(self, candidates: Sequence[Place], budget: float) -> tuple[list[Proposed], int]:
@@ -292,17 +398,24 @@ class Planner:
             return repeats * sum(self.ensemble.seconds(place, self.length) for place in places)
 
         for length in LENGTHS:
-            if length == LENGTHS[0] or repeats * sum(self.ensemble.seconds(place, length) for place in needed or longest) <= budget / 3:
+            if (
+                length == LENGTHS[0]
+                or repeats * sum(self.ensemble.seconds(place, length) for place in needed or longest) <= budget / 3
+            ):
                 self.length = length
         if time_of(needed) > budget:
-            raise InputError(f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s.")
+            raise InputError(
+                f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s."
+            )
         chosen: list[Place] = []
         rows: list[Proposed] = []
 
         def take(place: Place, purpose: str) -> None:
             before = self.within(chosen)
             chosen.append(place)
-            rows.append(Proposed(place, self.ensemble.seconds(place, self.length), before, self.within(chosen), purpose))
+            rows.append(
+                Proposed(place, self.ensemble.seconds(place, self.length), before, self.within(chosen), purpose)
+            )
 
         def affordable() -> list[Place]:
             return [place for place in candidates if place not in chosen and time_of([*chosen, place]) <= budget]
@@ -316,14 +429,18 @@ class Planner:
             if not worth:
                 break
             take(max(worth, key=lambda place: gains[place] / self.ensemble.seconds(place, self.length)), "narrows")
-        while not self.fitted and (left := [place for place in affordable() if place.ranks not in {one.ranks for one in chosen}]):
+        while not self.fitted and (
+            left := [place for place in affordable() if place.ranks not in {one.ranks for one in chosen}]
+        ):
             take(left[0], "checks")
         if chosen and (repeats + 1) / repeats * time_of(chosen) <= budget:
             repeats = MAX_REPEATS
         return rows, repeats
 
 
-def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, workload: str, settings: dict[str, str], source: str) -> str:
+def campaign_file(
+    proposed: Sequence[Proposed], planner: Planner, repeats: int, workload: str, settings: dict[str, str], source: str
+) -> str:
     """A campaign in YAML, as `iocast measure --campaign` takes it."""
     document = {
         "schema_version": 1,
@@ -339,7 +456,9 @@ def campaign_file(proposed: Sequence[Proposed], planner: Planner, repeats: int, 
     return "# SPDX-License-Identifier: Apache-2.0\n" + yaml.safe_dump(document, sort_keys=False)
 
 
-def next_runs(platform: Fitted, requested: Place | None = None, *, seed: int = 0, workers: Workers | None = None) -> tuple[Place, list[Proposed]]:
+def next_runs(
+    platform: Fitted, requested: Place | None = None, *, seed: int = 0, workers: Workers | None = None
+) -> tuple[Place, list[Proposed]]:
     """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
     the most telling first; none where there would be too much to simulate."""
     requested = requested or _four_times(platform)
@@ -363,7 +482,13 @@ def _four_times(platform: Fitted) -> Place:
     return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
 
 
-def candidates(nodes: int, ranks_per_node: int, pattern: str = "", settings: Mapping[str, Any] | None = None, factors: Sequence[float] = WAITING_FACTORS) -> list[Place]:
+def candidates(
+    nodes: int,
+    ranks_per_node: int,
+    pattern: str = "",
+    settings: Mapping[str, Any] | None = None,
+    factors: Sequence[float] = WAITING_FACTORS,
+) -> list[Place]:
     """Places up to these nodes and ranks per node: by twos over nodes with one rank each, then on all nodes; and with
     all ranks what distinguishes what the pattern with these settings does."""
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
@@ -414,7 +539,12 @@ def _by_twos(most: int) -> list[int]:
 
 def _needed(candidates: Sequence[Place]) -> list[Place]:
     """One rank, all of them, and a number between: what a calibration asks for at least."""
-    by_ranks = sorted({place.ranks: place for place in candidates if place.waiting_factor == 0 and not place.settings}.values(), key=lambda place: place.ranks)
+    by_ranks = sorted(
+        {place.ranks: place for place in candidates if place.waiting_factor == 0 and not place.settings}.values(),
+        key=lambda place: place.ranks,
+    )
     if len(by_ranks) < 3:
-        raise InputError("A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all.")
+        raise InputError(
+            "A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all."
+        )
     return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]

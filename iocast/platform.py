@@ -32,7 +32,9 @@ def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
 
 def reference(name_or_file: str, beside: Path | None = None) -> str:
     """What another file may say it extends: a platform by name, or a file by its whole path."""
-    return str(find_platform(name_or_file, beside).resolve()) if name_or_file.endswith((".yaml", ".yml")) else name_or_file
+    return (
+        str(find_platform(name_or_file, beside).resolve()) if name_or_file.endswith((".yaml", ".yml")) else name_or_file
+    )
 
 
 def merge(base: Any, over: Any) -> Any:
@@ -73,7 +75,9 @@ def set_path(document: Document, path: str, value: Any) -> None:
         if isinstance(here, list):
             here, parts = _entry(here, parts[0]), parts[1:]
             if not isinstance(here, dict) or not parts:
-                raise InputError(f"The path '{path}' leads into a list; it goes on with the number of one of its entries, from 0, and a key there.")
+                raise InputError(
+                    f"The path '{path}' leads into a list; it goes on with the number of one of its entries, from 0, and a key there."
+                )
         taken = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in here), 1)
         key = ".".join(parts[:taken])
         parts = parts[taken:]
@@ -133,7 +137,9 @@ def parse_edit(text: str) -> tuple[str, Any]:
     try:
         return path, strict.parse_yaml(value, Path(path))
     except InputError as error:
-        raise InputError(f"The edit {strict.shown(text)} has no value that YAML knows: {str(error).partition(': ')[2]}") from error
+        raise InputError(
+            f"The edit {strict.shown(text)} has no value that YAML knows: {str(error).partition(': ')[2]}"
+        ) from error
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the one in C, where it is: platforms are written for every simulation

@@ -30,7 +30,19 @@ _USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failur
 """Sections that name parts."""
 UNKNOWN_KEY = "unknown-key"
 """Code of iocast-sim's error about a key that a part can't have."""
-_RESOLVED = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network")
+_RESOLVED = (
+    "clients",
+    "stations",
+    "limits",
+    "locks",
+    "stalls",
+    "failures",
+    "background",
+    "caches",
+    "buffers",
+    "pools",
+    "network",
+)
 
 
 def paths(node: Any, prefix: str = "") -> Iterator[str]:
@@ -49,11 +61,18 @@ def known_paths(document: Document, resolved: Document) -> set[str]:
     known = set(paths(document))
     for part in _RESOLVED:
         known |= set(paths({part: resolved.get(part) or {}}))
-    known |= {f"demands.{n}.{key}" for n, law in document.get("demands", {}).items() if isinstance(law, dict) for key in ("scale", "shift")}
+    known |= {
+        f"demands.{n}.{key}"
+        for n, law in document.get("demands", {}).items()
+        if isinstance(law, dict)
+        for key in ("scale", "shift")
+    }
     return {path for path in known if path.partition(".")[0] not in PROSE}
 
 
-def missing(path: str, known: set[str], document: Document, resolve: Callable[[Document], Document], value: Any = None) -> str | None:
+def missing(
+    path: str, known: set[str], document: Document, resolve: Callable[[Document], Document], value: Any = None
+) -> str | None:
     """Why the platform has nothing at the path, with the nearest name; None when it has. `value`: what an edit sets
     there.
 
@@ -65,7 +84,12 @@ def missing(path: str, known: set[str], document: Document, resolve: Callable[[D
     section = path.partition(".")[0]
     if isinstance(value, dict) and "law" not in value and section in _RESOLVED and parent == section:
         return None  # a whole part, which the simulator judges
-    if parent != section and parent in known and isinstance(get_path(document, parent, {}), dict) and (leaf not in SYNONYMS):
+    if (
+        parent != section
+        and parent in known
+        and isinstance(get_path(document, parent, {}), dict)
+        and (leaf not in SYNONYMS)
+    ):
         tried = copy.deepcopy(document)
         set_path(tried, path, value)
         try:
@@ -81,11 +105,20 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
     often one that a family has and a platform that extends it serves otherwise."""
     section = path.partition(".")[0]
     if section == "network":
-        return not any("transfer" in step for where in (document, resolved) for user in _USERS for step in _steps(where.get(user) or {}))
+        return not any(
+            "transfer" in step
+            for where in (document, resolved)
+            for user in _USERS
+            for step in _steps(where.get(user) or {})
+        )
     if section not in _USED_BY_ROUTES:
         return False
     parts = document.get(section)
-    found = [str(name) for name in parts if path == f"{section}.{name}" or path.startswith(f"{section}.{name}.")] if isinstance(parts, dict) else []
+    found = (
+        [str(name) for name in parts if path == f"{section}.{name}" or path.startswith(f"{section}.{name}.")]
+        if isinstance(parts, dict)
+        else []
+    )
     used = {text for where in (document, resolved) for user in _USERS for text in _texts(where.get(user) or {})}
     return bool(found) and max(found, key=len) not in used
 
@@ -145,8 +178,12 @@ def check_edits(platform: Fitted) -> None:
             resolved = resolve(document)
             why = missing(path, known_paths(document, resolved), document, resolve, value)
             if why:
-                raise InputError(f"--edit {path}={value}: the platform '{platform.file.stem}' has nothing at '{path}'. {why}")
-            if is_unused(path, document, resolved) and not any(other.startswith("operations.") for other, _ in platform.edits):
+                raise InputError(
+                    f"--edit {path}={value}: the platform '{platform.file.stem}' has nothing at '{path}'. {why}"
+                )
+            if is_unused(path, document, resolved) and not any(
+                other.startswith("operations.") for other, _ in platform.edits
+            ):
                 raise InputError(f"--edit {path}={value}: {unused(path, platform.file.stem)}")
             set_path(document, path, value)  # a part that one edit adds is one that the next may change
 
@@ -159,7 +196,10 @@ def _nearest(path: str, known: set[str]) -> str:
     parts = path.split(".")
     depth = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in known), 0)
     there = ".".join(parts[:depth])
-    siblings = sorted({p[len(there) :].lstrip(".").partition(".")[0] for p in known if p.startswith(f"{there}." if there else "")} - {""})
+    siblings = sorted(
+        {p[len(there) :].lstrip(".").partition(".")[0] for p in known if p.startswith(f"{there}." if there else "")}
+        - {""}
+    )
     meant = f"Did you mean '{near}'? " if near else ""
     return f"{meant}Allowed{f' in {there}' if there else ''}: {', '.join(siblings[:30])}."
 

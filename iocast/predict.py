@@ -78,9 +78,18 @@ def predict(
     @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before
     anything is simulated"""
     names = [phase] if phase else platform.phases
-    if len(platform.phases) > 1 and _is_its_workload(platform, workload) and all(name in platform.phases for name in names):
+    if (
+        len(platform.phases) > 1
+        and _is_its_workload(platform, workload)
+        and all(name in platform.phases for name in names)
+    ):
         more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
-        return _joined([predict(platform.for_phase(name), workload, settings, nodes, ranks_per_node, phase=name, **more) for name in names])
+        return _joined(
+            [
+                predict(platform.for_phase(name), workload, settings, nodes, ranks_per_node, phase=name, **more)
+                for name in names
+            ]
+        )
     solver = solver or ("analytic" if platform.rates_alone else "simulate")
     if solver not in ("simulate", "analytic"):
         raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
@@ -114,7 +123,11 @@ def predict(
             found = _solved(simulations, platform, requested, *place)
     ranks = round(nodes * ranks_per_node)  # unlike nodes have a mean that is no whole number
     factor = float(requested.settings.get("waiting_factor", 0))
-    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "forecast", "label": label or platform.file.stem}
+    answer: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "forecast",
+        "label": label or platform.file.stem,
+    }
     answer["platform"] = {
         "name": platform.file.stem,
         "file": str(platform.file),
@@ -122,7 +135,11 @@ def predict(
         "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
     }
     answer["made_at"] = utc_now()
-    answer["workload"] = {"name": workload or requested.pattern, "pattern": requested.pattern, "parameters": requested.settings}
+    answer["workload"] = {
+        "name": workload or requested.pattern,
+        "pattern": requested.pattern,
+        "parameters": requested.settings,
+    }
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
     answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
@@ -141,19 +158,38 @@ def predict(
 
             def of_unedited(name: str = name) -> dict[str, Any]:
                 more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "workers": workers}
-                return dict(predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)["quantities"])
+                return dict(
+                    predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)[
+                        "quantities"
+                    ]
+                )
 
-            quantities, said_by_blend = _with_rules(platform, requested.settings, quantities, question, level, of_unedited)
-            missed = {key: math.log(samples["value"][key] / printed["value"]) if said_by_blend else missed.get(key, 0.0) for key, printed in quantities.items()}
+            quantities, said_by_blend = _with_rules(
+                platform, requested.settings, quantities, question, level, of_unedited
+            )
+            missed = {
+                key: math.log(samples["value"][key] / printed["value"]) if said_by_blend else missed.get(key, 0.0)
+                for key, printed in quantities.items()
+            }
         one: dict[str, Any] = {"phase": name, "blend": said_by_blend}
-        one["question"] = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured).document()
+        one["question"] = Question.of(
+            shown.pop("workload"), answer["placement"], name, settings_known=not as_measured
+        ).document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not _is_part(key)}
         one["parts"] = {key: printed for key, printed in quantities.items() if _is_part(key)}
         shares = shown.pop("shares")
         one["operations"] = _operations(shares, quantities["rate"])
         one["seconds"] = _phase_seconds(shares, quantities["rate"])
-        one["baselines"] = _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"])) if fitted_to_it and closed else {}
-        document[name] = one | shown | {"distributions": {op: _shifted(printed, missed, op) for op, printed in shown["distributions"].items()}}
+        one["baselines"] = (
+            _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"]))
+            if fitted_to_it and closed
+            else {}
+        )
+        document[name] = (
+            one
+            | shown
+            | {"distributions": {op: _shifted(printed, missed, op) for op, printed in shown["distributions"].items()}}
+        )
     answer |= document.pop(main)
     answer["further_phases"] = list(document.values())
     samples = found[main][0]
@@ -163,7 +199,9 @@ def predict(
             one["family"] = beside.document(one["phase"], one["quantities"])
     answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
-        {"structure": a["structure"], "weight": a["weight"]} for a in platform.fitted.get("alternatives", []) if a["weight"] > 0.01
+        {"structure": a["structure"], "weight": a["weight"]}
+        for a in platform.fitted.get("alternatives", [])
+        if a["weight"] > 0.01
     ]
     answer["parting"] = _parting(samples, platform.fitted)
     unsettled = answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
@@ -174,8 +212,15 @@ def predict(
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
-    unsettled += [text for text in dict.fromkeys(one.get("blend") for one in (answer, *answer["further_phases"])) if text]
-    answer["warnings"] = unsettled + requested.warnings + _warnings(platform, ranks, largest, factor) + _other_placement(platform, nodes, ranks_per_node)
+    unsettled += [
+        text for text in dict.fromkeys(one.get("blend") for one in (answer, *answer["further_phases"])) if text
+    ]
+    answer["warnings"] = (
+        unsettled
+        + requested.warnings
+        + _warnings(platform, ranks, largest, factor)
+        + _other_placement(platform, nodes, ranks_per_node)
+    )
     answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
@@ -198,15 +243,27 @@ OF_A_PHASE = (
 def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
     """Forecasts of several phases as the first one with the others under `further_phases`; warnings that not all of
     them have name their phase."""
-    joined = answers[0] | {"further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]}
+    joined = answers[0] | {
+        "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]
+    }
     every = list(dict.fromkeys(warning for one in answers for warning in one["warnings"]))
     having = {warning: [one["phase"] for one in answers if warning in one["warnings"]] for warning in every}
-    joined["warnings"] = [warning if len(having[warning]) == len(answers) else f"{', '.join(having[warning])}: {warning}" for warning in every]
+    joined["warnings"] = [
+        warning if len(having[warning]) == len(answers) else f"{', '.join(having[warning])}: {warning}"
+        for warning in every
+    ]
     return joined
 
 
 def predict_planned(
-    platform: Fitted, campaign: Path, out: Path, *, phase: str | None = None, solver: str | None = None, level: float = 0.9, seed: int = 0
+    platform: Fitted,
+    campaign: Path,
+    out: Path,
+    *,
+    phase: str | None = None,
+    solver: str | None = None,
+    level: float = 0.9,
+    seed: int = 0,
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can
     measure it.
@@ -222,7 +279,18 @@ def predict_planned(
     for run in planned.values():
         settings = {name: str(value) for name, value in run["settings"].items()}
         label = run["name"].rsplit("-r", 1)[0]
-        answer = predict(platform, None, settings, run["nodes"], run["ranks_per_node"], phase=phase, solver=solver, level=level, seed=seed, label=label)
+        answer = predict(
+            platform,
+            None,
+            settings,
+            run["nodes"],
+            run["ranks_per_node"],
+            phase=phase,
+            solver=solver,
+            level=level,
+            seed=seed,
+            label=label,
+        )
         path = out / f"{answer['label']}.json"
         write_json(path, answer)
         yield path, answer
@@ -233,11 +301,19 @@ def _overlay_edits(platform: Fitted) -> dict[str, Any]:
 
     def flatten(prefix: str, node: Any) -> dict[str, Any]:
         if isinstance(node, dict) and "law" not in node:
-            return {k: v for key, value in node.items() for k, v in flatten(f"{prefix}.{key}" if prefix else key, value).items()}
+            return {
+                k: v
+                for key, value in node.items()
+                for k, v in flatten(f"{prefix}.{key}" if prefix else key, value).items()
+            }
         return {prefix: node}
 
     skipped = ("extends", "schema_version", "description", "source")
-    return {k: v for overlay in platform.documents[1:] for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()}
+    return {
+        k: v
+        for overlay in platform.documents[1:]
+        for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()
+    }
 
 
 @dataclass
@@ -259,12 +335,19 @@ class Request:
         """Those of its phases that have operations. @raises InputError when none has"""
         present = [name for name in self.phases if operations.get(name)]
         if not present:
-            raise InputError(f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload {self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings.")
+            raise InputError(
+                f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload {self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings."
+            )
         return present
 
 
 def workload_of(
-    platform: Fitted, workload: str | None, settings: dict[str, str], phase: str | None = None, nodes: int = 1, ranks_per_node: int = 1
+    platform: Fitted,
+    workload: str | None,
+    settings: dict[str, str],
+    phase: str | None = None,
+    nodes: int = 1,
+    ranks_per_node: int = 1,
 ) -> Request:
     """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but
     set-up and clean-up.
@@ -280,9 +363,13 @@ def workload_of(
         for name, value in measured["parameters"].items():
             if name in ("waiting_factor", "repeats", "start_index", "phases"):
                 continue
-            full[name] = str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
+            full[name] = (
+                str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
+            )
         pattern, full, default = measured["pattern"], full | settings, platform.phase
-    names = list(dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"]))
+    names = list(
+        dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
+    )
     if phase or default:
         check_phase(str(phase or default), names, pattern)
     phases = [str(phase or default)] if phase or default else main_phases(names)
@@ -293,9 +380,13 @@ def workload_of(
 def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Request:
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
-        raise InputError("The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or calibrate a family with latencies.")
+        raise InputError(
+            "The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or calibrate a family with latencies."
+        )
     if phase not in (None, platform.phase):
-        raise InputError(f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; calibrate with --phase {phase}.")
+        raise InputError(
+            f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; calibrate with --phase {phase}."
+        )
     unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
         raise InputError(
@@ -309,7 +400,9 @@ def ranks_per_node_of(platform: Fitted) -> int:
     """Ranks a node of the largest measurement that the platform was fitted to, whole ones also where nodes had unlike
     numbers; 1 for one that was never calibrated."""
     points = platform.fitted.get("campaign", {}).get("points", [])
-    return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[1]
+    return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[
+        1
+    ]
 
 
 def _is_its_workload(platform: Fitted, workload: str | None) -> bool:
@@ -347,7 +440,11 @@ def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node:
     campaign = platform.fitted["campaign"]
     measured = [
         growth.Measured(
-            p["nodes"], p["ranks"] / p["nodes"] / (1 + p["waiting_factor"]), math.log(p["rate"]), p.get("repeats", 1), p.get("log_variance", 0.0)
+            p["nodes"],
+            p["ranks"] / p["nodes"] / (1 + p["waiting_factor"]),
+            math.log(p["rate"]),
+            p.get("repeats", 1),
+            p.get("log_variance", 0.0),
         )
         for p in campaign["points"]
     ]
@@ -356,20 +453,34 @@ def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node:
     changes, stations = [0.0], {}
     if platform.edited:
         edited, plain = (
-            [analytic.solve(resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64) for document in one.draws()]
+            [
+                analytic.solve(
+                    resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64
+                )
+                for document in one.draws()
+            ]
             for one in (platform, platform.as_measured())
         )
         changes = [math.log(new.rate / old.rate) for new, old in zip(edited, plain, strict=True)]
-        stations = {name: {"utilisation": u} for name, u in edited[int(np.argsort(changes)[len(changes) // 2])].utilisation.items()}
+        stations = {
+            name: {"utilisation": u}
+            for name, u in edited[int(np.argsort(changes)[len(changes) // 2])].utilisation.items()
+        }
     value = found.value + float(np.median(changes))
     low, high = _shifted_interval(found, changes, level)
-    quantities: dict[str, Any] = {"rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}}
+    quantities: dict[str, Any] = {
+        "rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
+    }
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
         quantities["rate"] |= {"low": None, "high": None}
     workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
     shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {})}
-    shown |= {"distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK}
+    shown |= {
+        "distributions": {},
+        "stations": stations,
+        "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK,
+    }
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
     samples = {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}
@@ -399,12 +510,20 @@ def _beyond_the_machine(
     unmeasured, unknown = [], []
     cores, most = machine.get("cpus_per_node"), max(p["ranks"] for p in points)
     if cores is None and ranks_per_node > most:
-        unknown.append("How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds less often than it says.")
+        unknown.append(
+            "How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds less often than it says."
+        )
     elif cores is not None and ranks_per_node > cores >= most:
-        unmeasured.append(f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval is known.")
+        unmeasured.append(
+            f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval is known."
+        )
     memory = machine.get("memory_bytes")
     sets = [(p["working_set"], p["ranks"]) for p in points if p.get("working_set")]
-    target = _bytes_of(working_set) if working_set else max((size / ranks * ranks_per_node for size, ranks in sets), default=None)
+    target = (
+        _bytes_of(working_set)
+        if working_set
+        else max((size / ranks * ranks_per_node for size, ranks in sets), default=None)
+    )
     if memory is not None and target is not None and target > memory and all(size <= memory for size, _ in sets):
         unmeasured.append(
             f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had more than the memory holds, "
@@ -450,7 +569,11 @@ class Shares:
     @classmethod
     def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: float = 1) -> Shares:
         total = sum(count.values())
-        return cls(total / repeats, {op: n / total for op, n in count.items() if n}, {op: moved[op] / n for op, n in count.items() if n and moved.get(op)})
+        return cls(
+            total / repeats,
+            {op: n / total for op, n in count.items() if n},
+            {op: moved[op] / n for op, n in count.items() if n and moved.get(op)},
+        )
 
 
 def _operations(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:
@@ -476,24 +599,43 @@ def _phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | Non
     return {end: shares.operations / rate[other] if rate[other] else None for end, other in ends.items()}
 
 
-def _simulated(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int, seed: int) -> Found:
+def _simulated(
+    simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int, seed: int
+) -> Found:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
     documents = [platform.best(), *platform.draws()]
-    best, first, distributions, settles = _first_that_settles(simulations, documents, request, nodes, ranks_per_node, seed)
+    best, first, distributions, settles = _first_that_settles(
+        simulations, documents, request, nodes, ranks_per_node, seed
+    )
     seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
     question = (request.pattern, request.settings, nodes, ranks_per_node)
     centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
     all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in distributions}
-    names = {phase: ["rate", *(f"{op}.{q}" for op, printed in of[-1]["latency"].items() if printed["count"] for q in QUANTITIES)] for phase, of in all_repeats.items()}
-    values = {(p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre])) for p, of in names.items() for n in of}
+    names = {
+        phase: [
+            "rate",
+            *(f"{op}.{q}" for op, printed in of[-1]["latency"].items() if printed["count"] for q in QUANTITIES),
+        ]
+        for phase, of in all_repeats.items()
+    }
+    values = {
+        (p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre]))
+        for p, of in names.items()
+        for n in of
+    }
 
     def solver() -> draws.Solve:
         solution = _Solver(simulations, best, request, nodes, ranks_per_node)
         if set(solution.phases) != set(names):
             raise InputError(f"Some phases of the workload {request.pattern} have no solution.")
-        return lambda document: {(phase, n): v for phase in names for n, v in solution.quantities(phase, solution.solve(phase, document)).items()}
+        return lambda document: {
+            (phase, n): v
+            for phase in names
+            for n, v in solution.quantities(phase, solution.solve(phase, document)).items()
+        }
 
     document = documents[0] if settles else yaml.safe_load(best.read_text())
+
     def ask(system: Document) -> draws.Values:
         """One simulation, which may be shorter."""
         settings = draws.shorter(request.settings, first) or request.settings
@@ -504,7 +646,9 @@ def _simulated(simulations: Simulations, platform: Fitted, request: Request, nod
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
     settled = [one for one in reported.values if one is not None]
     structures = platform.fitted.get("draw_structures") or [{}] * len(reported.values)
-    settled_structures = [structure for structure, one in zip(structures, reported.values, strict=True) if one is not None]
+    settled_structures = [
+        structure for structure, one in zip(structures, reported.values, strict=True) if one is not None
+    ]
     found: Found = {}
     for phase, repeats in all_repeats.items():
         ensemble = {n: [one[phase, n] for one in settled] for n in names[phase]}
@@ -512,13 +656,25 @@ def _simulated(simulations: Simulations, platform: Fitted, request: Request, nod
         stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
-        shown["balance"] = _balance([p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase])
-        samples = {"value": value, "ensemble": ensemble, "settles": settles, "structures": settled_structures, "peak_objects": first["peak_objects"], "draws": reported.document(), "beside": beside}
+        shown["balance"] = _balance(
+            [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
+        )
+        samples = {
+            "value": value,
+            "ensemble": ensemble,
+            "settles": settles,
+            "structures": settled_structures,
+            "peak_objects": first["peak_objects"],
+            "draws": reported.document(),
+            "beside": beside,
+        }
         found[phase] = (samples, shown)
     return found
 
 
-def _middle(platform: Fitted, value: dict[str, float], ensemble: dict[str, list[float]], settles: bool = True) -> dict[str, float]:
+def _middle(
+    platform: Fitted, value: dict[str, float], ensemble: dict[str, list[float]], settles: bool = True
+) -> dict[str, float]:
     """The forecast's values: those of the best platform; where structures tie, none of them is the answer, nor is one
     draw where the best platform has none: there the median of the draws, by whichever solver."""
     if not any(ensemble.values()) or settles and not platform.undecided:
@@ -564,10 +720,21 @@ def _first_that_settles(
     raise AssertionError("there is always a best platform")
 
 
-def _first_run(platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int) -> tuple[Any, dict[str, Any]]:
+def _first_run(
+    platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int
+) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
         out = Path(scratch) / "run"
-        command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", request.pattern, "--seed", str(seed)]
+        command = [
+            binaries.find("iocast-sim"),
+            "--json",
+            "--platform",
+            str(platform),
+            "--workload",
+            request.pattern,
+            "--seed",
+            str(seed),
+        ]
         command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
         for name, value in request.settings.items():
             command += ["--set", f"{name}={value}"]
@@ -578,7 +745,10 @@ def _first_run(platform: Path, request: Request, nodes: int, ranks_per_node: int
         distributions = {}
         for phase in present:
             run = Run(out, phase)
-            distributions[phase] = {op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]} for op in run.operations}
+            distributions[phase] = {
+                op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]}
+                for op in run.operations
+            }
     return first, distributions
 
 
@@ -621,7 +791,9 @@ def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
 class _Solver:
     """The analytic solver for the phases of a workload that it has a model for: `phases`; `unsolved` are the others."""
 
-    def __init__(self, simulations: Simulations, platform: Path, request: Request, nodes: int, ranks_per_node: int) -> None:
+    def __init__(
+        self, simulations: Simulations, platform: Path, request: Request, nodes: int, ranks_per_node: int
+    ) -> None:
         """@raises InputError when it has a model for no phase"""
         self.simulations = simulations
         self.place = (nodes, ranks_per_node)
@@ -631,7 +803,9 @@ class _Solver:
         self.unsolved = [name for name in present if self.known[name]["together"] or self.known[name]["pauses"]]
         self.phases = [name for name in present if name not in self.unsolved]
         if not self.phases:
-            raise InputError(f"The workload {request.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate.")
+            raise InputError(
+                f"The workload {request.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate."
+            )
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
@@ -642,7 +816,9 @@ class _Solver:
         )  # fmt: skip
 
     def quantities(self, phase: str, solution: Any) -> dict[str, float]:
-        return {"rate": solution.rate} | {f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES}
+        return {"rate": solution.rate} | {
+            f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES
+        }
 
     def shares(self, phase: str) -> Shares:
         of = self.known[phase]
@@ -676,14 +852,25 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
         solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
         value, *reported = [solver.quantities(phase, one) for one in solutions]
         stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
-        shown = {"workload": solver.workload, "shares": solver.shares(phase), "distributions": {}, "stations": stations, "bottleneck": _bottleneck(stations)}
+        shown = {
+            "workload": solver.workload,
+            "shares": solver.shares(phase),
+            "distributions": {},
+            "stations": stations,
+            "bottleneck": _bottleneck(stations),
+        }
         ensemble = {n: [one[n] for one in reported] for n in value}
         count = {"used": len(reported), "of": len(reported), "how": "solved"}
-        found[phase] = ({"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count, "beside": beside}, shown)
+        found[phase] = (
+            {"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count, "beside": beside},
+            shown,
+        )
     return found
 
 
-def _missed(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float) -> dict[str, float]:
+def _missed(
+    platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float
+) -> dict[str, float]:
     """What the platform misses of the phase that it was fitted to, as a logarithm by quantity, also where it is edited:
     what-ifs are compared with the system as it is. Of another phase or workload that is not known. What few rates are
     missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
@@ -709,11 +896,19 @@ def _shifted(distribution: dict[str, list[float]], missed: dict[str, float], op:
     if not known:
         return distribution
     shift = np.interp(ndtri(distribution["probability"]), ndtri(list(known)), list(known.values()))
-    return {"probability": distribution["probability"], "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(-shift)).tolist()}
+    return {
+        "probability": distribution["probability"],
+        "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(-shift)).tolist(),
+    }
 
 
 def _intervals(
-    fitted: dict[str, Any], samples: dict[str, Any], missed: dict[str, float], ranks: int, level: float, doubt: dict[str, float] | None = None
+    fitted: dict[str, Any],
+    samples: dict[str, Any],
+    missed: dict[str, float],
+    ranks: int,
+    level: float,
+    doubt: dict[str, float] | None = None,
 ) -> dict[str, Any]:
     """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the
     held-out scale showed, grown with the distance beyond the fitted scales, and by what two measurements of one thing
@@ -746,7 +941,12 @@ def _rising(quantities: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_rules(
-    platform: Fitted, settings: dict[str, str], quantities: dict[str, Any], requested: blend.Question, level: float, of_unedited: Callable[[], dict[str, Any]]
+    platform: Fitted,
+    settings: dict[str, str],
+    quantities: dict[str, Any],
+    requested: blend.Question,
+    level: float,
+    of_unedited: Callable[[], dict[str, Any]],
 ) -> tuple[dict[str, Any], str | None]:
     """The quantities below the bound that the measured scales set (`blend.ceiling`), and blended with simple rules
     where these were better at the held-out scale, with the sentence that says so. Rules know nothing of edits: what
@@ -760,12 +960,19 @@ def _with_rules(
         if text is None:
             return quantities, None
         changes = {name: one["value"] / one["calibrated"] for name, one in of_unedited().items() if "calibrated" in one}
-        return {name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]} for name, one in quantities.items()}, text
+        return {
+            name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]}
+            for name, one in quantities.items()
+        }, text
     if text is not None:
         largest = max(point.concurrency for point, _ in points)
-        mixed = blend.blended(printed, quantities, blend.candidates(points, requested), requested, largest, fitted["noise"], level)
+        mixed = blend.blended(
+            printed, quantities, blend.candidates(points, requested), requested, largest, fitted["noise"], level
+        )
         quantities = {
-            name: one | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high, "calibrated": one["value"]} for name, one in quantities.items()
+            name: one
+            | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high, "calibrated": one["value"]}
+            for name, one in quantities.items()
         }
         quantities = _rising(quantities)
     runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
@@ -781,9 +988,20 @@ def _moved(one: dict[str, Any], factor: float) -> dict[str, Any]:
 
 def _rulers(fitted: dict[str, Any], settings: dict[str, str]) -> list[tuple[baselines.Point, int]]:
     """The measured points that are like these settings, as simple rules take them, with their nodes (0: not known)."""
-    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}  # of points that don't state it themselves
+    common = (fitted["campaign"].get("workload") or {}).get(
+        "parameters"
+    ) or {}  # of points that don't state it themselves
     return [
-        (baselines.Point(p["ranks"], p["waiting_factor"], p["rate"], p["latency"], _seconds(p.get("think_time", common.get("think_time")))), int(p.get("nodes") or 0))
+        (
+            baselines.Point(
+                p["ranks"],
+                p["waiting_factor"],
+                p["rate"],
+                p["latency"],
+                _seconds(p.get("think_time", common.get("think_time"))),
+            ),
+            int(p.get("nodes") or 0),
+        )
         for p in points_like(fitted, settings)
     ]
 
@@ -793,7 +1011,9 @@ def _think_time(fitted: dict[str, Any], settings: dict[str, str]) -> float:
     return _seconds(settings.get("think_time", common.get("think_time")))
 
 
-def _baselines(fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]) -> dict[str, Any]:
+def _baselines(
+    fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]
+) -> dict[str, Any]:
     points = [point for point, _ in _rulers(fitted, settings)]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
@@ -839,11 +1059,15 @@ def _parting(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, 
         by_option: dict[str, list[float]] = {}
         for structure, log in zip(structures, logs, strict=True):
             by_option.setdefault(structure[choice], []).append(float(log))
-        reported = sorted((float(np.mean(printed)), option) for option, printed in by_option.items() if len(printed) > 1)
+        reported = sorted(
+            (float(np.mean(printed)), option) for option, printed in by_option.items() if len(printed) > 1
+        )
         if len(reported) < 2:
             continue
         (least, slow), (most, fast) = reported[0], reported[-1]
-        chance = math.sqrt(sum(float(np.var(by_option[option], ddof=1)) / len(by_option[option]) for option in (slow, fast)))
+        chance = math.sqrt(
+            sum(float(np.var(by_option[option], ddof=1)) / len(by_option[option]) for option in (slow, fast))
+        )
         if most - least > max(math.log(1.1), 2 * fitted["noise"]["rate"], 2 * chance):
             found.append({"choice": choice, "rates": {option: math.exp(mean) for mean, option in reported}})
     return found
@@ -870,10 +1094,14 @@ def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[
     if not points:
         return []
     if nodes > 1 and all(p["nodes"] == 1 for p in points):
-        return [f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what each has of its own was not measured apart. Measure on two nodes."]
+        return [
+            f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what each has of its own was not measured apart. Measure on two nodes."
+        ]
     each = sorted({p["ranks"] // p["nodes"] for p in points})
     if any(p["nodes"] > 1 for p in points) and not each[0] <= ranks_per_node <= each[-1]:
-        return [f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node {'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} {'were' if len(each) > 1 or each[0] > 1 else 'was'}."]
+        return [
+            f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node {'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} {'were' if len(each) > 1 or each[0] > 1 else 'was'}."
+        ]
     return []
 
 
@@ -882,7 +1110,9 @@ def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str])
     other = [name for name in phases if not _is_fitted(platform, workload, name)]
     if not other or not _is_its_workload(platform, workload):
         return []
-    return [f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."]
+    return [
+        f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."
+    ]
 
 
 def _one_of_several(platform: Fitted, workload: str | None, phase: str | None) -> list[str]:
@@ -900,8 +1130,14 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
         bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
         if isinstance(bounds, dict) and not bounds["low"] / BEYOND <= rate <= BEYOND * bounds["high"]:
             side = "below" if rate < bounds["low"] else "above"
-            why = "the rate falls from what was measured" if rate < bounds["low"] else "each rank does more than one of the smallest measurement"
-            entries.append(f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model.")
+            why = (
+                "the rate falls from what was measured"
+                if rate < bounds["low"]
+                else "each rank does more than one of the smallest measurement"
+            )
+            entries.append(
+                f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model."
+            )
     return entries
 
 
@@ -924,7 +1160,11 @@ def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
 def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
     """Whether the workload keeps many more objects than any that was fitted; where it is simulated, which counts
     them."""
-    measured = [point["peak_objects"] for point in platform.fitted.get("campaign", {}).get("points", []) if point.get("peak_objects")]
+    measured = [
+        point["peak_objects"]
+        for point in platform.fitted.get("campaign", {}).get("points", [])
+        if point.get("peak_objects")
+    ]
     if objects is None or not measured or objects <= MORE_OBJECTS * max(measured):
         return []
     return [
@@ -944,5 +1184,7 @@ def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list
             "between, such as throughput that falls with more clients; a measurement at a larger scale would narrow them most."
         )
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:
-        warnings.append(f"The waiting factor {factor:g} was not measured; T = {', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were.")
+        warnings.append(
+            f"The waiting factor {factor:g} was not measured; T = {', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were."
+        )
     return warnings

@@ -25,7 +25,9 @@ def keep_interrupts() -> None:
 
     def again(dropped: Any) -> None:
         if issubclass(dropped.exc_type, KeyboardInterrupt):
-            timer = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))  # wakes it if it waits
+            timer = threading.Timer(
+                0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+            )  # wakes it if it waits
             timer.daemon = True
             timer.start()
         else:
@@ -46,8 +48,15 @@ class Steps:
         self._printed: tuple[str, float] = ("", 0.0)
         self._began: tuple[str, float, int] = ("", 0.0, 0)
         self._progress = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-            TextColumn("left:"), TimeRemainingColumn(), console=stderr, transient=True,
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}"),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=stderr,
+            transient=True,
         )
         self._task: Any = None
 
@@ -96,5 +105,9 @@ class Steps:
             return
         self._printed = (what, now)
         _, began, first = self._began
-        left = f", {(now - began) * (total - done) / (done - first):.0f} s left" if self._every and first < done < total else ""
+        left = (
+            f", {(now - began) * (total - done) / (done - first):.0f} s left"
+            if self._every and first < done < total
+            else ""
+        )
         stderr.print(f"  [{done}/{total}] {what}{left}", markup=False)

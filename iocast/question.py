@@ -109,13 +109,17 @@ class Question:
     name: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, workload: Mapping[str, Any], placement: Mapping[str, Any], phase: str, *, settings_known: bool = True) -> Question:
+    def of(
+        cls, workload: Mapping[str, Any], placement: Mapping[str, Any], phase: str, *, settings_known: bool = True
+    ) -> Question:
         """Of the `workload` and `placement` of a run.json."""
         parameters = workload["parameters"]
         return cls(
             str(workload["pattern"]),
             definition_of(workload),
-            tuple(sorted((name, Setting.read(value)) for name, value in _flat(parameters) if _is_part(name))) if settings_known else None,
+            tuple(sorted((name, Setting.read(value)) for name, value in _flat(parameters) if _is_part(name)))
+            if settings_known
+            else None,
             Placement.read(placement),
             Setting.read(parameters.get("waiting_factor") or 0).number or 0.0,
             phase,
@@ -130,7 +134,9 @@ class Question:
             return cls(
                 str(workload["pattern"]),
                 str(workload["definition"]),
-                None if settings is None else tuple(sorted((str(name), Setting.read(value)) for name, value in settings.items())),
+                None
+                if settings is None
+                else tuple(sorted((str(name), Setting.read(value)) for name, value in settings.items())),
                 Placement.read(document["placement"]),
                 float(document["waiting_factor"]),
                 str(document["phase"]),
@@ -142,7 +148,9 @@ class Question:
     def document(self) -> dict[str, Any]:
         return {
             "workload": {"name": self.name, "pattern": self.pattern, "definition": self.definition},
-            "settings": None if self.settings is None else {name: setting.document() for name, setting in self.settings},
+            "settings": None
+            if self.settings is None
+            else {name: setting.document() for name, setting in self.settings},
             "placement": self.placement.document(),
             "waiting_factor": self.waiting_factor,
             "phase": self.phase,
@@ -154,7 +162,9 @@ class Question:
         found = []
         if (self.pattern, self.definition) != (other.pattern, other.definition):
             own, theirs = self.name or self.pattern, other.name or other.pattern
-            found.append(f"workload {own}, not {theirs}" if own != theirs else f"another definition of the workload {own}")
+            found.append(
+                f"workload {own}, not {theirs}" if own != theirs else f"another definition of the workload {own}"
+            )
         if self.phase != other.phase:
             found.append(f"phase {self.phase}, not {other.phase}")
         if self.placement != other.placement:
@@ -166,7 +176,9 @@ class Question:
             for name in sorted(own_settings.keys() | other_settings.keys()):
                 own_value, other_value = own_settings.get(name), other_settings.get(name)
                 if own_value != other_value:
-                    found.append(f"{name} {'not set' if own_value is None else own_value}, not {'unset' if other_value is None else other_value}")
+                    found.append(
+                        f"{name} {'not set' if own_value is None else own_value}, not {'unset' if other_value is None else other_value}"
+                    )
         return found
 
     def answers(self, other: Question) -> bool:
@@ -175,7 +187,11 @@ class Question:
 
 def definition_of(workload: Mapping[str, Any]) -> str:
     """Hash of the `workload` of a run.json without name, pattern and parameters."""
-    rest = {key: value for key, value in workload.items() if key not in ("name", "pattern", "parameters", "source", "description")}
+    rest = {
+        key: value
+        for key, value in workload.items()
+        if key not in ("name", "pattern", "parameters", "source", "description")
+    }
     return content_hash(rest) if rest else ""
 
 

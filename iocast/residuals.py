@@ -26,7 +26,9 @@ class Residuals:
     """By quantity and waiting factor."""
 
     @classmethod
-    def of(cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]) -> Residuals:
+    def of(
+        cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]
+    ) -> Residuals:
         """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a
         measured mean of `runs` runs (1).
 
@@ -37,11 +39,15 @@ class Residuals:
         for row in rows:
             if row["error"] > -1 and row["point"] in places:
                 ranks, factor = places[row["point"]]
-                known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(math.log1p(row["error"]))
+                known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(
+                    math.log1p(row["error"])
+                )
                 runs.setdefault(kind_of(row["quantity"]), []).append(1 / row.get("runs", 1))
         squares: dict[str, list[float]] = {}
         for quantity, by_factor in known.items():
-            squares.setdefault(kind_of(quantity), []).extend(log**2 for by_ranks in by_factor.values() for logs in by_ranks.values() for log in logs)
+            squares.setdefault(kind_of(quantity), []).extend(
+                log**2 for by_ranks in by_factor.values() for logs in by_ranks.values() for log in logs
+            )
         # Of the mean of the measurement's runs, and of the one simulation beside it.
         chance = {kind: noise.get(kind, 0.0) ** 2 * (float(np.mean(shares)) + 1) for kind, shares in runs.items()}
         kept = {kind: _beyond_noise(float(np.mean(logs)), chance[kind]) for kind, logs in squares.items()}
@@ -82,8 +88,15 @@ def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[s
     the settings, a switch that is not set being as it mostly was; all where none does."""
     points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
     reported = {name for point in points for name in point.get("switches", {})}
-    wanted = {name: Setting.read(settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])) for name in reported}
-    return [p for p in points if {name: Setting.read(value) for name, value in p.get("switches", {}).items()} == wanted] or points
+    wanted = {
+        name: Setting.read(
+            settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])
+        )
+        for name in reported
+    }
+    return [
+        p for p in points if {name: Setting.read(value) for name, value in p.get("switches", {}).items()} == wanted
+    ] or points
 
 
 def kind_of(quantity: str) -> str:

@@ -60,7 +60,9 @@ class Latencies:
         if index >= len(self._counted):
             return 0.0
         value = self.histogram.get_value_from_index(index)
-        equivalent = self.histogram.get_highest_equivalent_value if probability else self.histogram.get_lowest_equivalent_value
+        equivalent = (
+            self.histogram.get_highest_equivalent_value if probability else self.histogram.get_lowest_equivalent_value
+        )
         return float(equivalent(value) * NS)
 
     @cached_property
@@ -114,7 +116,9 @@ class Run:
         self.phases = [p for p in self.json["phases"] if p["name"] == phase]
         if not self.phases:
             names = list(dict.fromkeys(p["name"] for p in self.json["phases"]))
-            raise InputError(f"The run '{path}' has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, names)}")
+            raise InputError(
+                f"The run '{path}' has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, names)}"
+            )
 
     @staticmethod
     def read(path: Path) -> dict[str, Any]:
@@ -151,7 +155,9 @@ class Run:
         """Nodes, ranks per node; of an imported run with unlike nodes their mean, which is no whole number."""
         where = self.json["placement"]
         if where["nodes"] is None:
-            raise InputError(f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes.")
+            raise InputError(
+                f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes."
+            )
         each = float(where["ranks_per_node"])
         return int(where["nodes"]), int(each) if each.is_integer() else each  # type: ignore[return-value]
 
@@ -204,14 +210,20 @@ class Run:
         return value
 
     def quantity(self, tag: str, which: str) -> float | None:
-        """"q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an
+        """ "q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an
         imported run that has none from the summaries of its repeats; the maximum always from these (QUANTITIES). None
         when neither says it."""
         if which == "max" and all(p["latency"].get(tag, {}).get("max") for p in self.phases):
             return math.exp(sum(math.log(p["latency"][tag]["max"]) for p in self.phases) / len(self.phases))
         if which != "mean" and f"{self.phase}.{tag}" in self._latencies:
             found = self.latencies(tag)
-            return found.minimum if which == "min" else found.quantity(which) if which in QUANTITIES else found.quantile(float(f"0.{which[1:]}"))
+            return (
+                found.minimum
+                if which == "min"
+                else found.quantity(which)
+                if which in QUANTITIES
+                else found.quantile(float(f"0.{which[1:]}"))
+            )
         known = [p["latency"].get(tag, {}) for p in self.phases]
         values = [k.get(which) for k in known]
         if not values or any(v is None for v in values):
@@ -263,9 +275,13 @@ def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
             at = float(start)
             histogram = _decoded(encoded)
         except Exception as error:
-            raise InputError(f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off.") from error
+            raise InputError(
+                f"{path}:{number}: this line is no interval of an HdrHistogram log; the file may have been cut off."
+            ) from error
         if not 0 <= at < 1e12 or not all(is_file_name(part) for part in tag.split(".")):
-            raise InputError(f"{path}:{number}: the tag {strict.shown(tag)} at {strict.shown(start)[1:-1]} s is no interval of a run.")
+            raise InputError(
+                f"{path}:{number}: the tag {strict.shown(tag)} at {strict.shown(start)[1:-1]} s is no interval of a run."
+            )
         tags.add(tag)
         if len(tags) > MAX_TAGS:
             raise InputError(f"{path}:{number}: this file has more than {MAX_TAGS} operations and parts of them.")
@@ -280,7 +296,13 @@ def _decoded(encoded: str) -> HdrHistogram:
     if unpacking.unconsumed_tail or not unpacking.eof or unpacking.unused_data:
         raise ValueError("more than a histogram has")
     _cookie, length, offset, figures, lowest, highest = struct.unpack(">4i2q", content[:32])
-    if not (0 <= figures <= MAX_FIGURES and 1 <= lowest < 2**32 and 2 * lowest <= highest < 2**63 and offset == 0 and 0 <= length <= len(content) - 40):
+    if not (
+        0 <= figures <= MAX_FIGURES
+        and 1 <= lowest < 2**32
+        and 2 * lowest <= highest < 2**63
+        and offset == 0
+        and 0 <= length <= len(content) - 40
+    ):
         raise ValueError("bounds that no latency has")
     histogram = HdrHistogram.decode(encoded)
     if histogram is None or histogram.get_total_count() < 0 or min(histogram.counts, default=0) < 0:
@@ -289,7 +311,7 @@ def _decoded(encoded: str) -> HdrHistogram:
 
 
 def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
-    """"rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
+    """ "rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
     geometric mean of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand."""
     phases = [p for p in run["phases"] if p["name"] == phase]
     if quantity == "rate":
@@ -337,7 +359,9 @@ class Point:
     def name(self) -> str:
         nodes, ranks_per_node = self.first.placement
         where = f"N={self.ranks}" if nodes == 1 else f"N={nodes}x{ranks_per_node:.4g}"
-        return " ".join([f"{where} T={self.waiting_factor:g}", *(f"{name}={value}" for name, value in self.apart.items())])
+        return " ".join(
+            [f"{where} T={self.waiting_factor:g}", *(f"{name}={value}" for name, value in self.apart.items())]
+        )
 
     def observations(self, quantity: str) -> list[float]:
         """The quantity ("rate", "create.q99", "create.mean") in every run."""
@@ -360,7 +384,10 @@ class Point:
         return quantity == "rate" or all(run.quantity(tag, which) is not None for run in self.runs)
 
     def quantities(self) -> list[str]:
-        return ["rate", *(name for op in self.first.operations for which in QUANTITIES if self.has(name := f"{op}.{which}"))]
+        return [
+            "rate",
+            *(name for op in self.first.operations for which in QUANTITIES if self.has(name := f"{op}.{which}")),
+        ]
 
 
 def group(runs: list[Run]) -> list[Point]:
@@ -369,14 +396,24 @@ def group(runs: list[Run]) -> list[Point]:
     points: dict[tuple[Any, ...], Point] = {}
     for run in sorted(runs, key=lambda run: run.content):
         settings = tuple((name, repr(value.number), value.text) for name, value in run.question.settings or ())
-        key = (run.ranks, run.waiting_factor, *run.placement, run.question.definition, settings, run.question.phase, run.role != "fit")
+        key = (
+            run.ranks,
+            run.waiting_factor,
+            *run.placement,
+            run.question.definition,
+            settings,
+            run.question.phase,
+            run.role != "fit",
+        )
         points.setdefault(key, Point(role=run.role)).runs.append(run)
     kinds = {run.json["workload"]["pattern"] for run in runs}
     if len(kinds) > 1:
         raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
     systems = {system for run in runs if (system := _system(run))}
     if len(systems) > 1:
-        raise InputError(f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself.")
+        raise InputError(
+            f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself."
+        )
     found = [points[key] for key in sorted(points)]
     _tell_apart(found)
     return found
@@ -388,7 +425,10 @@ def _tell_apart(points: list[Point]) -> None:
     for point in points:
         alike[point.name].append(point)
     for those in alike.values():
-        settings = [{name: as_setting(value) for name, value in point.first.parameters.items() if name not in UNTOLD} for point in those]
+        settings = [
+            {name: as_setting(value) for name, value in point.first.parameters.items() if name not in UNTOLD}
+            for point in those
+        ]
         differ = [name for name in settings[0] if len({one.get(name) for one in settings}) > 1]
         for point, own in zip(those, settings, strict=True):
             point.apart = {name: own[name] for name in differ if name in own}
@@ -398,7 +438,14 @@ def switches(points: list[Point]) -> list[dict[str, str]]:
     """Of each point the workload parameters that are not the same in all points, such as whether it only reads; of
     those that are numbers the ones that tell points of one placement apart."""
     own = {name for point in points for name in point.apart if name not in LENGTHS}
-    settings = [{k: as_setting(v) for k, v in point.first.parameters.items() if k not in UNTOLD and (k in own or isinstance(v, bool) or not isinstance(v, int | float))} for point in points]
+    settings = [
+        {
+            k: as_setting(v)
+            for k, v in point.first.parameters.items()
+            if k not in UNTOLD and (k in own or isinstance(v, bool) or not isinstance(v, int | float))
+        }
+        for point in points
+    ]
     differ = sorted({k for one in settings for k in one if len({other.get(k) for other in settings}) > 1})
     return [{k: one[k] for k in differ if k in one} for one in settings]
 
@@ -421,7 +468,11 @@ def run_directories(paths: list[Path]) -> list[tuple[Path, str, Path | None]]:
     for path in paths:
         if (path / "campaign.json").is_file():
             points = read_campaign(path)["points"]
-            found += [(path / "runs" / p["name"], p["role"], None) for p in points if p["status"] == "complete" and p["role"] != "beside"]
+            found += [
+                (path / "runs" / p["name"], p["role"], None)
+                for p in points
+                if p["status"] == "complete" and p["role"] != "beside"
+            ]
         elif not (path / "run.json").is_file() and (inside := runs_in(path)):
             found += [(one, "fit", path) for one in inside]
         else:
@@ -459,7 +510,9 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
     common = [name for name in by_run[0] if all(name in one for one in by_run)]
     if not common:
         names = sorted({name for one in by_run for name in one})
-        raise InputError(f"No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have {', '.join(names)}.")
+        raise InputError(
+            f"No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have {', '.join(names)}."
+        )
     return {name: sum(one[name] for one in by_run) for name in main_phases(common)}
 
 

@@ -52,19 +52,45 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     log = out / "truth.csv"
     with mounted(truth, log, seed) as place, Campaign(place, plan, out / "campaign", seed) as work:
         work.prepare()
-        work.measure("fit", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
+        work.measure(
+            "fit",
+            lambda run, number, total: report(
+                f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total
+            ),
+        )
         fitted = out / "fitted.yaml"
-        write_text(fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(calibrate(_points(out, "fit"), family, seed, report)))
+        write_text(
+            fitted,
+            "# SPDX-License-Identifier: Apache-2.0\n" + dump(calibrate(_points(out, "fit"), family, seed, report)),
+        )
         platform = Fitted.open(str(fitted))
-        forecasts = {path: answer for path, answer in predict_planned(platform, out / "campaign", out / "forecasts", seed=seed)}
+        forecasts = {
+            path: answer for path, answer in predict_planned(platform, out / "campaign", out / "forecasts", seed=seed)
+        }
         digests = {path.name: sha256(path) for path in forecasts}
-        work.measure("check", lambda run, number, total: report(f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total))
-    validation = validate(platform, _points(out, "check"), forecasts=[Earlier.of_document(one) for one in forecasts.values()])
+        work.measure(
+            "check",
+            lambda run, number, total: report(
+                f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total
+            ),
+        )
+    validation = validate(
+        platform, _points(out, "check"), forecasts=[Earlier.of_document(one) for one in forecasts.values()]
+    )
     write_json(out / "validation.json", validation)
-    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "selftest", "truth": truth, "family": family, "forecasts_sha256": digests}
+    answer: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "selftest",
+        "truth": truth,
+        "family": family,
+        "forecasts_sha256": digests,
+    }
     answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
     answer["services"] = _services(log, resolved)
-    answer["errors"] = {kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed} for kind, allowed in ALLOWED.items()}
+    answer["errors"] = {
+        kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed}
+        for kind, allowed in ALLOWED.items()
+    }
     answer["coverage"] = validation["summary"]["coverage"]
     answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
         one["deviation"] <= MAX_DEVIATION for one in answer["services"].values()
@@ -80,7 +106,16 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
     @raises InputError for a truth that it can't be
     @raises RunError where FUSE is not to be had"""
     with tempfile.TemporaryDirectory(prefix="iocast-selftest-") as place:
-        command = [binaries.find("iocast-queuefs"), "--platform", truth, "--log", str(log.resolve()), "--seed", str(seed), place]
+        command = [
+            binaries.find("iocast-queuefs"),
+            "--platform",
+            truth,
+            "--log",
+            str(log.resolve()),
+            "--seed",
+            str(seed),
+            place,
+        ]
         process = start(command, stderr=subprocess.PIPE, text=True)
         try:
             ends = time.monotonic() + 10
@@ -88,7 +123,10 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
                 if process.poll() is not None or time.monotonic() > ends:
                     process.terminate()
                     printed = process.communicate()[1].strip().rpartition("\n")[2]
-                    raise (InputError if process.returncode == 2 else RunError)(printed.removeprefix("iocast-queuefs: ") or f"The file system for the test did not appear at '{place}' within 10 s.")
+                    raise (InputError if process.returncode == 2 else RunError)(
+                        printed.removeprefix("iocast-queuefs: ")
+                        or f"The file system for the test did not appear at '{place}' within 10 s."
+                    )
                 time.sleep(0.02)
             yield Path(place)
         finally:
@@ -114,6 +152,10 @@ def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:
         law, speed = step["demand"], truth["stations"][step["station"]]["speed"]
         mean, deviation = law["mean"] / speed, math.sqrt(law["variance"]) / speed
         error = max(deviation / math.sqrt(len(seconds)), 1e-9)
-        result[operation] = {"count": len(seconds), "mean": float(np.mean(seconds)), "truth": mean, "deviation": abs(float(np.mean(seconds)) - mean) / error}
+        result[operation] = {
+            "count": len(seconds),
+            "mean": float(np.mean(seconds)),
+            "truth": mean,
+            "deviation": abs(float(np.mean(seconds)) - mean) / error,
+        }
     return result
-

@@ -79,7 +79,7 @@ def simulation_text(answer: dict[str, Any]) -> str:
     where = answer["placement"]
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
-        f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data",
+        f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
     ]
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))

@@ -39,7 +39,9 @@ class JobOptions:
             )
         for line in self.lines:
             if not line.isprintable() or not line.startswith("-"):
-                raise InputError(f"'{line}' is no option of sbatch; write it as there, e.g. --slurm-option=--partition=compute.")
+                raise InputError(
+                    f"'{line}' is no option of sbatch; write it as there, e.g. --slurm-option=--partition=compute."
+                )
 
 
 def _minutes(text: str) -> float | None:
@@ -82,7 +84,11 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
             "",
             f"cd {shlex.quote(os.getcwd())}",
             f"export PYTHONPATH={shlex.quote(str(Path(__file__).resolve().parent.parent))}${{PYTHONPATH:+:$PYTHONPATH}}",
-            *([f"export IOCAST_BUILD={shlex.quote(os.path.abspath(os.environ['IOCAST_BUILD']))}"] if "IOCAST_BUILD" in os.environ else []),
+            *(
+                [f"export IOCAST_BUILD={shlex.quote(os.path.abspath(os.environ['IOCAST_BUILD']))}"]
+                if "IOCAST_BUILD" in os.environ
+                else []
+            ),
             f"exec {shlex.join([sys.executable, '-m', 'iocast', 'measure', *arguments, '--only-nodes', str(nodes)])}",
         ]
         scripts.append(folder / f"{name}-{nodes}.sbatch")
@@ -97,7 +103,9 @@ def _sbatch_quoted(folder: Path) -> str:
     @raises InputError for what no line of a script can hold"""
     text = str(folder)
     if not text.isprintable():
-        raise InputError(f"The directory {text!r} has a character in its name that a job script can't hold; choose another --out.")
+        raise InputError(
+            f"The directory {text!r} has a character in its name that a job script can't hold; choose another --out."
+        )
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
@@ -106,11 +114,15 @@ def submit(scripts: Sequence[Path]) -> list[str]:
 
     @return their job numbers"""
     if shutil.which("sbatch") is None:
-        raise RunError("The program sbatch is not installed here; write the scripts with --slurm-only-write and submit them where it is.")
+        raise RunError(
+            "The program sbatch is not installed here; write the scripts with --slurm-only-write and submit them where it is."
+        )
     jobs: list[str] = []
     for script in scripts:
         after = [f"--dependency=afterany:{jobs[-1]}"] if jobs else []
-        done = subprocess.run(["sbatch", "--parsable", *after, str(script)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["sbatch", "--parsable", *after, str(script)], capture_output=True, text=True, check=False
+        )
         if done.returncode:
             submitted = f" (submitted before it: {', '.join(jobs)})" if jobs else ""
             raise RunError(
@@ -125,10 +137,14 @@ def require_taken(script: str) -> None:
 
     @raises RunError with Slurm's words when it would not"""
     if shutil.which("sbatch") is None:
-        raise RunError("The program sbatch is not installed here; start workers by hand and name their scheduler with --scheduler.")
+        raise RunError(
+            "The program sbatch is not installed here; start workers by hand and name their scheduler with --scheduler."
+        )
     done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RunError(f"Slurm does not take the workers' jobs: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}.")
+        raise RunError(
+            f"Slurm does not take the workers' jobs: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}."
+        )
 
 
 @lru_cache(maxsize=1)
@@ -158,7 +174,10 @@ def ask_steps_to_end() -> bool:
     job = os.environ.get("SLURM_JOB_ID", "")
     try:
         steps = subprocess.run(
-            ["squeue", "--steps", "--noheader", "--job", job, "--format=%i"], capture_output=True, text=True, check=False
+            ["squeue", "--steps", "--noheader", "--job", job, "--format=%i"],
+            capture_output=True,
+            text=True,
+            check=False,
         ).stdout.split()
         running = [step for step in steps if step.rpartition(".")[2].isdigit()]
         for step in running:
@@ -177,7 +196,9 @@ def deadline() -> float | None:
     if stated.isdigit():
         return float(stated)
     try:
-        left = subprocess.run(["squeue", "--noheader", "--job", job, "--format=%L"], capture_output=True, text=True, check=False).stdout.strip()
+        left = subprocess.run(
+            ["squeue", "--noheader", "--job", job, "--format=%L"], capture_output=True, text=True, check=False
+        ).stdout.strip()
     except OSError:
         return None
     minutes = _minutes(left)

@@ -62,7 +62,9 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
                 what = "a directory" if stat.S_ISDIR(about.st_mode) else "a pipe, a device or the like"
                 raise InputError(f"The file '{path}' can't be read: it is {what}; name a plain file.")
             if about.st_size > limit:
-                raise InputError(f"The file '{path}' has {about.st_size} bytes; more than {limit} of such a file are not read.")
+                raise InputError(
+                    f"The file '{path}' has {about.st_size} bytes; more than {limit} of such a file are not read."
+                )
             return file.read(limit + 1)
     except OSError as error:
         raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
@@ -79,7 +81,9 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: this is no text in UTF-8 (byte {content[error.start]:#04x}); the file is damaged, or of another kind.") from error
+        raise InputError(
+            f"{path}:{line}: this is no text in UTF-8 (byte {content[error.start]:#04x}); the file is damaged, or of another kind."
+        ) from error
 
 
 def parse_json(text: str, path: Path, first_line: int = 1) -> Any:
@@ -92,12 +96,18 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> Any:
     try:
         content = json.loads(text, **options)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{first_line + error.lineno - 1}: this is not valid JSON ({error.msg}); the file may have been cut off.") from error
+        raise InputError(
+            f"{path}:{first_line + error.lineno - 1}: this is not valid JSON ({error.msg}); the file may have been cut off."
+        ) from error
     except RecursionError as error:
-        raise InputError(f"{path}:{first_line}: lists and maps within each other are deeper than {MAX_DEPTH} here.") from error
+        raise InputError(
+            f"{path}:{first_line}: lists and maps within each other are deeper than {MAX_DEPTH} here."
+        ) from error
     except _Bound as error:
         line = first_line + text.count("\n", 0, max(text.find(error.number), 0))
-        raise InputError(f"{path}:{line}: the number {shown(error.number)[1:-1]} can't be; it must be finite, with at most {MAX_DIGITS} digits.") from error
+        raise InputError(
+            f"{path}:{line}: the number {shown(error.number)[1:-1]} can't be; it must be finite, with at most {MAX_DIGITS} digits."
+        ) from error
     if _depth(content) > MAX_DEPTH:
         raise InputError(f"{path}:{first_line}: lists and maps within each other are deeper than {MAX_DEPTH} here.")
     return content
@@ -147,8 +157,14 @@ def construct(node: yaml.Node, path: Path, loader: Any = None) -> Any:
     @raises InputError with the line"""
     with refusing(path, node.start_mark.line + 1):
         for scalar in _scalars(node):
-            if len(scalar.value) > MAX_DIGITS and re.fullmatch(r"[-+]?[\d_xXoObB.a-fA-F:]+", scalar.value) and scalar.tag != "tag:yaml.org,2002:str":
-                raise InputError(f"{path}:{scalar.start_mark.line + 1}: the number {scalar.value[:20]}... has more than {MAX_DIGITS} digits.")
+            if (
+                len(scalar.value) > MAX_DIGITS
+                and re.fullmatch(r"[-+]?[\d_xXoObB.a-fA-F:]+", scalar.value)
+                and scalar.tag != "tag:yaml.org,2002:str"
+            ):
+                raise InputError(
+                    f"{path}:{scalar.start_mark.line + 1}: the number {scalar.value[:20]}... has more than {MAX_DIGITS} digits."
+                )
         return (loader or yaml.SafeLoader("")).construct_document(node)
 
 
@@ -163,24 +179,34 @@ def refusing(path: Path, line: int = 1, lines: int = sys.maxsize) -> Iterator[No
         line = error.problem_mark.line + 1 if error.problem_mark else line
         raise InputError(f"{path}:{min(line, lines)}: this is not valid YAML: {error.problem}.") from error
     except yaml.reader.ReaderError as error:
-        raise InputError(f"{path}:{line}: this is not YAML text: it has a character that YAML can't have ({error.reason}).") from error
+        raise InputError(
+            f"{path}:{line}: this is not YAML text: it has a character that YAML can't have ({error.reason})."
+        ) from error
     except RecursionError as error:
-        raise InputError(f"{path}:{line}: lists and maps within each other are deeper than {MAX_DEPTH} here.") from error
+        raise InputError(
+            f"{path}:{line}: lists and maps within each other are deeper than {MAX_DEPTH} here."
+        ) from error
     except (yaml.YAMLError, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
         # PyYAML's constructors let through what Python says of "!!int x", 2001-13-45, unhashable keys and the like.
-        raise InputError(f"{path}:{line}: a value here is not what YAML calls it: {shown(str(error))[1:-1]}.") from error
+        raise InputError(
+            f"{path}:{line}: a value here is not what YAML calls it: {shown(str(error))[1:-1]}."
+        ) from error
 
 
 def _require_bounds(text: str, path: Path) -> None:
     """Of depth, before anything is built that is as deep."""
     if len(text) > MAX_YAML_BYTES:
-        raise InputError(f"The file '{path}' has {len(text)} characters; more than {MAX_YAML_BYTES} of YAML are not read.")
+        raise InputError(
+            f"The file '{path}' has {len(text)} characters; more than {MAX_YAML_BYTES} of YAML are not read."
+        )
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise InputError(f"{path}:{event.start_mark.line + 1}: lists and maps within each other are deeper than {MAX_DEPTH} here.")
+                raise InputError(
+                    f"{path}:{event.start_mark.line + 1}: lists and maps within each other are deeper than {MAX_DEPTH} here."
+                )
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -199,7 +225,11 @@ def require_small(root: yaml.Node, path: Path) -> None:
         if id(node) in open_nodes:
             raise InputError(f"{path}:{node.start_mark.line + 1}: what begins here contains itself by an alias.")
         open_nodes.add(id(node))
-        found = 1 + sum(size(k) + size(v) for k, v in node.value) if isinstance(node, yaml.MappingNode) else 1 + sum(map(size, node.value))
+        found = (
+            1 + sum(size(k) + size(v) for k, v in node.value)
+            if isinstance(node, yaml.MappingNode)
+            else 1 + sum(map(size, node.value))
+        )
         open_nodes.discard(id(node))
         sizes[id(node)] = found
         return found
@@ -207,7 +237,9 @@ def require_small(root: yaml.Node, path: Path) -> None:
     if (whole := size(root)) > MAX_ALIASED:
         plain = sum(1 + sum(isinstance(part, yaml.ScalarNode) for part in _parts(node)) for node in _collections(root))
         if whole - plain > MAX_ALIASED:
-            raise InputError(f"{path}:{root.start_mark.line + 1}: aliases (*name) repeat more than {MAX_ALIASED} values; write them out where they are needed.")
+            raise InputError(
+                f"{path}:{root.start_mark.line + 1}: aliases (*name) repeat more than {MAX_ALIASED} values; write them out where they are needed."
+            )
 
 
 def _parts(node: yaml.CollectionNode) -> list[yaml.Node]:
@@ -260,6 +292,12 @@ def _depth(content: Any) -> int:
     """Without recursion."""
     level, depth = [content], 0
     while level:
-        level = [part for one in level if isinstance(one, dict | list) for part in (one.values() if isinstance(one, dict) else one) if isinstance(part, dict | list)]
+        level = [
+            part
+            for one in level
+            if isinstance(one, dict | list)
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, dict | list)
+        ]
         depth += 1
     return depth

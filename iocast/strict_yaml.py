@@ -81,7 +81,9 @@ class Section:
                 self.fail(key, f"'{key}' is {value:g}, outside its range {low:g} to {high:g}")
         return value
 
-    def numbers(self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")) -> list[Any]:
+    def numbers(
+        self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")
+    ) -> list[Any]:
         """A number or a list of numbers, as a list."""
         value = self.value(key, default)
         values = value if isinstance(value, list) else [value]
@@ -123,7 +125,10 @@ class Section:
         node = self._keys[key][0]
         if not isinstance(node, yaml.SequenceNode) or not all(isinstance(n, yaml.MappingNode) for n in node.value):
             self.fail(key, f"'{key}' must be a list of maps")
-        return [Section(n, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") for i, n in enumerate(node.value)]
+        return [
+            Section(n, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]")
+            for i, n in enumerate(node.value)
+        ]
 
     def entries(self, key: str) -> list[tuple[Any, int]]:
         """A list whose members are maps (given as Sections) or plain values, each with its line."""
@@ -135,7 +140,11 @@ class Section:
         members: list[tuple[Any, int]] = []
         for i, member in enumerate(node.value):
             is_map = isinstance(member, yaml.MappingNode)
-            content = Section(member, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]") if is_map else strict.construct(member, self.file)
+            content = (
+                Section(member, self.file, f"{self.path}.{key}[{i}]" if self.path else f"{key}[{i}]")
+                if is_map
+                else strict.construct(member, self.file)
+            )
             members.append((content, member.start_mark.line + 1))
         return members
 

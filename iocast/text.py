@@ -53,12 +53,19 @@ def percent(error: float | None) -> str:
 def table(header: list[str], rows: list[list[str]]) -> str:
     """Left-aligned first column, the others to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    lines = [[cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))] for row in [header, *rows]]
+    lines = [
+        [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        for row in [header, *rows]
+    ]
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 def calibration_text(fitted: dict[str, Any]) -> str:
-    lines = [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"] if fitted["structure"] else []
+    lines = (
+        [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"]
+        if fitted["structure"]
+        else []
+    )
     rows = []
     for path, p in fitted["parameters"].items():
         shown = (lambda v: quantity("", v)) if p["unit"] == "s" else (lambda v: f"{v:.3g}")
@@ -67,10 +74,18 @@ def calibration_text(fitted: dict[str, Any]) -> str:
     holdout = fitted["holdout"]
     if holdout:
         shown_rows = [
-            [f"{r['point']} {r['quantity']}", quantity(r["quantity"], r["measured"]), quantity(r["quantity"], r["forecast"]), percent(r["error"])]
+            [
+                f"{r['point']} {r['quantity']}",
+                quantity(r["quantity"], r["measured"]),
+                quantity(r["quantity"], r["forecast"]),
+                percent(r["error"]),
+            ]
             for r in holdout["rows"]
         ]
-        lines += ["", f"Held out: {' and '.join(map(str, holdout.get('scales') or [holdout['ranks']]))} ranks, forecast by a fit to at most {holdout['fitted_up_to']}"]
+        lines += [
+            "",
+            f"Held out: {' and '.join(map(str, holdout.get('scales') or [holdout['ranks']]))} ranks, forecast by a fit to at most {holdout['fitted_up_to']}",
+        ]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
     shown = [one for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
     lines += ["", findings_text(shown), ""] if shown else []
@@ -84,7 +99,11 @@ def findings_text(found: list[dict[str, Any]]) -> str:
     return "\n".join(["The measurements show:", *(f"- {one['text']}" for one in found)])
 
 
-PURPOSES = {"needed": "a calibration needs it", "narrows": "narrows the forecast most for its time", "checks": "shows what has no place in the model"}
+PURPOSES = {
+    "needed": "a calibration needs it",
+    "narrows": "narrows the forecast most for its time",
+    "checks": "shows what has no place in the model",
+}
 
 
 def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: float, out: str) -> str:
@@ -94,13 +113,19 @@ def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: 
     rows = [[one.place.text, f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]] for one in proposed]
     total = repeats * sum(one.seconds for one in proposed)
     lines = [table(["", "a run", f"throughput of {requested.text} then within", ""], rows), ""]
-    lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {f'{total:.0f} s' if total < 120 else f'{total / 60:.0f} minutes'} in all, by the platform's own times until a pilot run knows better.")
+    lines.append(
+        f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {f'{total:.0f} s' if total < 120 else f'{total / 60:.0f} minutes'} in all, by the platform's own times until a pilot run knows better."
+    )
     return "\n".join([*lines, f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs."])
 
 
 def next_text(open_choices: dict[str, dict[str, float]], requested: Place, proposed: list[Proposed]) -> str:
     """What measurements left open, and which one would settle most of it."""
-    lines = [f"Left open: {choice} {' or '.join(f'{option} ({100 * weight:.0f} %)' for option, weight in options.items())}." for choice, options in open_choices.items() if len(options) > 1]
+    lines = [
+        f"Left open: {choice} {' or '.join(f'{option} ({100 * weight:.0f} %)' for option, weight in options.items())}."
+        for choice, options in open_choices.items()
+        if len(options) > 1
+    ]
     if proposed:
         lines.append(f"To measure next, for a forecast of {requested.text}: {proposed[0].text}.")
     else:
@@ -110,13 +135,23 @@ def next_text(open_choices: dict[str, dict[str, float]], requested: Place, propo
 
 def selftest_text(answer: dict[str, Any]) -> str:
     services = [
-        [name, str(one["count"]), quantity("", one["mean"]), quantity("", one["truth"]), f"{one['deviation']:.1f}"] for name, one in answer["services"].items()
+        [name, str(one["count"]), quantity("", one["mean"]), quantity("", one["truth"]), f"{one['deviation']:.1f}"]
+        for name, one in answer["services"].items()
     ]
-    errors = [[kind, f"{100 * one['error']:.1f} %", f"{100 * one['allowed']:.0f} %"] for kind, one in answer["errors"].items()]
+    errors = [
+        [kind, f"{100 * one['error']:.1f} %", f"{100 * one['allowed']:.0f} %"] for kind, one in answer["errors"].items()
+    ]
     lines = [f"The file system '{answer['truth']}' served, as its own log says:"]
     lines += [table(["", "requests", "mean service", "truth", "standard errors off"], services), ""]
-    lines += [f"Found, as '{answer['family']}': {', '.join(f'{k} {v}' for k, v in answer['structure'].items())}", *answer["notes"], ""]
-    lines += ["Forecasts at four times the ranks, made before they were measured:", table(["", "median error", "allowed"], errors)]
+    lines += [
+        f"Found, as '{answer['family']}': {', '.join(f'{k} {v}' for k, v in answer['structure'].items())}",
+        *answer["notes"],
+        "",
+    ]
+    lines += [
+        "Forecasts at four times the ranks, made before they were measured:",
+        table(["", "median error", "allowed"], errors),
+    ]
     lines += [f"{100 * answer['coverage']:.0f} % of the measured values lie inside their 90 % intervals.", ""]
     return "\n".join([*lines, "Passed." if answer["passed"] else "Not passed."])
 
@@ -138,13 +173,21 @@ def too_wide(answer: dict[str, Any]) -> bool:
 
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
-    assumed = ", ranks a node as in the largest measurement" if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1 else ""
+    assumed = (
+        ", ranks a node as in the largest measurement"
+        if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1
+        else ""
+    )
     level = "" if "family" in forecast else f", {100 * forecast['level']:.0f} % intervals"
-    lines = [f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}{level}"]
+    lines = [
+        f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}{level}"
+    ]
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
-        lines.append(f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, {draws['how']}.")
+        lines.append(
+            f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, {draws['how']}."
+        )
     return "\n".join([*lines, *forecast.get("basis", []), *forecast["warnings"]])
 
 
@@ -152,7 +195,9 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
     models, rulers = list(one["baselines"]), one["baselines"]
     family = one.get("family")
-    if family:  # never calibrated: measured systems of the family in the place of rulers, a range in that of the interval
+    if (
+        family
+    ):  # never calibrated: measured systems of the family in the place of rulers, a range in that of the interval
         rulers = {system["name"]: system["quantities"] for system in family["systems"]}
         models = list(rulers)
 
@@ -164,13 +209,32 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
 
     def shown(kind: str, answer: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
         if family and name in family["range"]:
-            return [quantity(kind, answer["value"]), " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high"))]
+            return [
+                quantity(kind, answer["value"]),
+                " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high")),
+            ]
         return interval(kind, answer)
 
     operations: dict[str, Any] = one.get("operations") or {}
-    rows = [["all operations", *shown("rate", one["quantities"]["rate"], "rate"), *(beside("rate", 1, model) for model in models)]]
+    rows = [
+        [
+            "all operations",
+            *shown("rate", one["quantities"]["rate"], "rate"),
+            *(beside("rate", 1, model) for model in models),
+        ]
+    ]
     for op, answer in operations.items():
-        rows += [[op, *shown("rate", answer["rate"], "rate", answer["share"]), *(beside("rate", answer["share"], model) for model in models)]] if len(operations) > 1 else []
+        rows += (
+            [
+                [
+                    op,
+                    *shown("rate", answer["rate"], "rate", answer["share"]),
+                    *(beside("rate", answer["share"], model) for model in models),
+                ]
+            ]
+            if len(operations) > 1
+            else []
+        )
         if "bytes_per_second" in answer:
             rows.append([f"{op} bandwidth", *shown("bandwidth", answer["bytes_per_second"]), *("-" for _ in models)])
     for name, answer in one["quantities"].items():
@@ -180,7 +244,9 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
         rows.append(["whole phase", *shown("", one["seconds"]), *("-" for _ in models)])
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
-        lines.append(f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}.")
+        lines.append(
+            f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}."
+        )
     return [*lines, one["bottleneck"], *([one["growth"]["text"]] if "growth" in one else [])]
 
 
@@ -188,13 +254,20 @@ def validation_text(validation: dict[str, Any]) -> str:
     lines = []
     for point in validation["points"]:
         models = list(dict.fromkeys(m for row in point["rows"] for m in row["baselines"]))
-        lines.append(f"{point['name']} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)")
+        lines.append(
+            f"{point['name']} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)"
+        )
         lines += [made_text(point["made"])] if point["made"]["when"] == "earlier" else []
         rows = []
         for row in point["rows"]:
             name = row["quantity"]
-            cells = [name, quantity(name, row["measured"]), *interval(name, {**row, "value": row["forecast"]}), percent(row["error"])]
-            cells += [ {True: "yes", False: "NO", None: "-"}[row["inside"]]]
+            cells = [
+                name,
+                quantity(name, row["measured"]),
+                *interval(name, {**row, "value": row["forecast"]}),
+                percent(row["error"]),
+            ]
+            cells += [{True: "yes", False: "NO", None: "-"}[row["inside"]]]
             cells += [percent(row["baselines"][m]["error"]) if m in row["baselines"] else "-" for m in models]
             rows.append(cells)
         lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]
@@ -206,18 +279,32 @@ def validation_text(validation: dict[str, Any]) -> str:
         )
         return "\n".join(lines)
     rows = [["iocast", _error(summary["rate_error_median"]), _error(summary["quantile_error_median"])]]
-    rows += [[model, _error(e["rate_error_median"]), _error(e["quantile_error_median"])] for model, e in summary["baselines"].items()]
+    rows += [
+        [model, _error(e["rate_error_median"]), _error(e["quantile_error_median"])]
+        for model, e in summary["baselines"].items()
+    ]
     basis = summary["noise_basis"]
-    rows.append(["(noise of a measurement)", *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in ("rate", "quantiles"))])
+    rows.append(
+        [
+            "(noise of a measurement)",
+            *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in ("rate", "quantiles")),
+        ]
+    )
     lines.append(table(["median size of the error", "throughput", "quantiles"], rows))
     lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
-        lines.append(f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance).")
+        lines.append(
+            f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance)."
+        )
     if summary["coverage"] is not None:
-        lines.append(f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals.")
+        lines.append(
+            f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals."
+        )
     for one in summary.get("beaten_by", []):
         what = "throughput" if one["what"] == "rate" else "quantiles"
-        lines.append(f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: {_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}.")
+        lines.append(
+            f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: {_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}."
+        )
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)
 
@@ -234,7 +321,9 @@ def comparison_text(comparison: dict[str, Any]) -> str:
     lines = []
     for point in comparison["points"]:
         runs, repeats = (" and ".join(str(n) for n in point[key]) for key in ("runs", "repeats"))
-        lines.append(f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} runs, {repeats} repeats in them")
+        lines.append(
+            f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} runs, {repeats} repeats in them"
+        )
         rows = []
         for row in point["rows"]:
             name = row["quantity"]
@@ -244,14 +333,31 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
             verdict = row["verdict"].upper() if row["verdict"] == "worse" else row["verdict"]
             rows.append([name, quantity(name, row["a"]), quantity(name, row["b"]), change, span, p, *delta, verdict])
-        header = ["", "before", "after", "change", f"{100 * (1 - comparison['alpha']):.0f} % interval", "adjusted p", *(["delta"] if point["method"] == "runs" else []), ""]
+        header = [
+            "",
+            "before",
+            "after",
+            "change",
+            f"{100 * (1 - comparison['alpha']):.0f} % interval",
+            "adjusted p",
+            *(["delta"] if point["method"] == "runs" else []),
+            "",
+        ]
         lines += [table(header, rows), point["how"], *point["warnings"]]
         unknown = {row["why_not"]: [] for row in point["rows"] if row["why_not"]}
         for row in point["rows"]:
             if row["why_not"]:
                 unknown[row["why_not"]].append(row["quantity"])
         lines += [f"Not tested: {', '.join(names)}: {why}." for why, names in unknown.items()]
-        lines += [f"WORSE beyond the threshold: {', '.join(point['failed'])}." if point["failed"] else "Nothing is worse beyond the threshold."] if comparison["fail_on"] else []
+        lines += (
+            [
+                f"WORSE beyond the threshold: {', '.join(point['failed'])}."
+                if point["failed"]
+                else "Nothing is worse beyond the threshold."
+            ]
+            if comparison["fail_on"]
+            else []
+        )
         lines.append("")
     return "\n".join([*lines, *comparison["warnings"]]).rstrip()
 
@@ -263,19 +369,38 @@ def utilisation_text(utilisation: dict[str, Any]) -> str:
         title = f"{phase['name']} {phase['repeat']}" if phase["repeat"] else phase["name"]
         rows = []
         for name, r in phase["resources"].items():
-            if r["kind"] == "core" or r["busy"] is None or (r["utilisation"] is not None and r["utilisation"] < 0.01 and r["kind"] != "process") or not r["busy"]:
+            if (
+                r["kind"] == "core"
+                or r["busy"] is None
+                or (r["utilisation"] is not None and r["utilisation"] < 0.01 and r["kind"] != "process")
+                or not r["busy"]
+            ):
                 continue
             used = "-" if r["utilisation"] is None else f"{100 * r['utilisation']:.0f} %"
-            demand = "-" if r["demand"] is None else quantity("", r["demand"]) if r["unit"] == "seconds" else f"{r['demand']:.3g} B"
+            demand = (
+                "-"
+                if r["demand"] is None
+                else quantity("", r["demand"])
+                if r["unit"] == "seconds"
+                else f"{r['demand']:.3g} B"
+            )
             most = "-" if not r["demand"] or r["servers"] is None else quantity("rate", r["servers"] / r["demand"])
             rows.append([name, used, demand, most])
         if rows:
-            lines += [f"{title}, {quantity('', phase['seconds'])}", table(["", "used", "an operation takes", "allows at most"], rows), ""]
+            lines += [
+                f"{title}, {quantity('', phase['seconds'])}",
+                table(["", "used", "an operation takes", "allows at most"], rows),
+                "",
+            ]
         else:
             lines += [f"{title}: {phase.get('note', 'No resource was used.')}", ""]
         for name, shares in phase.get("waits", {}).items():
             if shares:
-                lines += [f"{name} sleeps", *(f"  {100 * share:3.0f} %  {where}" for where, share in shares.items()), ""]
+                lines += [
+                    f"{name} sleeps",
+                    *(f"  {100 * share:3.0f} %  {where}" for where, share in shares.items()),
+                    "",
+                ]
     return "\n".join([*lines, *utilisation["notes"]]).rstrip()
 
 

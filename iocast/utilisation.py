@@ -63,7 +63,9 @@ class Observation:
         require_version(self.header, path)
         self.samples: list[dict[str, Any]] = [d for d in documents[1:] if isinstance(d, dict) and "monotonic" in d]
         if len(self.samples) < 2:
-            raise InputError(f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with --every.")
+            raise InputError(
+                f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with --every."
+            )
         self.host = str(self.header["host"])
 
     @property
@@ -82,9 +84,16 @@ class Observation:
         for i in range(cores):
             yield Resource(f"{self.host} core {i}", "core", 1, [s["cpu"][i] for s in self.samples])
         for name in self.header["processes"]:
-            yield Resource(f"{self.host} process {name}", "process", cores, [s["processes"][name]["cpu"] for s in self.samples])
+            yield Resource(
+                f"{self.host} process {name}", "process", cores, [s["processes"][name]["cpu"] for s in self.samples]
+            )
         for name in sorted({name for s in self.samples for name in s["disks"]}):
-            yield Resource(f"{self.host} disk {name}", "disk", 1, _steady([s["disks"].get(name, {}).get("busy") for s in self.samples]))
+            yield Resource(
+                f"{self.host} disk {name}",
+                "disk",
+                1,
+                _steady([s["disks"].get(name, {}).get("busy") for s in self.samples]),
+            )
         for name in sorted({name for s in self.samples for name in s["links"]}):
             megabits = self.header["link_megabits"].get(name)
             # A link is full duplex; the busier direction counts.
@@ -93,7 +102,9 @@ class Observation:
                 if counted[-1] == counted[0]:
                     continue
                 if megabits:
-                    yield Resource(f"{self.host} link {name} {way}", "link", 1, [c * 8 / (megabits * 1e6) for c in counted])
+                    yield Resource(
+                        f"{self.host} link {name} {way}", "link", 1, [c * 8 / (megabits * 1e6) for c in counted]
+                    )
                 else:
                     yield Resource(f"{self.host} link {name} {way}", "link", None, counted, unit="bytes")
 
@@ -120,7 +131,10 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
     clock = run_clock(run, document)
     read = [Observation(path) for path in observations]
     phases = document["phases"]
-    begin, end = clock["start"] + min(p["start_seconds"] for p in phases), clock["start"] + max(p["start_seconds"] + p["seconds"] for p in phases)
+    begin, end = (
+        clock["start"] + min(p["start_seconds"] for p in phases),
+        clock["start"] + max(p["start_seconds"] + p["seconds"] for p in phases),
+    )
     slack = clock["uncertainty_seconds"] if clock["how"] == STATED else 0.0
     notes = []
     for observation in read:
@@ -131,16 +145,26 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
                 "don't overlap; they are not of the same time, or the clocks of their machines differ."
             )
         if observation.clock_was_set:
-            notes.append(f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the clock before.")
+            notes.append(
+                f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the clock before."
+            )
         if times[0] > begin + 1 or times[-1] < end - 1:
             notes.append(f"The observation of {observation.host} does not cover the whole run.")
     if slack > SURE:
-        notes.append(f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off.")
+        notes.append(
+            f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off."
+        )
     content = {
         "schema_version": SCHEMA_VERSION,
         "kind": "utilisation",
         "observations": [
-            {"name": o.path.name, "sha256": sha256(o.path), "host": o.host, "every_seconds": o.header["every_seconds"], "samples": len(o.samples)}
+            {
+                "name": o.path.name,
+                "sha256": sha256(o.path),
+                "host": o.host,
+                "every_seconds": o.header["every_seconds"],
+                "samples": len(o.samples),
+            }
             for o in read
         ],
         "clock": clock,
@@ -166,7 +190,9 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     try:
         started = datetime.fromisoformat(str(run.get("started")).replace("Z", "+00:00"))
     except ValueError:
-        raise InputError(f"The run '{path}' does not say when it started (started), so nothing can be joined to it.") from None
+        raise InputError(
+            f"The run '{path}' does not say when it started (started), so nothing can be joined to it."
+        ) from None
     if started.tzinfo is None:
         started = started.astimezone()  # of an imported run: this machine's zone is the best guess
     low = started.astimezone(timezone.utc).timestamp()
@@ -176,7 +202,11 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     last = max(p["start_seconds"] + p["seconds"] for p in run["phases"])
     written = (path / "latency.hlog").stat().st_mtime - last if (path / "latency.hlog").is_file() else high
     if low <= written < high:
-        return {"start": written, "uncertainty_seconds": written - low, "how": "the time at which latency.hlog was written, after the last phase"}
+        return {
+            "start": written,
+            "uncertainty_seconds": written - low,
+            "how": "the time at which latency.hlog was written, after the last phase",
+        }
     return {"start": (low + high) / 2, "uncertainty_seconds": (high - low) / 2, "how": STATED}
 
 
@@ -203,18 +233,28 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
                 "demand": None,
             }
             if inside >= LEAST_SAMPLES and covered and phase["seconds"] > 0:
-                busy = max(0.0, float(np.interp(end, times, resource.counter) - np.interp(begin, times, resource.counter)))
+                busy = max(
+                    0.0, float(np.interp(end, times, resource.counter) - np.interp(begin, times, resource.counter))
+                )
                 entry["busy"] = busy
                 if resource.servers is not None:
                     entry["utilisation"] = busy / phase["seconds"] / resource.servers
                 if phase["operations"]:
                     entry["demand"] = busy / phase["operations"]
             resources[resource.name] = entry
-    entry = {"name": phase["name"], "repeat": phase["repeat"], "seconds": phase["seconds"], "operations": phase["operations"], "resources": resources}
+    entry = {
+        "name": phase["name"],
+        "repeat": phase["repeat"],
+        "seconds": phase["seconds"],
+        "operations": phase["operations"],
+        "resources": resources,
+    }
     if waits := {name: shares for observation in observations for name, shares in _waits(observation, begin, end)}:
         entry["waits"] = waits
     if all(r["busy"] is None for r in resources.values()):
-        entry["note"] = f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often with --every."
+        entry["note"] = (
+            f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often with --every."
+        )
     return entry
 
 
@@ -231,7 +271,10 @@ def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple
         found: Counter[str] = Counter()
         for one in looks:
             found.update(one["waits"])
-        yield f"{observation.host} process {name}", {where: count / seen for where, count in found.most_common() if count >= LEAST_WAIT * seen}
+        yield (
+            f"{observation.host} process {name}",
+            {where: count / seen for where, count in found.most_common() if count >= LEAST_WAIT * seen},
+        )
 
 
 def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]:
@@ -243,7 +286,9 @@ def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]
     found: dict[str, Counter[str]] = {}
     for repeat in repeats:
         for name, shares in repeat["waits"].items():
-            found.setdefault(name, Counter()).update({where: share * repeat["seconds"] / seconds for where, share in shares.items()})
+            found.setdefault(name, Counter()).update(
+                {where: share * repeat["seconds"] / seconds for where, share in shares.items()}
+            )
     return {name: dict(shares.most_common()) for name, shares in found.items()}
 
 
@@ -253,7 +298,10 @@ def _timeline(observations: Sequence[Observation], start: float, begin: float, e
     found: dict[str, Any] = {}
     for observation in observations:
         times = observation.times
-        kept = np.flatnonzero((times >= begin - observation.header["every_seconds"]) & (times <= end + observation.header["every_seconds"]))
+        kept = np.flatnonzero(
+            (times >= begin - observation.header["every_seconds"])
+            & (times <= end + observation.header["every_seconds"])
+        )
         kept = kept[:: max(1, -(-len(kept) // MAX_POINTS))]
         if len(kept) < 2:
             continue

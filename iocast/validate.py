@@ -63,10 +63,15 @@ def validate(
         digest = platform.content_hash()
         for earlier in forecasts:
             earlier.check(digest, level)
-            scored += [_score(point, document) | {"made": earlier.made(point)} for point, document in earlier.of(points)]
+            scored += [
+                _score(point, document) | {"made": earlier.made(point)} for point, document in earlier.of(points)
+            ]
     else:
         for point in points:
-            scored.append(_score(point, forecast_for(platform, point, level=level, seed=seed, workers=workers)) | {"made": {"when": "now"}})
+            scored.append(
+                _score(point, forecast_for(platform, point, level=level, seed=seed, workers=workers))
+                | {"made": {"when": "now"}}
+            )
     answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
     answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
     answer["level"] = level
@@ -78,7 +83,11 @@ def validate(
         f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % of the measured values inside "
         f"their {100 * level:g} % intervals, and no simple rule better by more than noise"
     )
-    close = bool(judged) and summary["rate_error_median"] <= most_rate_error and (summary["coverage"] or 0.0) >= least_coverage
+    close = (
+        bool(judged)
+        and summary["rate_error_median"] <= most_rate_error
+        and (summary["coverage"] or 0.0) >= least_coverage
+    )
     answer["passed"] = close and not summary["beaten_by"]
     answer["verdict"] = NOTHING_HELD_OUT if not judged else "passed" if answer["passed"] else "fell short"
     return answer
@@ -88,17 +97,34 @@ def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> l
     """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own. The
     scoreboard's factors, which weigh half of a value as twice of it: not `ERROR`."""
     rows = [row for point in validation["points"] for row in point["rows"] if kind_of(row["quantity"]) in KINDS[kind]]
-    entries = [(row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"]) for row in rows if model is None or model in row["baselines"]]
+    entries = [
+        (row["forecast"] if model is None else row["baselines"][model]["value"], row["measured"])
+        for row in rows
+        if model is None or model in row["baselines"]
+    ]
     return [math.expm1(abs(math.log(value / measured))) for value, measured in entries]
 
 
-def forecast_for(platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None) -> dict[str, Any]:
+def forecast_for(
+    platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None
+) -> dict[str, Any]:
     """The forecast that answers this measurement: same workload, settings and placement."""
     run = point.first
     nodes, ranks_per_node = run.placement
     settings = {k: v for k, v in _asked(platform, run).items() if k != "phases"}
     pattern = run.json["workload"]["pattern"]
-    return predict(platform, pattern, settings, nodes, ranks_per_node, phase=run.phase, level=level, seed=seed, label=point.name, workers=workers)
+    return predict(
+        platform,
+        pattern,
+        settings,
+        nodes,
+        ranks_per_node,
+        phase=run.phase,
+        level=level,
+        seed=seed,
+        label=point.name,
+        workers=workers,
+    )
 
 
 def _asked(platform: Fitted, run: Run) -> dict[str, str]:
@@ -127,7 +153,12 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
             continue
         seen = point.observations(quantity)
         measured = point.value(quantity)
-        row: dict[str, Any] = {"quantity": quantity, "measured": measured, "measured_low": min(seen), "measured_high": max(seen)}
+        row: dict[str, Any] = {
+            "quantity": quantity,
+            "measured": measured,
+            "measured_low": min(seen),
+            "measured_high": max(seen),
+        }
         row |= {"forecast": printed["value"], "low": printed["low"], "high": printed["high"]}
         row["error"] = error_of(printed["value"], measured)
         known = printed["low"] is not None  # where no interval is known, none can be judged
@@ -136,7 +167,8 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         row["baselines"] = {
             model: {"value": answers[quantity], "error": error_of(answers[quantity], measured)}
             for model, answers in forecast["baselines"].items()
-            if isinstance(answers.get(quantity), int | float) and answers[quantity] > 0  # a line can fall below zero: it says nothing
+            if isinstance(answers.get(quantity), int | float)
+            and answers[quantity] > 0  # a line can fall below zero: it says nothing
         }
         rows.append(row)
     return {
@@ -147,7 +179,11 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         "waiting_factor": point.waiting_factor,
         "runs": [run.path.name for run in point.runs],
         "rows": rows,
-        "wasserstein": {op: distance for op, reported in forecast["distributions"].items() if (distance := _wasserstein(point, op, reported)) is not None},
+        "wasserstein": {
+            op: distance
+            for op, reported in forecast["distributions"].items()
+            if (distance := _wasserstein(point, op, reported)) is not None
+        },
     }
 
 
@@ -197,21 +233,40 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
     rows = [row for point in points for row in point["rows"]]
     by_model = {}
     for model in sorted({model for row in rows for model in row["baselines"]}):
-        own = [{"quantity": row["quantity"], "error": row["baselines"][model]["error"]} for row in rows if model in row["baselines"]]
-        by_model[model] = {"rate_error_median": _median_error(own, _is_rate), "quantile_error_median": _median_error(own, _is_quantile)}
+        own = [
+            {"quantity": row["quantity"], "error": row["baselines"][model]["error"]}
+            for row in rows
+            if model in row["baselines"]
+        ]
+        by_model[model] = {
+            "rate_error_median": _median_error(own, _is_rate),
+            "quantile_error_median": _median_error(own, _is_quantile),
+        }
     distances = [distance for point in points for distance in point["wasserstein"].values()]
     noise, basis = fitted["noise"], noise_basis_of(fitted)
     quantiles = KINDS["q50 to q95"] + KINDS["q99"]
     return {
         "rate_error_median": _median_error(rows, _is_rate),
         "quantile_error_median": _median_error(rows, _is_quantile),
-        "coverage": sum(judged) / len(judged) if (judged := [row["inside"] for row in rows if row["inside"] is not None]) else None,
-        "crps": {kind: float(np.mean(scores)) for kind, which in _KINDS.items() if (scores := [row["crps"] for row in rows if which(row["quantity"]) and row["crps"] is not None])},
+        "coverage": sum(judged) / len(judged)
+        if (judged := [row["inside"] for row in rows if row["inside"] is not None])
+        else None,
+        "crps": {
+            kind: float(np.mean(scores))
+            for kind, which in _KINDS.items()
+            if (scores := [row["crps"] for row in rows if which(row["quantity"]) and row["crps"] is not None])
+        },
         "wasserstein_median": float(np.median(distances)) if distances else None,
         "baselines": by_model,
         "beaten_by": beaten_by(points, noise),
-        "noise": {"rate": math.expm1(noise["rate"]), "quantiles": math.expm1(float(np.mean([noise[q] for q in quantiles])))},
-        "noise_basis": {"rate": basis["rate"], "quantiles": ASSUMED if any(basis[q] == ASSUMED for q in quantiles) else basis["q50"]},
+        "noise": {
+            "rate": math.expm1(noise["rate"]),
+            "quantiles": math.expm1(float(np.mean([noise[q] for q in quantiles]))),
+        },
+        "noise_basis": {
+            "rate": basis["rate"],
+            "quantiles": ASSUMED if any(basis[q] == ASSUMED for q in quantiles) else basis["q50"],
+        },
     }
 
 
@@ -223,7 +278,12 @@ def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dic
     @param noise standard deviation of the logarithm of one measurement, by kind of quantity"""
     found = []
     for what, which in _KINDS.items():
-        rows = [(row, noise[kind_of(row["quantity"])] / math.sqrt(max(1, len(point["runs"])))) for point in points for row in point["rows"] if which(row["quantity"])]
+        rows = [
+            (row, noise[kind_of(row["quantity"])] / math.sqrt(max(1, len(point["runs"]))))
+            for point in points
+            for row in point["rows"]
+            if which(row["quantity"])
+        ]
         if not rows:
             continue
         ours = float(np.median([_factor(row["forecast"], row["measured"]) for row, _ in rows]))
@@ -231,7 +291,9 @@ def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dic
         for rule in sorted(set.intersection(*(set(row["baselines"]) for row, _ in rows))):
             its = float(np.median([_factor(row["baselines"][rule]["value"], row["measured"]) for row, _ in rows]))
             if ours - its > least:
-                found.append({"what": what, "rule": rule, "forecast_error": math.expm1(ours), "rule_error": math.expm1(its)})
+                found.append(
+                    {"what": what, "rule": rule, "forecast_error": math.expm1(ours), "rule_error": math.expm1(its)}
+                )
     return found
 
 

@@ -38,11 +38,15 @@ class Workers:
         inside Slurm write; left out: the present one. `interface`: network interface of the scheduler that is started
         for them. `apart`: another process even when `count` is 1."""
         if scheduler and slurm:
-            raise InputError("Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or --slurm.")
+            raise InputError(
+                "Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or --slurm."
+            )
         if secret is not None and not scheduler:
             raise InputError("--scheduler-secret belongs to --scheduler; name its address, or leave the secret out.")
         if interface and not slurm:
-            raise InputError("--interface is where the scheduler of --slurm listens; without --slurm nothing listens, leave it out.")
+            raise InputError(
+                "--interface is where the scheduler of --slurm listens; without --slurm nothing listens, leave it out."
+            )
         self.count = count or len(os.sched_getaffinity(0))
         self._elsewhere = bool(scheduler or slurm)
         self._here = self.count == 1 and not self._elsewhere and not apart

@@ -18,8 +18,9 @@ void DirtyObjects::add(uint64_t key, uint64_t bytes, uint32_t instance)
     slot.bytes += bytes;
     return;
   }
-  auto& parts      = of_several(slot).parts;
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.instance == instance; });
+  auto& parts = of_several(slot).parts;
+  const auto found =
+      std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.instance == instance; });
   if (found == parts.end())
     parts.push_back({instance, bytes});
   else
@@ -46,9 +47,9 @@ void DirtyObjects::remove(uint64_t key, uint64_t bytes, uint32_t instance, std::
       slot.bytes -= bytes;
     return;
   }
-  const auto found = several_.find(key);
+  const auto found       = several_.find(key);
   auto& [parts, waiting] = found->second;
-  const auto part  = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.instance == instance; });
+  const auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.instance == instance; });
   if ((part->bytes -= bytes) > 0)
     return;
   parts.erase(part);
@@ -87,7 +88,8 @@ bool DirtyObjects::wait(uint64_t key, Flush flush, uint32_t own, JobId job, std:
   return false;
 }
 
-Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects* objects) : spec_(&spec), sums_(&sums), objects_(objects), number_(number)
+Buffer::Buffer(const BufferSpec& spec, uint32_t number, BufferSums& sums, DirtyObjects* objects)
+    : spec_(&spec), sums_(&sums), objects_(objects), number_(number)
 {
 }
 

@@ -59,7 +59,10 @@ private:
     Flush flush;
     uint32_t own; ///< instance
 
-    bool waits_for(uint32_t instance) const { return flush == Flush::everywhere || (flush == Flush::object) == (instance == own); }
+    bool waits_for(uint32_t instance) const
+    {
+      return flush == Flush::everywhere || (flush == Flush::object) == (instance == own);
+    }
     bool waits_for_any(const std::vector<Part>& parts) const;
   };
   struct Dirty {
@@ -161,13 +164,13 @@ private:
   uint64_t serial_   = 0;
   bool stopped_      = false; ///< nobody enters until so much has drained
   Ring<Writer> writers_;
-  Ring<Extent> ready_; ///< whole pieces, and those that nothing may join any more
-  Ring<Extent> open_;  ///< that adjacent bytes may join, oldest first; those with 0 bytes are gone
-  uint64_t first_open_ = 0;  ///< number of open_.front() among all that ever were there
+  Ring<Extent> ready_;      ///< whole pieces, and those that nothing may join any more
+  Ring<Extent> open_;       ///< that adjacent bytes may join, oldest first; those with 0 bytes are gone
+  uint64_t first_open_ = 0; ///< number of open_.front() among all that ever were there
   std::unordered_map<uint64_t, uint64_t> open_of_; ///< number of an object's open extent
   // Epochs are numbered by the flushes before.
-  uint64_t newest_ = 0;    ///< bytes that are in since the last flush
-  Ring<uint64_t> epochs_;  ///< and of the epochs before, as long as some are in
+  uint64_t newest_ = 0;   ///< bytes that are in since the last flush
+  Ring<uint64_t> epochs_; ///< and of the epochs before, as long as some are in
   uint64_t first_epoch_ = 0;
   Ring<std::pair<uint64_t, JobId>> flushes_; ///< epoch that must be out, ascending
 };
@@ -181,13 +184,14 @@ struct Buffers {
   uint32_t first_instance; ///< number of instance 0 among the instances of all buffers
   uint64_t pieces = 0;     ///< that ever were
 
-  Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first, bool by_object) : spec(&buffer), first_instance(first)
+  Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first, bool by_object)
+      : spec(&buffer), first_instance(first)
   {
     instances.reserve(count);
     for (uint32_t i = 0; i < count; ++i)
       instances.emplace_back(buffer, i, sums, by_object ? &objects : nullptr);
   }
-  Buffers(const Buffers&) = delete; // its instances point into it
+  Buffers(const Buffers&)            = delete; // its instances point into it
   Buffers& operator=(const Buffers&) = delete;
 };
 

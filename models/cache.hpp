@@ -16,15 +16,15 @@ namespace iocast {
 
 /// What caches did, over all of a name.
 struct CacheSums {
-  uint64_t lookups = 0;
-  uint64_t hits    = 0;
-  uint64_t held    = 0; ///< bytes or objects at this moment; an estimate once `rate` is below 1
-  double rate      = 1; ///< smallest share of the keys that an instance keeps track of
-  uint64_t fetched = 0; ///< bytes, ahead of readers
-  uint64_t waited  = 0; ///< lookups that waited for such
-  uint64_t unused  = 0; ///< bytes of them that went before anybody read them
+  uint64_t lookups     = 0;
+  uint64_t hits        = 0;
+  uint64_t held        = 0; ///< bytes or objects at this moment; an estimate once `rate` is below 1
+  double rate          = 1; ///< smallest share of the keys that an instance keeps track of
+  uint64_t fetched     = 0; ///< bytes, ahead of readers
+  uint64_t waited      = 0; ///< lookups that waited for such
+  uint64_t unused      = 0; ///< bytes of them that went before anybody read them
   uint64_t interrupted = 0; ///< readers who read on and had been forgotten
-  uint64_t taken   = 0; ///< pages or objects that one node had and another one took out
+  uint64_t taken       = 0; ///< pages or objects that one node had and another one took out
 };
 
 /// A share of the accesses of one kind that hit, of the last ones.
@@ -79,7 +79,10 @@ public:
     shrink(removed);
     return held;
   }
-  bool touch(uint64_t key, uint32_t weight) { return touch(key, weight, [](uint64_t) {}); }
+  bool touch(uint64_t key, uint32_t weight)
+  {
+    return touch(key, weight, [](uint64_t) {});
+  }
 
   /// False when it wasn't in.
   bool forget(uint64_t key)
@@ -95,8 +98,8 @@ public:
     for (uint32_t entry = first_; entry != none; entry = entries_[entry].next)
       unused_ += entries_[entry].ahead ? entries_[entry].weight : 0;
     left_ += held_;
-    held_ = 0;
-    size_ = 0;
+    held_  = 0;
+    size_  = 0;
     first_ = last_ = free_ = none;
     entries_.clear();
     std::fill(index_.begin(), index_.end(), none);
@@ -115,7 +118,8 @@ public:
     uint32_t n   = 0;
     for (uint32_t entry = first_; entry != none; entry = entries_[entry].next, ++n)
       sum += entries_[entry].weight;
-    return sum == held_ && n == size_ && entered_ - left_ == held_ && static_cast<double>(held_) <= static_cast<double>(capacity_) * rate();
+    return sum == held_ && n == size_ && entered_ - left_ == held_ &&
+           static_cast<double>(held_) <= static_cast<double>(capacity_) * rate();
   }
 
   /// By kind of operation; only where some keys are unknown.
@@ -199,14 +203,14 @@ private:
 
   void push_front(uint32_t entry)
   {
-    entries_[entry].newer = none;
-    entries_[entry].next  = first_;
+    entries_[entry].newer                             = none;
+    entries_[entry].next                              = first_;
     (first_ == none ? last_ : entries_[first_].newer) = entry;
-    first_ = entry;
+    first_                                            = entry;
   }
   void unlink(uint32_t entry)
   {
-    const auto [newer, next] = std::pair{entries_[entry].newer, entries_[entry].next};
+    const auto [newer, next]                        = std::pair{entries_[entry].newer, entries_[entry].next};
     (newer == none ? first_ : entries_[newer].next) = next;
     (next == none ? last_ : entries_[next].newer)   = newer;
   }

@@ -216,7 +216,8 @@ private:
       }
     }
 
-    std::vector<std::unique_ptr<Entry[]>> blocks_; // whoever moves a pile away does not use it again before it is made anew
+    std::vector<std::unique_ptr<Entry[]>>
+        blocks_;            // whoever moves a pile away does not use it again before it is made anew
     Entry* next_ = nullptr; ///< in the last block
     Entry* end_  = nullptr; ///< of the last block
     Times times_;
@@ -352,8 +353,8 @@ private:
   }
 
   Near near_;
-  std::vector<Entry> heap_; ///< where near_ is used empty unless that is full
-  std::vector<Pile> later_; ///< what comes after the heap's events, latest first
+  std::vector<Entry> heap_;       ///< where near_ is used empty unless that is full
+  std::vector<Pile> later_;       ///< what comes after the heap's events, latest first
   std::vector<Entry> later_from_; ///< where each of these begins; it ends where the one before it begins
   uint32_t pushed_ = 0;
 };

@@ -10,8 +10,8 @@
 namespace iocast {
 
 namespace {
-constexpr double tolerance     = 1.01;    // rounding, and what is under way when a phase ends
-constexpr double in_memory     = 0.1;     // a share of a phase's bytes above which what is still in buffers shapes its rate
+constexpr double tolerance     = 1.01; // rounding, and what is under way when a phase ends
+constexpr double in_memory     = 0.1; // a share of a phase's bytes above which what is still in buffers shapes its rate
 constexpr uint64_t large_bytes = 1 << 16; // of an operation: what moves them takes time on any system
 
 std::string bytes_text(double bytes)
@@ -25,7 +25,9 @@ std::string bytes_text(double bytes)
 
 std::string rate_text(double rate)
 {
-  return rate < 1e3 ? fmt::format("{:.3g}/s", rate) : rate < 1e6 ? fmt::format("{:.3g} k/s", rate / 1e3) : fmt::format("{:.3g} M/s", rate / 1e6);
+  return rate < 1e3   ? fmt::format("{:.3g}/s", rate)
+         : rate < 1e6 ? fmt::format("{:.3g} k/s", rate / 1e3)
+                      : fmt::format("{:.3g} M/s", rate / 1e6);
 }
 
 bool takes_time(const LawPointer& law)
@@ -46,7 +48,7 @@ public:
 
   Reach result()
   {
-    reach_.ends = transfer_ends_ > 0 ? transfer_ends_ : data_ends_ > 0 ? data_ends_ : visit_ends_;
+    reach_.ends    = transfer_ends_ > 0 ? transfer_ends_ : data_ends_ > 0 ? data_ends_ : visit_ends_;
     auto& stations = reach_.data_stations;
     std::sort(stations.begin(), stations.end());
     stations.erase(std::unique(stations.begin(), stations.end()), stations.end());
@@ -68,11 +70,12 @@ private:
         break;
       case Step::Kind::transfer: {
         const auto& network = platform_.network;
-        const bool limited  = network.node_bandwidth > 0 || network.server_bandwidth > 0 || network.backbone_bandwidth > 0;
-        reach_.timed        = reach_.timed || limited || network.latency > 0;
-        reach_.by_bytes     = reach_.by_bytes || limited;
-        reach_.server       = true;
-        transfer_ends_      = std::max(transfer_ends_, platform_.stations[step.target].count);
+        const bool limited =
+            network.node_bandwidth > 0 || network.server_bandwidth > 0 || network.backbone_bandwidth > 0;
+        reach_.timed    = reach_.timed || limited || network.latency > 0;
+        reach_.by_bytes = reach_.by_bytes || limited;
+        reach_.server   = true;
+        transfer_ends_  = std::max(transfer_ends_, platform_.stations[step.target].count);
         reach_.data_stations.push_back(step.target);
         break;
       }
@@ -89,12 +92,12 @@ private:
         reach_.server = true;
         break;
       case Step::Kind::take: {
-        const auto& pool = platform_.pools[step.target];
+        const auto& pool          = platform_.pools[step.target];
         const bool made_elsewhere = std::any_of(pool.refill.begin(), pool.refill.end(), [this](const Step& made) {
           return made.kind == Step::Kind::visit && platform_.stations[made.target].per == Per::system;
         });
-        reach_.timed  = true;
-        reach_.server = reach_.server || made_elsewhere || !pool.of_nodes();
+        reach_.timed              = true;
+        reach_.server             = reach_.server || made_elsewhere || !pool.of_nodes();
         break;
       }
       case Step::Kind::look: {
@@ -132,7 +135,8 @@ private:
   void beside(const std::vector<Step>& steps)
   {
     for (const auto& step : steps)
-      if (step.kind == Step::Kind::transfer || (step.kind == Step::Kind::visit && step.bandwidth > 0 && platform_.stations[step.target].per == Per::system))
+      if (step.kind == Step::Kind::transfer ||
+          (step.kind == Step::Kind::visit && step.bandwidth > 0 && platform_.stations[step.target].per == Per::system))
         reach_.data_stations.push_back(step.target);
   }
 
@@ -151,7 +155,8 @@ Reach reach_of(const Platform& platform, OpKind kind)
   return walk.result();
 }
 
-Coverage::Coverage(const Platform& platform, const Pattern& pattern, const Placement& placement) : platform_(platform), pattern_(pattern), placement_(placement)
+Coverage::Coverage(const Platform& platform, const Pattern& pattern, const Placement& placement)
+    : platform_(platform), pattern_(pattern), placement_(placement)
 {
   bool timed = false;
   std::string names;
@@ -159,11 +164,12 @@ Coverage::Coverage(const Platform& platform, const Pattern& pattern, const Place
     if (count == 0 || kind == OpKind::think)
       continue;
     reach_[static_cast<size_t>(kind)] = reach_of(platform, kind);
-    timed = timed || reach_[static_cast<size_t>(kind)].timed;
+    timed                             = timed || reach_[static_cast<size_t>(kind)].timed;
     names += (names.empty() ? "" : ", ") + std::string(name_of(kind));
   }
   if (!timed && !names.empty())
-    throw InputError(fmt::format("The platform '{}' models nothing of this workload: no step of its routes for {} takes any time, so that there is no rate to tell. Give the routes steps with "
+    throw InputError(fmt::format("The platform '{}' models nothing of this workload: no step of its routes for {} "
+                                 "takes any time, so that there is no rate to tell. Give the routes steps with "
                                  "demands, delays or transfers.",
                                  platform.file, names));
 }
@@ -187,15 +193,16 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
     const auto kind = static_cast<OpKind>(k);
     if (kind == OpKind::think || !phase.recorder.has(kind))
       continue;
-    const auto count = static_cast<double>(phase.recorder.of_kind(kind).whole.count());
-    const auto bytes = static_cast<double>(phase.bytes[k]);
+    const auto count  = static_cast<double>(phase.recorder.of_kind(kind).whole.count());
+    const auto bytes  = static_cast<double>(phase.bytes[k]);
     const auto& reach = reach_[k];
     if (count == 0)
       continue;
     const std::string name = std::string(name_of(kind));
     if (reach.buffered && stays && bytes > 0) {
       note("held-in-memory", phase, kind, {{"bytes", entered}, {"bytes_held", stayed}},
-           fmt::format("Of {} that {} wrote in the phase '{{}}', {} were still in the buffers {} of the client nodes at its end: the phase's rate is that of memory, not of the servers.",
+           fmt::format("Of {} that {} wrote in the phase '{{}}', {} were still in the buffers {} of the client nodes "
+                       "at its end: the phase's rate is that of memory, not of the servers.",
                        bytes_text(static_cast<double>(entered)), name, bytes_text(stayed), names));
       continue;
     }
@@ -206,8 +213,9 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
     check_links(phase, kind, bytes / seconds);
     if (!reach.by_bytes && bytes / count >= static_cast<double>(large_bytes))
       note("no-bytes", phase, kind, {{"bytes_per_second", bytes / seconds}},
-           fmt::format("In the phase '{{}}' {} takes as long for any number of bytes: no step of its route on the platform '{}' has a bandwidth or is a transfer, so {}/s mean nothing.", name,
-                       platform_.name, bytes_text(bytes / seconds)));
+           fmt::format("In the phase '{{}}' {} takes as long for any number of bytes: no step of its route on the "
+                       "platform '{}' has a bandwidth or is a transfer, so {}/s mean nothing.",
+                       name, platform_.name, bytes_text(bytes / seconds)));
     if (!is_access(kind) || reach.data_stations.empty())
       continue;
     for (const auto whole : {OpKind::create, OpKind::read}) {
@@ -215,12 +223,17 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
         continue;
       const auto others = reach_of(platform_, whole).data_stations;
       const bool shares = others.empty() || std::any_of(others.begin(), others.end(), [&](uint32_t station) {
-                            return std::find(reach.data_stations.begin(), reach.data_stations.end(), station) != reach.data_stations.end();
+                            return std::find(reach.data_stations.begin(), reach.data_stations.end(), station) !=
+                                   reach.data_stations.end();
                           });
       if (!shares) {
-        note("other-servers", phase, kind, {{"station", platform_.stations[reach.data_stations.front()].name}, {"instead_of", platform_.stations[others.front()].name}},
-             fmt::format("In the phase '{{}}' {} moves its bytes to or from the station '{}', where whole objects ({}) go to '{}': on the platform '{}' it bypasses the latter.", name,
-                         platform_.stations[reach.data_stations.front()].name, name_of(whole), platform_.stations[others.front()].name, platform_.name));
+        note("other-servers", phase, kind,
+             {{"station", platform_.stations[reach.data_stations.front()].name},
+              {"instead_of", platform_.stations[others.front()].name}},
+             fmt::format("In the phase '{{}}' {} moves its bytes to or from the station '{}', where whole objects ({}) "
+                         "go to '{}': on the platform '{}' it bypasses the latter.",
+                         name, platform_.stations[reach.data_stations.front()].name, name_of(whole),
+                         platform_.stations[others.front()].name, platform_.name));
         break;
       }
     }
@@ -240,30 +253,41 @@ void Coverage::check_links(const FinishedPhase& phase, OpKind kind, double bytes
   };
   std::vector<Bound> bounds;
   if (network.node_bandwidth > 0)
-    bounds.push_back({network.node_bandwidth * placement_.nodes(), fmt::format("the network cards of {} client nodes", placement_.nodes())});
+    bounds.push_back({network.node_bandwidth * placement_.nodes(),
+                      fmt::format("the network cards of {} client nodes", placement_.nodes())});
   if (network.server_bandwidth > 0 && reach.ends > 0)
-    bounds.push_back({network.server_bandwidth * reach.ends, reach.ends == 1 ? "the network card of one server" : fmt::format("the network cards of {} servers", reach.ends)});
+    bounds.push_back({network.server_bandwidth * reach.ends,
+                      reach.ends == 1 ? "the network card of one server"
+                                      : fmt::format("the network cards of {} servers", reach.ends)});
   if (network.backbone_bandwidth > 0)
     bounds.push_back({network.backbone_bandwidth, "the backbone"});
-  const auto tightest = std::min_element(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) { return a.bytes_per_second < b.bytes_per_second; });
+  const auto tightest = std::min_element(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) {
+    return a.bytes_per_second < b.bytes_per_second;
+  });
   if (tightest == bounds.end() || bytes_per_second <= tolerance * tightest->bytes_per_second)
     return;
-  note("beyond-links", phase, kind, {{"bytes_per_second", bytes_per_second}, {"limit", tightest->bytes_per_second}, {"of", tightest->of}},
-       fmt::format("In the phase '{{}}' {} moves {}/s, more than {} can carry on the platform '{}', {}/s: its bytes don't compete for the links (transfers below the flow_threshold do not, nor do "
+  note("beyond-links", phase, kind,
+       {{"bytes_per_second", bytes_per_second}, {"limit", tightest->bytes_per_second}, {"of", tightest->of}},
+       fmt::format("In the phase '{{}}' {} moves {}/s, more than {} can carry on the platform '{}', {}/s: its bytes "
+                   "don't compete for the links (transfers below the flow_threshold do not, nor do "
                    "routes without a transfer).",
-                   name_of(kind), bytes_text(bytes_per_second), tightest->of, platform_.name, bytes_text(tightest->bytes_per_second)));
+                   name_of(kind), bytes_text(bytes_per_second), tightest->of, platform_.name,
+                   bytes_text(tightest->bytes_per_second)));
 }
 
-void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more, const std::string& sentence)
+void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more,
+                    const std::string& sentence)
 {
   const auto& of = pattern_.phases()[phase.number];
-  nlohmann::ordered_json finding{{"kind", kind}, {"phase", of.name}, {"repeat", of.repeat}, {"operation", name_of(operation)}};
+  nlohmann::ordered_json finding{
+      {"kind", kind}, {"phase", of.name}, {"repeat", of.repeat}, {"operation", name_of(operation)}};
   finding.update(more);
   findings_.push_back(std::move(finding));
   if (sentence.empty())
     return;
   const std::string about = kind + " " + std::string(name_of(operation));
-  const auto known        = std::find_if(sentences_.begin(), sentences_.end(), [&](const Sentence& one) { return one.about == about; });
+  const auto known =
+      std::find_if(sentences_.begin(), sentences_.end(), [&](const Sentence& one) { return one.about == about; });
   if (known == sentences_.end())
     sentences_.push_back({about, fmt::format(fmt::runtime(sentence), of.name), 1});
   else
@@ -285,17 +309,21 @@ std::vector<std::string> Coverage::sentences() const
   const nlohmann::ordered_json* fastest = nullptr;
   for (const auto& finding : findings_)
     if (finding["kind"] == "no-server") {
-      if (const auto name = finding["operation"].get<std::string>(); std::find(alone.begin(), alone.end(), name) == alone.end())
+      if (const auto name = finding["operation"].get<std::string>();
+          std::find(alone.begin(), alone.end(), name) == alone.end())
         alone.push_back(name);
       if (fastest == nullptr || (*fastest)["rate"] < finding["rate"])
         fastest = &finding;
     }
   if (fastest != nullptr)
-    all.push_back(fmt::format("On the platform '{}' these operations visit nothing that client nodes share: {}. Their rates grow with the nodes without bound; {} of the phase '{}' has {} here.",
-                              platform_.name, fmt::join(alone, ", "), (*fastest)["operation"].get<std::string>(), (*fastest)["phase"].get<std::string>(),
-                              rate_text((*fastest)["rate"].get<double>())));
+    all.push_back(fmt::format("On the platform '{}' these operations visit nothing that client nodes share: {}. Their "
+                              "rates grow with the nodes without bound; {} of the phase '{}' has {} here.",
+                              platform_.name, fmt::join(alone, ", "), (*fastest)["operation"].get<std::string>(),
+                              (*fastest)["phase"].get<std::string>(), rate_text((*fastest)["rate"].get<double>())));
   for (const auto& one : sentences_)
-    all.push_back(one.phases == 1 ? one.text : fmt::format("{} The same holds in {} more phase{}.", one.text, one.phases - 1, one.phases == 2 ? "" : "s"));
+    all.push_back(one.phases == 1 ? one.text
+                                  : fmt::format("{} The same holds in {} more phase{}.", one.text, one.phases - 1,
+                                                one.phases == 2 ? "" : "s"));
   return all;
 }
 

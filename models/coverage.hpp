@@ -13,13 +13,16 @@ namespace iocast {
 
 /// What an operation's route reaches beyond the client that asks.
 struct Reach {
-  bool timed    = false; ///< some step takes time
-  bool server   = false; ///< something that client nodes share: a station, slots or a buffer of the system, the other end of a transfer
+  bool timed  = false; ///< some step takes time
+  bool server = false; ///< something that client nodes share: a station, slots or a buffer of the system, the other end
+                       ///< of a transfer
   bool buffered = false; ///< bytes go into a buffer of the node's
   bool cached   = false; ///< a cache of the node's may spare the rest
   bool by_bytes = false; ///< some step takes longer for more bytes
-  uint32_t ends = 0;     ///< most instances at the other end: of transfers, else of visits with a bandwidth, else of any visits
-  std::vector<uint32_t> data_stations; ///< ascending; where its bytes go: ends of transfers, and visits with a bandwidth at stations of the system
+  uint32_t ends =
+      0; ///< most instances at the other end: of transfers, else of visits with a bandwidth, else of any visits
+  std::vector<uint32_t> data_stations; ///< ascending; where its bytes go: ends of transfers, and visits with a
+                                       ///< bandwidth at stations of the system
 };
 Reach reach_of(const Platform& platform, OpKind kind);
 
@@ -40,7 +43,8 @@ public:
   std::vector<std::string> sentences() const;
 
 private:
-  void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more, const std::string& sentence);
+  void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more,
+            const std::string& sentence);
   void check_links(const FinishedPhase& phase, OpKind kind, double bytes_per_second);
 
   const Platform& platform_;

@@ -8,10 +8,12 @@ namespace iocast {
 namespace {
 constexpr uint64_t everything = UINT64_MAX;
 constexpr int server_shift    = 44; ///< a server's units are numbered from server << 44
-constexpr uint64_t server_size = (uint64_t{1} << server_shift) - 1; ///< one is left out, so that ranges of two servers are never one
+constexpr uint64_t server_size =
+    (uint64_t{1} << server_shift) - 1; ///< one is left out, so that ranges of two servers are never one
 } // namespace
 
-// ---- requested units ------------------------------------------------------------------------------------------------------
+// ---- requested units
+// ------------------------------------------------------------------------------------------------------
 
 std::vector<Units> ExtentCutter::cut(const Op& op) const
 {
@@ -69,7 +71,8 @@ void ExtentCutter::cut_piece(uint64_t begin, uint64_t size, std::vector<Units>& 
   }
 }
 
-// ---- who waits for whom -----------------------------------------------------------------------------------------------
+// ---- who waits for whom
+// -----------------------------------------------------------------------------------------------
 
 bool ExtentLock::overlap(const std::vector<Units>& some, const std::vector<Units>& others)
 {
@@ -91,13 +94,14 @@ bool ExtentLock::stops(const Request& earlier, const Request& later)
   return overlap(earlier.active && earlier.node != later.node ? earlier.held : earlier.requested, later.requested);
 }
 
-bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
+bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested,
+                         const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
 {
   Request request;
-  request.job    = job;
-  request.node   = node;
-  request.shared = shared;
-  request.requested  = std::move(requested);
+  request.job       = job;
+  request.node      = node;
+  request.shared    = shared;
+  request.requested = std::move(requested);
   for (const auto& earlier : requests_)
     request.waits += stops(earlier, request);
   requests_.push_back(std::move(request));
@@ -109,7 +113,8 @@ bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Unit
 
 void ExtentLock::drop(JobId job)
 {
-  const auto gone = std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; });
+  const auto gone =
+      std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; });
   for (auto later = gone + 1; later != requests_.end(); ++later)
     if (!later->active && stops(*gone, *later))
       --later->waits;
@@ -127,15 +132,17 @@ void ExtentLock::grant(const ExtentCutter& cutter, const LockSpec& spec, ExtentS
 
 uint32_t ExtentLock::called_back(JobId job) const
 {
-  return std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; })->called;
+  return std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; })
+      ->called;
 }
 
-// ---- who keeps what ---------------------------------------------------------------------------------------------------
+// ---- who keeps what
+// ---------------------------------------------------------------------------------------------------
 
 void ExtentLock::activate(Request& request, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
 {
   const size_t before = ranges();
-  request.active = true;
+  request.active      = true;
   for (const auto& requested : request.requested) {
     ++sums.taken;
     Units room = cutter.space(requested.begin);
@@ -148,8 +155,8 @@ void ExtentLock::activate(Request& request, const ExtentCutter& cutter, const Lo
     }
     if (spec.grow) {
       const uint64_t units = *spec.grow / spec.extent;
-      room.begin = std::max(room.begin, requested.begin - std::min(requested.begin, units));
-      room.end   = std::min(room.end, requested.end + std::min(everything - requested.end, units));
+      room.begin           = std::max(room.begin, requested.begin - std::min(requested.begin, units));
+      room.end             = std::min(room.end, requested.end + std::min(everything - requested.end, units));
     }
     if (call_back(request, requested, room)) {
       ++request.called;
@@ -309,9 +316,15 @@ void ExtentLock::keep(const Request& request, Units room, uint64_t requested)
     ranges[key(room.begin)] = {room.end, request.node, requested, stamp_++};
   };
   if (request.shared)
-    join(shared_, [&](uint64_t begin) { return std::pair{request.node, begin}; }, [](const auto& whose) { return whose.second; });
+    join(
+        shared_,
+        [&](uint64_t begin) {
+          return std::pair{request.node, begin};
+        },
+        [](const auto& whose) { return whose.second; });
   else
-    join(exclusive_, [](uint64_t begin) { return begin; }, [](uint64_t begin) { return begin; });
+    join(
+        exclusive_, [](uint64_t begin) { return begin; }, [](uint64_t begin) { return begin; });
 }
 
 void ExtentLock::forget_oldest()

@@ -64,7 +64,8 @@ public:
   explicit ExtentLock(size_t most = most_ranges) : most_(most) {}
 
   /// True when the job has its ranges; otherwise it waits and will be appended to the `freed` of a grant().
-  bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
+  bool acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested, const ExtentCutter& cutter,
+               const LockSpec& spec, ExtentSums& sums);
   /// The job has and wants nothing any longer. To be followed by grant().
   void drop(JobId job);
   /// Those that wait for nobody any longer have their ranges.
@@ -81,20 +82,20 @@ public:
 
 private:
   struct Request {
-    JobId job        = nobody;
-    uint32_t node    = 0;
-    bool shared      = false;
-    bool active      = false; ///< it has its ranges; otherwise it waits
-    uint32_t waits   = 0;     ///< number of requests before it
-    uint32_t called  = 0;
+    JobId job       = nobody;
+    uint32_t node   = 0;
+    bool shared     = false;
+    bool active     = false; ///< it has its ranges; otherwise it waits
+    uint32_t waits  = 0;     ///< number of requests before it
+    uint32_t called = 0;
     std::vector<Units> requested; ///< ascending
-    std::vector<Units> held;  ///< what nobody else may have meanwhile
+    std::vector<Units> held;      ///< what nobody else may have meanwhile
   };
   struct Kept {
-    uint64_t end   = 0;
-    uint32_t node  = 0;
+    uint64_t end       = 0;
+    uint32_t node      = 0;
     uint64_t requested = 0; ///< first unit of the request for which this was granted
-    uint64_t stamp = 0;
+    uint64_t stamp     = 0;
   };
 
   static bool overlap(const std::vector<Units>& some, const std::vector<Units>& others);
@@ -111,8 +112,8 @@ private:
   /// its way.
   template <class DoIt> void for_each_rival(const Request& request, const Units& requested, DoIt do_it) const;
 
-  std::vector<Request> requests_; ///< as they came
-  std::map<uint64_t, Kept> exclusive_; ///< by begin; they don't overlap
+  std::vector<Request> requests_;                        ///< as they came
+  std::map<uint64_t, Kept> exclusive_;                   ///< by begin; they don't overlap
   std::map<std::pair<uint32_t, uint64_t>, Kept> shared_; ///< by node and begin; those of a node don't overlap
   uint64_t stamp_ = 0;
   size_t most_; ///< ranges

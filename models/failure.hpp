@@ -21,12 +21,18 @@ public:
   }
 
   /// Of the next failure; infinity when there is none.
-  double next() const { return times_ == 0 ? at_ : every_ > 0 ? at_ + static_cast<double>(times_) * every_ : std::numeric_limits<double>::infinity(); }
+  double next() const
+  {
+    return times_ == 0  ? at_
+           : every_ > 0 ? at_ + static_cast<double>(times_) * every_
+                        : std::numeric_limits<double>::infinity();
+  }
   /// The next failure happens: its length.
   double happen()
   {
     const auto words = random_words(seed_, Stream::failure, number_, times_++);
-    const double length = sigma_ > 0 ? length_ * std::exp(sigma_ * normal_quantile(to_uniform(words[0])) - sigma_ * sigma_ / 2) : length_;
+    const double length =
+        sigma_ > 0 ? length_ * std::exp(sigma_ * normal_quantile(to_uniform(words[0])) - sigma_ * sigma_ / 2) : length_;
     return every_ > 0 ? std::min(length, every_) : length; // it is back before it fails again
   }
 

@@ -35,9 +35,9 @@ using StationSums = std::vector<std::array<VisitSums, work_count>>;
 
 struct FinishedPhase {
   size_t number;
-  double start; ///< simulated seconds
-  double end;   ///< last answer
-  double closed; ///< the next phase begins
+  double start;                     ///< simulated seconds
+  double end;                       ///< last answer
+  double closed;                    ///< the next phase begins
   std::vector<double> rank_seconds; ///< the listener's to take: there may be millions
   double think_asked;
   double think_actual;
@@ -45,12 +45,12 @@ struct FinishedPhase {
   bool watched;       ///< by Options::precision
   const PhaseRecorder& recorder;
   const StationSums& stations;
-  const std::vector<StationTimes>& times; ///< by station
+  const std::vector<StationTimes>& times;      ///< by station
   const std::array<uint64_t, op_count>& bytes; ///< moved, by kind of operation
-  const std::vector<BufferSums>& buffers; ///< since the start, not of the phase
-  const std::vector<CacheSums>& caches;   ///< likewise
-  const std::vector<PoolSums>& pools;     ///< likewise
-  const std::vector<ExtentSums>& extents; ///< likewise; of locks on ranges
+  const std::vector<BufferSums>& buffers;      ///< since the start, not of the phase
+  const std::vector<CacheSums>& caches;        ///< likewise
+  const std::vector<PoolSums>& pools;          ///< likewise
+  const std::vector<ExtentSums>& extents;      ///< likewise; of locks on ranges
 };
 
 } // namespace iocast

@@ -58,7 +58,7 @@ private:
   }
 
   HugeVector<Slot> slots_ = HugeVector<Slot>(64); ///< a power of two of them
-  size_t used_ = 0;
+  size_t used_            = 0;
 };
 
 } // namespace iocast

@@ -82,8 +82,8 @@ private:
   void erase(std::unordered_map<uint64_t, Held>::iterator at)
   {
     if (of_pages_) {
-      const auto keys = keys_of_.find(at->second.object);
-      keys->second[at->second.place] = keys->second.back();
+      const auto keys                  = keys_of_.find(at->second.object);
+      keys->second[at->second.place]   = keys->second.back();
       held_[keys->second.back()].place = at->second.place;
       keys->second.pop_back();
       if (keys->second.empty())

@@ -35,7 +35,7 @@ private:
 struct Occupancy {
   Integral busy;    ///< servers that are held
   Integral present; ///< requests, from asking to leaving, each part of a striped one counted
-  Integral others;  ///< of these, those of others' work, drains, refills and fetches, which may stay from phase to phase
+  Integral others; ///< of these, those of others' work, drains, refills and fetches, which may stay from phase to phase
 };
 
 } // namespace iocast

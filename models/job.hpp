@@ -15,31 +15,32 @@
 
 namespace iocast {
 
-using JobId              = uint32_t;
-constexpr JobId nobody   = UINT32_MAX;
+using JobId            = uint32_t;
+constexpr JobId nobody = UINT32_MAX;
 
 /// One request on its way through the platform: what its present visit needs, in one cache line. A client has one job,
 /// which it uses again for each of its operations; work of others has jobs numbered after the clients'.
 struct alignas(64) Job {
-  uint32_t instance  = 0;      ///< of the station being visited; of a striped visit, how many stripes are still to end
-  uint16_t at        = 0;      ///< step of the route
-  OpKind kind        = OpKind::phase;
-  uint8_t parts_done = 0;
-  uint16_t draws     = 0; ///< random numbers used by this operation
+  uint32_t instance     = 0; ///< of the station being visited; of a striped visit, how many stripes are still to end
+  uint16_t at           = 0; ///< step of the route
+  OpKind kind           = OpKind::phase;
+  uint8_t parts_done    = 0;
+  uint16_t draws        = 0; ///< random numbers used by this operation
   bool locked : 1       = false;
   bool in_timeslice : 1 = false; ///< a visit to a timeslice station is going on
   bool preempted : 1    = false; ///< there, and has `work` seconds of its slice still to come
-  bool joined : 1    = false; ///< all ranks of the group have done what they do together
-  bool beside : 1    = false; ///< its steps are those of others' work or of a piece, not of an operation
-  bool piece : 1     = false; ///< that a buffer drains, a pool makes or a cache fetches
-  bool recalled : 1  = false; ///< the lock of its last visit had to be called back from others
-  bool waited : 1    = false; ///< at a cache for what is on its way, and looks again
+  bool joined : 1       = false; ///< all ranks of the group have done what they do together
+  bool beside : 1       = false; ///< its steps are those of others' work or of a piece, not of an operation
+  bool piece : 1        = false; ///< that a buffer drains, a pool makes or a cache fetches
+  bool recalled : 1     = false; ///< the lock of its last visit had to be called back from others
+  bool waited : 1       = false; ///< at a cache for what is on its way, and looks again
   std::array<uint32_t, 4> words{};
-  uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job that it is a part of; of others' work nobody
-  double since  = 0; ///< start of its present state: waiting, stalled, ...
-  double requested  = 0; ///< start of the visit
-  double work   = 0; ///< service of the visit, seconds at speed 1
-  double demand = 0; ///< what of it is still to get
+  uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job
+                           ///< that it is a part of; of others' work nobody
+  double since     = 0;    ///< start of its present state: waiting, stalled, ...
+  double requested = 0;    ///< start of the visit
+  double work      = 0;    ///< service of the visit, seconds at speed 1
+  double demand    = 0;    ///< what of it is still to get
 };
 static_assert(sizeof(Job) == 64);
 
@@ -47,10 +48,10 @@ static_assert(sizeof(Job) == 64);
 struct Core {
   static constexpr double none = std::numeric_limits<double>::infinity();
 
-  JobId job  = nobody;
-  float pace = 1;         ///< speed of the present stretch of work
-  double slice_end   = 0; ///< when the job must give way to those who wait
-  double stretch_end = 0; ///< when the present stretch ends
+  JobId job          = nobody;
+  float pace         = 1;    ///< speed of the present stretch of work
+  double slice_end   = 0;    ///< when the job must give way to those who wait
+  double stretch_end = 0;    ///< when the present stretch ends
   double event       = none; ///< when the earliest event comes that looks whether it has
 };
 
@@ -110,7 +111,7 @@ private:
     void operator()(JobId* ring) const { std::free(ring); }
   };
   std::unique_ptr<JobId[], Free> ring_; ///< no vector: there may be one of these on each of 100,000 nodes
-  uint32_t size_   = 0; ///< of the ring, a power of two, or zero
+  uint32_t size_   = 0;                 ///< of the ring, a power of two, or zero
   uint32_t head_   = 0;
   uint32_t length_ = 0;
 };

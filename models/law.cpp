@@ -19,10 +19,10 @@ double normal_quantile(double u)
 
 double Law::cumulative(double x) const
 {
-  double low = 0;
+  double low  = 0;
   double high = 1;
   for (int i = 0; i < 50; ++i) {
-    const double middle = (low + high) / 2;
+    const double middle                  = (low + high) / 2;
     (quantile(middle) <= x ? low : high) = middle;
   }
   return low;
@@ -185,7 +185,7 @@ public:
     while (cumulative(high) < p && high < 1e9)
       high *= 2;
     for (int i = 0; i < 60; ++i) {
-      const double middle = (low + high) / 2;
+      const double middle                   = (low + high) / 2;
       (cumulative(middle) < p ? low : high) = middle;
     }
     return high;
@@ -247,14 +247,15 @@ LawPointer read_empirical(const YamlNode& yaml)
   for (const auto& item : yaml["values"].items()) {
     const double value = item.quantity(Unit::seconds, 0, longest);
     if (value == 0)
-      item.fail("nothing that was measured takes no time; values are above 0, of 1ps at least: leave it out, or write the clock's resolution");
+      item.fail("nothing that was measured takes no time; values are above 0, of 1ps at least: leave it out, or write "
+                "the clock's resolution");
     if (!values.empty() && value < values.back())
       item.fail("values must not fall");
     values.push_back(value);
   }
   if (probabilities.size() != values.size() || values.size() < 2)
-    yaml.fail(fmt::format("an empirical law needs as many values as probabilities, and at least two; it has {} and {}", values.size(),
-                          probabilities.size()));
+    yaml.fail(fmt::format("an empirical law needs as many values as probabilities, and at least two; it has {} and {}",
+                          values.size(), probabilities.size()));
   if (probabilities.front() != 0 || probabilities.back() != 1)
     yaml["probabilities"].fail("probabilities must start at 0 and end at 1");
   return empirical_law(std::move(probabilities), std::move(values));

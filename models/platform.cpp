@@ -31,7 +31,8 @@ std::string platform_file(const std::string& name_or_file, const fs::path& from)
   const fs::path file = fs::path(data_directory("platforms")) / (name_or_file + ".yaml");
   if (fs::exists(file))
     return file.string();
-  throw InputError(fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));
+  throw InputError(
+      fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));
 }
 
 YamlNode load_with_base(const std::string& file, std::vector<std::string> chain, Platform& platform)
@@ -67,8 +68,8 @@ bool PlatformReader::is_of_catalogue(const std::string& file)
 Platform open_platform(const std::string& name_or_file)
 {
   Platform platform;
-  platform.file = platform_file(name_or_file, {});
-  platform.name = fs::path(platform.file).stem().string();
+  platform.file   = platform_file(name_or_file, {});
+  platform.name   = fs::path(platform.file).stem().string();
   const auto yaml = load_with_base(platform.file, {}, platform);
   PlatformReader(yaml, platform).read();
   return platform;

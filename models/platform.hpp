@@ -39,13 +39,14 @@ struct StationSpec {
   uint32_t servers      = 1;
   double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included
   Discipline discipline = Discipline::fcfs;
-  double quantum        = 0; ///< seconds, timeslice only
+  double quantum        = 0;    ///< seconds, timeslice only
   bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
   double contention     = 0;
   double coherency      = 0;
   std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above
-  double crowding       = 0; ///< service is 1 + crowding ln(1 + waiting / servers) times as long
-  std::vector<std::vector<std::string>> priority{};    ///< fcfs only: classes of work by name, the first one first; empty: all are one
+  double crowding = 0;          ///< service is 1 + crowding ln(1 + waiting / servers) times as long
+  std::vector<std::vector<std::string>>
+      priority{}; ///< fcfs only: classes of work by name, the first one first; empty: all are one
   std::array<uint8_t, work_of_others + 1> class_of{}; ///< its place there, by kind of work
 
   /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the
@@ -68,9 +69,10 @@ struct LockSpec {
   std::string name;
   Per per = Per::dataset;
   LawPointer hand_over{}; ///< how long one takes from the node that keeps it to another; none: nobody keeps it
-  uint64_t extent  = 0;   ///< bytes of a unit of the ranges of objects that nodes keep; 0: whole objects
-  std::optional<uint64_t> grow{}; ///< largest growth of a granted range in bytes, on each side; none: as far as units are free
-  int32_t station  = -1;  ///< not negative: each instance of this station has the locks of the stripes that lie there
+  uint64_t extent = 0;    ///< bytes of a unit of the ranges of objects that nodes keep; 0: whole objects
+  std::optional<uint64_t>
+      grow{};           ///< largest growth of a granted range in bytes, on each side; none: as far as units are free
+  int32_t station = -1; ///< not negative: each instance of this station has the locks of the stripes that lie there
 };
 
 struct StallSpec {
@@ -87,10 +89,10 @@ struct FailureSpec {
   std::string name;
   uint32_t station  = 0;
   uint32_t instance = 0;
-  double at         = 0; ///< seconds of simulated time
-  double every      = 0; ///< from one to the next; 0: there is but one
-  double length     = 0; ///< mean, seconds until it serves again
-  double sigma      = 0; ///< of the logarithm of the length
+  double at         = 0;      ///< seconds of simulated time
+  double every      = 0;      ///< from one to the next; 0: there is but one
+  double length     = 0;      ///< mean, seconds until it serves again
+  double sigma      = 0;      ///< of the logarithm of the length
   std::optional<uint32_t> to; ///< the instance that serves its requests while it is away ...
   double takeover = 0;        ///< ... seconds after the failure
   double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
@@ -113,21 +115,37 @@ struct NetworkSpec {
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.
 struct Step {
-  enum class Kind : uint8_t { delay, visit, seize, release, transfer, enter, flush, take, look, recalled, jump, end_part, end, drained };
-  Kind kind         = Kind::end;
-  uint16_t jump     = 1; ///< distance in steps: of a jump, of a look at a cache that misses (after a hit comes the next step), and of a lock that nobody had to give up
+  enum class Kind : uint8_t {
+    delay,
+    visit,
+    seize,
+    release,
+    transfer,
+    enter,
+    flush,
+    take,
+    look,
+    recalled,
+    jump,
+    end_part,
+    end,
+    drained
+  };
+  Kind kind     = Kind::end;
+  uint16_t jump = 1;     ///< distance in steps: of a jump, of a look at a cache that misses (after a hit comes the next
+                         ///< step), and of a lock that nobody had to give up
   uint32_t target   = 0; ///< number of the station, limit, buffer, pool or cache
   int32_t lock      = -1;
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
-  double bandwidth  = 0; ///< bytes a second that a visit also has to move; 0: none
+  double bandwidth  = 0;     ///< bytes a second that a visit also has to move; 0: none
   /// Parts of a visit or transfer, each at an instance of its own at the same time; it ends with the last of them.
-  uint32_t stripes = 1;
+  uint32_t stripes                  = 1;
   static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
-  bool to_server    = true;
-  bool forgets      = false; ///< a look that takes out what the cache has of the object
-  Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
-  Flush flush       = Flush::all;
+  bool to_server                    = true;
+  bool forgets                      = false; ///< a look that takes out what the cache has of the object
+  Times times = Times::once;                 ///< of a visit's demand: for each entry listed, for each block accessed
+  Flush flush = Flush::all;
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one
 };
@@ -141,13 +159,13 @@ struct Route {
 struct BufferSpec {
   std::string name;
   Per per           = Per::node;
-  int32_t station   = -1; ///< not negative: one for each instance of this station
-  uint64_t capacity = 0;  ///< bytes, of an instance
-  uint64_t unit     = 0;  ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
-  double linger     = 0;  ///< seconds that less than a unit waits for more
-  uint64_t resume   = 0;  ///< writes that had to wait enter again when no more bytes than these are held
-  uint32_t at_once  = 1;  ///< pieces that an instance drains at a time
-  std::vector<Step> drain;        ///< ends with Kind::drained
+  int32_t station   = -1;  ///< not negative: one for each instance of this station
+  uint64_t capacity = 0;   ///< bytes, of an instance
+  uint64_t unit     = 0;   ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
+  double linger     = 0;   ///< seconds that less than a unit waits for more
+  uint64_t resume   = 0;   ///< writes that had to wait enter again when no more bytes than these are held
+  uint32_t at_once  = 1;   ///< pieces that an instance drains at a time
+  std::vector<Step> drain; ///< ends with Kind::drained
   nlohmann::ordered_json drain_json; ///< as read, with laws resolved
 
   bool of_nodes() const { return station < 0 && per == Per::node; }
@@ -157,11 +175,11 @@ struct BufferSpec {
 struct PoolSpec {
   std::string name;
   Per per          = Per::node;
-  int32_t station  = -1; ///< not negative: one for each instance of this station
-  uint32_t size    = 0;  ///< objects of an instance, at first and at most
-  uint32_t low     = 0;  ///< when no more are left, batches are made until no further one fits
-  uint32_t batch   = 0;  ///< objects
-  uint32_t at_once = 1;  ///< batches
+  int32_t station  = -1;              ///< not negative: one for each instance of this station
+  uint32_t size    = 0;               ///< objects of an instance, at first and at most
+  uint32_t low     = 0;               ///< when no more are left, batches are made until no further one fits
+  uint32_t batch   = 0;               ///< objects
+  uint32_t at_once = 1;               ///< batches
   std::vector<Step> refill;           ///< ends with Kind::drained
   nlohmann::ordered_json refill_json; ///< as read, with laws resolved
 
@@ -171,15 +189,15 @@ struct PoolSpec {
 /// Memory that keeps what was used last, and so tells what is a hit.
 struct CacheSpec {
   std::string name;
-  Per per           = Per::node;
-  int32_t station   = -1; ///< not negative: one for each instance of this station
-  uint64_t capacity = 0;  ///< of an instance: bytes, or objects
-  uint64_t page     = 0;  ///< bytes that come and go together; 0: objects do
-  uint64_t ahead    = 0;  ///< most bytes that are fetched beyond a reader who reads on; 0: none are
-  uint64_t unit     = 0;  ///< bytes of a fetched piece, a multiple of pages
-  uint32_t at_once  = 1;  ///< pieces that an instance fetches at a time
-  bool forgotten_by_others = false; ///< some route takes out what other nodes have
-  std::vector<Step> fetch;          ///< ends with Kind::drained; empty: nothing is fetched ahead
+  Per per                  = Per::node;
+  int32_t station          = -1;     ///< not negative: one for each instance of this station
+  uint64_t capacity        = 0;      ///< of an instance: bytes, or objects
+  uint64_t page            = 0;      ///< bytes that come and go together; 0: objects do
+  uint64_t ahead           = 0;      ///< most bytes that are fetched beyond a reader who reads on; 0: none are
+  uint64_t unit            = 0;      ///< bytes of a fetched piece, a multiple of pages
+  uint32_t at_once         = 1;      ///< pieces that an instance fetches at a time
+  bool forgotten_by_others = false;  ///< some route takes out what other nodes have
+  std::vector<Step> fetch;           ///< ends with Kind::drained; empty: nothing is fetched ahead
   nlohmann::ordered_json fetch_json; ///< as read, with laws resolved
 
   bool of_nodes() const { return station < 0 && per == Per::node; }
@@ -189,12 +207,13 @@ struct CacheSpec {
 struct Platform {
   std::string name;
   std::string file;
-  std::vector<std::pair<std::string, std::string>> read; ///< `file` and those that it extends, one after the other, each with its text
+  std::vector<std::pair<std::string, std::string>>
+      read; ///< `file` and those that it extends, one after the other, each with its text
   std::string description;
   std::string source;
   double speed_sigma     = 0;
   double think_overshoot = 0;
-  double wake_slowdown   = 1; ///< factor on a thinking client's demands at stations of its node: cold caches, idle cores
+  double wake_slowdown = 1; ///< factor on a thinking client's demands at stations of its node: cold caches, idle cores
   std::vector<StationSpec> stations;
   std::vector<LimitSpec> limits;
   std::vector<LockSpec> locks;
@@ -205,9 +224,10 @@ struct Platform {
   std::vector<BufferSpec> buffers;
   std::vector<PoolSpec> pools;
   NetworkSpec network;
-  std::array<Route, op_count> routes; ///< routes[OpKind::phase] is what waking up from a think time costs
-  nlohmann::ordered_json routes_json; ///< as read, with laws resolved
-  std::vector<LawPointer> quantile_laws;  ///< laws by the numbers that the steps' JSON has in place of quantiles, which only to_json(true) computes
+  std::array<Route, op_count> routes;    ///< routes[OpKind::phase] is what waking up from a think time costs
+  nlohmann::ordered_json routes_json;    ///< as read, with laws resolved
+  std::vector<LawPointer> quantile_laws; ///< laws by the numbers that the steps' JSON has in place of quantiles, which
+                                         ///< only to_json(true) computes
 
   /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains, refills and fetches.
   template <class DoIt> void for_each_step(DoIt do_it) const

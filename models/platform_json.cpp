@@ -8,7 +8,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
 {
   static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
-  json["clients"] = {{"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
+  json["clients"] = {
+      {"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
   for (const char* section : {"stations", "limits", "locks", "stalls", "failures", "background"})
     json[section] = nlohmann::ordered_json::object();
   for (const auto& station : stations)
@@ -61,20 +62,21 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   for (const auto& failure : failures) {
     auto& entry = json["failures"][failure.name];
     entry       = {{"station", stations[failure.station].name},
-                  {"instance", failure.instance},
-                  {"at", failure.at},
-                  {"every", failure.every},
-                  {"length", failure.length},
-                  {"sigma", failure.sigma},
-                  {"timeout", failure.timeout}};
+                   {"instance", failure.instance},
+                   {"at", failure.at},
+                   {"every", failure.every},
+                   {"length", failure.length},
+                   {"sigma", failure.sigma},
+                   {"timeout", failure.timeout}};
     if (failure.to) {
       entry["to"]       = *failure.to;
       entry["takeover"] = failure.takeover;
     }
   }
   for (const auto& work : background)
-    json["background"][work.name] = {
-        {"station", stations[work.station].name}, {"rate", work.rate}, {"demand", law_to_json(*work.demand, quantiles)}};
+    json["background"][work.name] = {{"station", stations[work.station].name},
+                                     {"rate", work.rate},
+                                     {"demand", law_to_json(*work.demand, quantiles)}};
   for (const auto& cache : caches) {
     auto& entry = json["caches"][cache.name];
     if (cache.station >= 0)
@@ -85,7 +87,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     if (cache.page > 0)
       entry["page"] = cache.page;
     if (cache.ahead > 0)
-      entry.update({{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
+      entry.update(
+          {{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
   }
   json["buffers"] = nlohmann::ordered_json::object();
   for (const auto& buffer : buffers) {
@@ -94,8 +97,12 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["station"] = stations[static_cast<size_t>(buffer.station)].name;
     else
       entry["per"] = name_of(buffer.per);
-    entry.update({{"capacity", buffer.capacity}, {"unit", buffer.unit}, {"linger", buffer.linger},
-                 {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)}, {"at_once", buffer.at_once}, {"drain", buffer.drain_json}});
+    entry.update({{"capacity", buffer.capacity},
+                  {"unit", buffer.unit},
+                  {"linger", buffer.linger},
+                  {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)},
+                  {"at_once", buffer.at_once},
+                  {"drain", buffer.drain_json}});
   }
   for (const auto& pool : pools) {
     auto& entry = json["pools"][pool.name];
@@ -103,7 +110,11 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["station"] = stations[static_cast<size_t>(pool.station)].name;
     else
       entry["per"] = name_of(pool.per);
-    entry.update({{"size", pool.size}, {"low", pool.low}, {"batch", pool.batch}, {"at_once", pool.at_once}, {"refill", pool.refill_json}});
+    entry.update({{"size", pool.size},
+                  {"low", pool.low},
+                  {"batch", pool.batch},
+                  {"at_once", pool.at_once},
+                  {"refill", pool.refill_json}});
   }
   json["network"]    = {{"latency", network.latency},
                         {"node_bandwidth", network.node_bandwidth},
@@ -111,7 +122,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                         {"backbone_bandwidth", network.backbone_bandwidth},
                         {"flow_threshold", network.flow_threshold}};
   json["operations"] = routes_json;
-  auto settle = [&](auto&& self, nlohmann::ordered_json& node) -> void {
+  auto settle        = [&](auto&& self, nlohmann::ordered_json& node) -> void {
     if (!node.is_structured())
       return;
     if (node.is_object() && node.contains("law") && node.contains("quantiles")) {

@@ -17,7 +17,9 @@ void PlatformReader::read_caches()
     const auto capacity = yaml.find("capacity");
     const auto objects  = yaml.find("objects");
     if (capacity.has_value() == objects.has_value())
-      (capacity ? *objects : yaml).fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or objects (objects): give one of the two", name));
+      (capacity ? *objects : yaml)
+          .fail(fmt::format("the cache '{}' holds bytes (capacity, in pages) or objects (objects): give one of the two",
+                            name));
     if (objects) {
       if (const auto page = yaml.find("page"))
         page->fail("what is counted in objects has no pages; give a capacity in bytes instead of objects");
@@ -26,7 +28,8 @@ void PlatformReader::read_caches()
       cache.capacity = static_cast<uint64_t>(capacity->quantity(Unit::bytes, 1, 1e18));
       cache.page     = static_cast<uint64_t>(yaml["page"].quantity(Unit::bytes, 1, 1 << 30));
       if (cache.page > cache.capacity)
-        yaml["page"].fail(fmt::format("the cache '{}' has no room for a page of {}; its capacity is {}", name, yaml["page"].text(), capacity->text()));
+        yaml["page"].fail(fmt::format("the cache '{}' has no room for a page of {}; its capacity is {}", name,
+                                      yaml["page"].text(), capacity->text()));
     }
     read_fetch(yaml, cache);
     yaml.finish();
@@ -44,20 +47,26 @@ void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
     return;
   }
   if (cache.page == 0)
-    ahead->fail("what is counted in objects has no bytes that could be fetched ahead; give a capacity and pages instead of objects");
+    ahead->fail("what is counted in objects has no bytes that could be fetched ahead; give a capacity and pages "
+                "instead of objects");
   cache.ahead = static_cast<uint64_t>(ahead->quantity(Unit::bytes, 1, 1e18));
   cache.unit  = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, static_cast<double>(cache.page), 1, 1e18));
   if (cache.unit % cache.page != 0)
-    yaml["unit"].fail(fmt::format("pieces are of whole pages, of {} each; {} is not a multiple of that", yaml["page"].text(), yaml["unit"].text()));
+    yaml["unit"].fail(fmt::format("pieces are of whole pages, of {} each; {} is not a multiple of that",
+                                  yaml["page"].text(), yaml["unit"].text()));
   if (cache.unit > cache.ahead)
-    ahead->fail(fmt::format("a piece of {} is more than is fetched ahead, {}", yaml[yaml.has("unit") ? "unit" : "page"].text(), ahead->text()));
+    ahead->fail(fmt::format("a piece of {} is more than is fetched ahead, {}",
+                            yaml[yaml.has("unit") ? "unit" : "page"].text(), ahead->text()));
   if (cache.ahead + cache.unit > cache.capacity)
-    ahead->fail(fmt::format("the cache '{}' has no room for so much and a piece besides; its capacity is {}", cache.name, yaml["capacity"].text()));
+    ahead->fail(fmt::format("the cache '{}' has no room for so much and a piece besides; its capacity is {}",
+                            cache.name, yaml["capacity"].text()));
   if (cache.capacity / cache.page > most_pages)
-    yaml["page"].fail(fmt::format("the cache '{}' has to know each of its pages as it fetches ahead, and would have {}; the most is {}: make them larger", cache.name,
-                                  cache.capacity / cache.page, most_pages));
+    yaml["page"].fail(fmt::format("the cache '{}' has to know each of its pages as it fetches ahead, and would have "
+                                  "{}; the most is {}: make them larger",
+                                  cache.name, cache.capacity / cache.page, most_pages));
   if (cache.station >= 0 && platform_.stations[static_cast<size_t>(cache.station)].spread == Spread::stripe)
-    ahead->fail(fmt::format("an instance of '{}' has only stripes of an object and can't tell who reads on; let a cache of nodes, or of a station that is spread otherwise, fetch ahead",
+    ahead->fail(fmt::format("an instance of '{}' has only stripes of an object and can't tell who reads on; let a "
+                            "cache of nodes, or of a station that is spread otherwise, fetch ahead",
                             yaml["station"].text()));
   cache.at_once    = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
   const auto steps = yaml["fetch"];
@@ -72,13 +81,16 @@ void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
 void PlatformReader::check_fetch_step(const YamlNode& item, const Step& step) const
 {
   if (step.times != Times::once)
-    item["per"].fail("what a cache fetches has no entries and no blocks; its demand is per operation, which is per piece");
+    item["per"].fail(
+        "what a cache fetches has no entries and no blocks; its demand is per operation, which is per piece");
   if (step.kind == Step::Kind::transfer && step.to_server)
     item["transfer"].fail("what a cache fetches is read, not written");
   if (step.kind == Step::Kind::transfer && !fetched_->of_nodes())
-    item["transfer"].fail(fmt::format("the cache '{}' is no node's; what it fetches moves by the bandwidth of a visit", fetched_->name));
+    item["transfer"].fail(
+        fmt::format("the cache '{}' is no node's; what it fetches moves by the bandwidth of a visit", fetched_->name));
   if (!fetched_->of_nodes())
-    check_nodeless_step(item, step, fmt::format("the cache '{}' is no node's, and so what it fetches can't ", fetched_->name));
+    check_nodeless_step(item, step,
+                        fmt::format("the cache '{}' is no node's, and so what it fetches can't ", fetched_->name));
 }
 
 void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) const
@@ -118,13 +130,15 @@ void PlatformReader::read_buffers()
     buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
     buffer.unit     = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
     if (buffer.unit > buffer.capacity)
-      yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", name, yaml["unit"].text(), yaml["capacity"].text()));
+      yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", name,
+                                    yaml["unit"].text(), yaml["capacity"].text()));
     buffer.linger = yaml.quantity_or("linger", Unit::seconds, 0, 0, longest_seconds);
     if (buffer.linger > 0 && buffer.unit == 0)
       yaml["linger"].fail("only what can be part of a larger piece waits for more; say how large with 'unit'");
-    buffer.resume  = static_cast<uint64_t>(yaml.quantity_or("resume", Unit::factor, 1, 0, 1) * static_cast<double>(buffer.capacity));
-    buffer.at_once = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
-    const auto steps = yaml["drain"];
+    buffer.resume =
+        static_cast<uint64_t>(yaml.quantity_or("resume", Unit::factor, 1, 0, 1) * static_cast<double>(buffer.capacity));
+    buffer.at_once    = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+    const auto steps  = yaml["drain"];
     drained_          = &buffer;
     buffer.drain_json = read_steps(steps, buffer.drain, {});
     drained_          = nullptr;
@@ -139,34 +153,43 @@ void PlatformReader::read_buffers()
 void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) const
 {
   if (step.times != Times::once)
-    item["per"].fail("what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
+    item["per"].fail(
+        "what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
   if (step.kind == Step::Kind::transfer) {
     if (!step.to_server)
       item["transfer"].fail("what a buffer drains is written, not read");
     if (!drained_->of_nodes() && drained_->station < 0)
-      item["transfer"].fail("the whole system's buffer is at no place that a transfer could begin at; let it be of a node or a station");
+      item["transfer"].fail(
+          "the whole system's buffer is at no place that a transfer could begin at; let it be of a node or a station");
     if (drained_->station == static_cast<int32_t>(step.target))
       item["station"].fail(fmt::format("the buffer '{}' is at that station already", drained_->name));
   }
   if (!drained_->of_nodes())
-    check_nodeless_step(item, step, fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name));
+    check_nodeless_step(item, step,
+                        fmt::format("the buffer '{}' is no node's, and so what it drains can't ", drained_->name));
 }
 
-void PlatformReader::check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const
+void PlatformReader::check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs,
+                                    const std::vector<uint32_t>& held) const
 {
   for (const auto& step : steps)
     if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
-      reference.fail(fmt::format("the {}, which is held here; a request would wait for itself", fmt::format(fmt::runtime(needs), platform_.limits[step.target].name)));
+      reference.fail(fmt::format("the {}, which is held here; a request would wait for itself",
+                                 fmt::format(fmt::runtime(needs), platform_.limits[step.target].name)));
 }
 
-void PlatformReader::check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const
+void PlatformReader::check_not_held(const YamlNode& reference, const BufferSpec& buffer,
+                                    const std::vector<uint32_t>& held) const
 {
-  check_not_held(reference, buffer.drain, fmt::format("buffer '{}' needs the limit '{{}}' to drain", buffer.name), held);
+  check_not_held(reference, buffer.drain, fmt::format("buffer '{}' needs the limit '{{}}' to drain", buffer.name),
+                 held);
 }
 
-void PlatformReader::check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const
+void PlatformReader::check_not_held(const YamlNode& reference, const CacheSpec& cache,
+                                    const std::vector<uint32_t>& held) const
 {
-  check_not_held(reference, cache.fetch, fmt::format("cache '{}' needs the limit '{{}}' to fetch ahead", cache.name), held);
+  check_not_held(reference, cache.fetch, fmt::format("cache '{}' needs the limit '{{}}' to fetch ahead", cache.name),
+                 held);
   for (const auto& step : cache.fetch) // what is fetched may wait for what another cache fetches
     if (step.kind == Step::Kind::look && !step.forgets)
       check_not_held(reference, platform_.caches[step.target], held);
@@ -184,11 +207,13 @@ void PlatformReader::read_pools()
     pool.size  = static_cast<uint32_t>(yaml["size"].quantity(Unit::count, 1, 1e9));
     pool.batch = static_cast<uint32_t>(yaml["batch"].quantity(Unit::count, 1, 1e9));
     if (pool.batch > pool.size)
-      yaml["batch"].fail(fmt::format("the pool '{}' has no room for a batch of {}; its size is {}", name, yaml["batch"].text(), yaml["size"].text()));
+      yaml["batch"].fail(fmt::format("the pool '{}' has no room for a batch of {}; its size is {}", name,
+                                     yaml["batch"].text(), yaml["size"].text()));
     pool.low = static_cast<uint32_t>(yaml.quantity_or("low", Unit::count, pool.size - pool.batch, 0, 1e9));
     if (pool.low > pool.size - pool.batch)
-      yaml["low"].fail(fmt::format("when {} are left a batch of {} has no room in the pool '{}', whose size is {}; the most is {}", yaml["low"].text(),
-                                   yaml["batch"].text(), name, yaml["size"].text(), pool.size - pool.batch));
+      yaml["low"].fail(
+          fmt::format("when {} are left a batch of {} has no room in the pool '{}', whose size is {}; the most is {}",
+                      yaml["low"].text(), yaml["batch"].text(), name, yaml["size"].text(), pool.size - pool.batch));
     pool.at_once     = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
     const auto steps = yaml["refill"];
     filled_          = &pool;
@@ -209,14 +234,17 @@ void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) c
   switch (step.kind) {
     case Step::Kind::visit:
       if (step.times != Times::once)
-        item["per"].fail("what fills a pool has no entries and no blocks; its demand is per operation, which is per batch");
+        item["per"].fail(
+            "what fills a pool has no entries and no blocks; its demand is per operation, which is per batch");
       if (step.stripes == Step::spanned)
         item["stripes"].fail("what fills a pool has no bytes that could span stripes; give a number of them");
       if (step.bandwidth > 0)
         item["bandwidth"].fail("what fills a pool has no bytes; give the time of a batch as its demand");
       if (step.lock >= 0)
-        if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per != Per::system || lock.hand_over)
-          item["lock"].fail("what fills a pool is of no dataset and of no object; it can take locks that are per: system and have no hand_over");
+        if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)];
+            lock.per != Per::system || lock.hand_over)
+          item["lock"].fail("what fills a pool is of no dataset and of no object; it can take locks that are per: "
+                            "system and have no hand_over");
       break;
     case Step::Kind::delay:
     case Step::Kind::seize:
@@ -227,7 +255,8 @@ void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) c
           item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
   }
   if (!filled_->of_nodes())
-    check_nodeless_step(item, step, fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name));
+    check_nodeless_step(item, step,
+                        fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name));
 }
 
 } // namespace iocast

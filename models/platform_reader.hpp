@@ -50,10 +50,10 @@ private:
   static constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
   static constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
   static constexpr double longest_seconds = 1e6;
-  static constexpr double most            = 4e9; // instances, servers, slots
+  static constexpr double most            = 4e9;     // instances, servers, slots
   static constexpr uint32_t most_slicing  = 100'000; // servers that slice time, each of which is known
-  static constexpr uint32_t most_parts    = 255; // of a request at the same time
-  static constexpr size_t most_steps      = 10000; // of a hit and a miss
+  static constexpr uint32_t most_parts    = 255;     // of a request at the same time
+  static constexpr size_t most_steps      = 10000;   // of a hit and a miss
   static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
 
   template <class Specs> static std::vector<std::string> names_of(const Specs& specs)
@@ -77,10 +77,12 @@ private:
   /// takes its effect away.
   void refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const;
   /// Refuses words that others use for ours, with ours.
-  static void refuse_foreign_words(const YamlNode& owner, std::initializer_list<std::pair<const char*, const char*>> words);
+  static void refuse_foreign_words(const YamlNode& owner,
+                                   std::initializer_list<std::pair<const char*, const char*>> words);
   /// Refuses parts of the file that no route uses: nothing would change if they were something else.
   void check_all_used() const;
-  template <class Specs> void check_used(const char* section, const char* what, const Specs& specs, const std::vector<bool>& used) const
+  template <class Specs>
+  void check_used(const char* section, const char* what, const Specs& specs, const std::vector<bool>& used) const
   {
     std::vector<std::string> names;
     for (size_t i = 0; i < specs.size(); ++i)
@@ -90,8 +92,12 @@ private:
       if (!used[i])
         refuse_unused(section, what, specs[i].name, names);
   }
-  void refuse_unused(const char* section, const char* what, const std::string& name, const std::vector<std::string>& used) const;
-  bool is_own(const std::string& file) const { return std::find(own_files_.begin(), own_files_.end(), file) != own_files_.end(); }
+  void refuse_unused(const char* section, const char* what, const std::string& name,
+                     const std::vector<std::string>& used) const;
+  bool is_own(const std::string& file) const
+  {
+    return std::find(own_files_.begin(), own_files_.end(), file) != own_files_.end();
+  }
 
   static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
@@ -113,7 +119,8 @@ private:
     spec.per = read_per(yaml, Per::node, {"system", "node"});
     if (const auto station = yaml.find("station")) {
       if (yaml.find("per"))
-        station->fail(fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", what));
+        station->fail(
+            fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", what));
       spec.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
       if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
         station->fail("a station of the client nodes has one instance each; write per: node instead");
@@ -130,7 +137,8 @@ private:
   void check_drain_step(const YamlNode& item, const Step& step) const;
   void check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const;
   /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a pool needs to fill.
-  void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs, const std::vector<uint32_t>& held) const;
+  void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs,
+                      const std::vector<uint32_t>& held) const;
   void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const;
   void check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const;
   void read_pools();
@@ -148,9 +156,11 @@ private:
   nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law);
   nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held);
   /// Steps for those who had to call the lock of the visit back.
-  nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held);
+  nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
+                                     const std::vector<uint32_t>& held);
   /// A look at a cache, the steps of a hit, a jump over the others, and the steps of a miss.
-  nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held);
+  nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out,
+                                   const std::vector<uint32_t>& held);
   std::string read_forget_of(const YamlNode& of, Step& step);
   static bool moves_bytes(OpKind kind);
   void check_has_object(const YamlNode& cache) const;
@@ -166,7 +176,8 @@ private:
   Platform& platform_;
   std::map<std::string, LawPointer> demands_;
   std::set<std::string> used_demands_;
-  std::vector<std::string> own_files_; ///< those whose parts must be used: of the files that extend another, the platform's, and those below it that nobody above gives other routes
+  std::vector<std::string> own_files_;        ///< those whose parts must be used: of the files that extend another, the
+                                              ///< platform's, and those below it that nobody above gives other routes
   OpKind op_                 = OpKind::phase; ///< whose route is read
   const BufferSpec* drained_ = nullptr;       ///< whose drain is read
   const PoolSpec* filled_    = nullptr;       ///< whose refill is read

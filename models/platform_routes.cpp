@@ -26,7 +26,8 @@ std::vector<std::string> PlatformReader::op_list()
 
 LawPointer PlatformReader::read_demand(const YamlNode& yaml)
 {
-  if (!yaml.is_scalar() || demands_.empty() || (!yaml.text().empty() && std::isdigit(static_cast<unsigned char>(yaml.text()[0]))))
+  if (!yaml.is_scalar() || demands_.empty() ||
+      (!yaml.text().empty() && std::isdigit(static_cast<unsigned char>(yaml.text()[0]))))
     return read_law(yaml);
   if (const auto found = demands_.find(yaml.text()); found != demands_.end()) {
     used_demands_.insert(found->first);
@@ -35,7 +36,8 @@ LawPointer PlatformReader::read_demand(const YamlNode& yaml)
   std::vector<std::string> names;
   for (const auto& [name, law] : demands_)
     names.push_back(name);
-  yaml.fail(fmt::format("'{}' is neither a time nor a named demand. {}", yaml.text(), allowed_sentence(yaml.text(), names)));
+  yaml.fail(
+      fmt::format("'{}' is neither a time nor a named demand. {}", yaml.text(), allowed_sentence(yaml.text(), names)));
 }
 
 void PlatformReader::set_law(Step& step, LawPointer law)
@@ -54,7 +56,8 @@ nlohmann::ordered_json PlatformReader::demand_json(const YamlNode& yaml, const L
   return json;
 }
 
-nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held)
+nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vector<Step>& out,
+                                                  std::vector<uint32_t> held)
 {
   auto json = nlohmann::ordered_json::array();
   for (const auto& item : list.items()) {
@@ -62,7 +65,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
     if (fetched_ != nullptr)
       for (const char* key : {"buffer", "flush", "take"})
         if (item.has(key))
-          item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are written above it");
+          item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are "
+                         "written above it");
     if (item.has("delay")) {
       step.kind = Step::Kind::delay;
       set_law(step, read_demand(item["delay"]));
@@ -72,7 +76,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.kind   = Step::Kind::seize;
       step.target = find_in(platform_.limits, item["limit"], "limit");
       if (std::find(held.begin(), held.end(), step.target) != held.end())
-        item["limit"].fail(fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
+        item["limit"].fail(
+            fmt::format("the limit '{}' is already held here; a request would wait for itself", item["limit"].text()));
       check_beside_step(item, step);
       out.push_back(step);
       held.push_back(step.target);
@@ -84,7 +89,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
     } else if (const auto transfer = item.find("transfer")) {
       step.kind = Step::Kind::transfer;
       if (transfer->text() != "write" && transfer->text() != "read")
-        transfer->fail(fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer->text()));
+        transfer->fail(
+            fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer->text()));
       step.to_server = transfer->text() == "write";
       step.target    = find_in(platform_.stations, item["station"], "station");
       if (platform_.stations[step.target].per == Per::node)
@@ -92,7 +98,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       nlohmann::ordered_json moved{{"transfer", transfer->text()}, {"station", item["station"].text()}};
       if (const auto stripes = item.find("stripes")) {
         if (stripes->text() != "spanned")
-          stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'", stripes->text()));
+          stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'",
+                                    stripes->text()));
         read_spanned(*stripes, step);
         moved["stripes"] = "spanned";
       }
@@ -103,7 +110,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.kind   = Step::Kind::enter;
       step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
       if (reads_route() && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
-        buffer->fail(fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
+        buffer->fail(
+            fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
       check_not_held(*buffer, platform_.buffers[step.target], held);
       check_beside_step(item, step);
       out.push_back(step);
@@ -119,7 +127,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
         const auto found = std::find(known.begin(), known.end(), of->text());
         if (found == known.end())
-          of->fail(fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
+          of->fail(
+              fmt::format("a buffer can't be flushed of '{}'. {}", of->text(), allowed_sentence(of->text(), known)));
         step.flush = static_cast<Flush>(found - known.begin());
       }
       out.push_back(step);
@@ -149,24 +158,25 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         json.back()["of"] = read_forget_of(*of, step);
       out.push_back(step);
     } else {
-      step.kind       = Step::Kind::visit;
-      step.target     = find_in(platform_.stations, item["station"], "station");
+      step.kind   = Step::Kind::visit;
+      step.target = find_in(platform_.stations, item["station"], "station");
       set_law(step, read_demand(item["demand"]));
       step.bandwidth  = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
       step.lock_share = item.quantity_or("lock_share", Unit::factor, item.has("lock") ? 1 : 0, 0, 1);
       for (const char* key : {"lock_share", "lock_mode"})
         if (item.has(key) && !item.has("lock"))
           item[key].fail(fmt::format("'{}' is of a lock, and this step takes none; name one with 'lock'", key));
-      nlohmann::ordered_json visit{{"station", item["station"].text()}, {"demand", demand_json(item["demand"], step.law)}};
+      nlohmann::ordered_json visit{{"station", item["station"].text()},
+                                   {"demand", demand_json(item["demand"], step.law)}};
       if (const auto lock = item.find("lock")) {
-        step.lock          = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));
-        visit["lock"]      = lock->text();
+        step.lock           = static_cast<int32_t>(find_in(platform_.locks, *lock, "lock"));
+        visit["lock"]       = lock->text();
         visit["lock_share"] = step.lock_share;
         if (const auto mode = item.find("lock_mode")) {
           const auto text = mode->text();
           if (text != "shared" && text != "exclusive")
             mode->fail(fmt::format("a lock is 'exclusive' or 'shared', not '{}'", text));
-          step.lock_shared = text == "shared";
+          step.lock_shared   = text == "shared";
           visit["lock_mode"] = text;
         }
         if (platform_.stations[step.target].discipline != Discipline::fcfs)
@@ -182,7 +192,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         if (spec.per != Per::system || spec.discipline == Discipline::timeslice || step.lock >= 0)
           stripes->fail("stripes go to a station of the system that serves fcfs or ps, and take no lock");
         if (step.stripes > spec.count)
-          stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes, spec.name, spec.count));
+          stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes,
+                                    spec.name, spec.count));
         if (step.stripes == Step::spanned)
           visit["stripes"] = "spanned";
         else
@@ -209,7 +220,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
   return json;
 }
 
-nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out, const std::vector<uint32_t>& held)
+nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
+                                                   const std::vector<uint32_t>& held)
 {
   if (visit.lock < 0 || visit.lock_share == 0 || !platform_.locks[static_cast<size_t>(visit.lock)].hand_over)
     yaml.fail("only a lock that nodes keep (one with a hand_over) and that this step takes is called back");
@@ -224,7 +236,8 @@ nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const S
   return json;
 }
 
-nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out, const std::vector<uint32_t>& held)
+nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out,
+                                                 const std::vector<uint32_t>& held)
 {
   Step look;
   look.kind   = Step::Kind::look;
@@ -232,7 +245,9 @@ nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const Yam
   check_has_object(cache);
   check_not_held(cache, platform_.caches[look.target], held);
   if (platform_.caches[look.target].page > 0 && reads_route() && !moves_bytes(op_))
-    cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, read, append, pwrite, pread", name_of(op_), cache.text()));
+    cache.fail(fmt::format("{} moves no bytes that the cache '{}' could have; let it hold objects. Allowed: create, "
+                           "read, append, pwrite, pread",
+                           name_of(op_), cache.text()));
   check_beside_step(item, look);
   nlohmann::ordered_json json{{"cache", cache.text()}};
   std::vector<Step> hit;
@@ -265,7 +280,8 @@ std::string PlatformReader::read_forget_of(const YamlNode& of, Step& step)
     of.fail(fmt::format("nothing can be forgotten of '{}'. {}", of.text(), allowed_sentence(of.text(), known)));
   auto& cache = platform_.caches[step.target];
   if (!cache.of_nodes())
-    of.fail(fmt::format("the cache '{}' is no node's; only what other nodes have is forgotten {}", cache.name, of.text()));
+    of.fail(
+        fmt::format("the cache '{}' is no node's; only what other nodes have is forgotten {}", cache.name, of.text()));
   step.flush                = of.text() == "elsewhere" ? Flush::elsewhere : Flush::everywhere;
   cache.forgotten_by_others = true;
   return of.text();
@@ -289,9 +305,11 @@ void PlatformReader::read_spanned(const YamlNode& yaml, Step& step) const
 {
   const auto& spec = platform_.stations[step.target];
   if (spec.spread != Spread::stripe)
-    yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}", spec.name, spread_names[static_cast<size_t>(spec.spread)]));
+    yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}",
+                          spec.name, spread_names[static_cast<size_t>(spec.spread)]));
   if (spec.stripe_count > most_parts)
-    yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts, spec.name, spec.stripe_count));
+    yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts,
+                          spec.name, spec.stripe_count));
   step.stripes = Step::spanned;
 }
 
@@ -308,7 +326,8 @@ void PlatformReader::read_operations()
     const auto parts = parts_of(*kind);
     if (yaml.is_sequence()) {
       if (!parts.empty())
-        yaml.fail(fmt::format("the operation '{}' has the parts {}, each with steps of its own", name, part_list(parts)));
+        yaml.fail(
+            fmt::format("the operation '{}' has the parts {}, each with steps of its own", name, part_list(parts)));
       json.push_back({{"part", ""}, {"steps", read_steps(yaml, route.steps, {})}});
     } else {
       if (parts.empty())
@@ -316,7 +335,8 @@ void PlatformReader::read_operations()
       yaml.allow_only({parts.begin(), parts.end()});
       for (const auto part : parts) {
         const auto steps = yaml.find(std::string(part));
-        json.push_back({{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
+        json.push_back(
+            {{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
         add_marker(route, Step::Kind::end_part);
       }
     }
@@ -348,10 +368,13 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
   const Route& model = platform_.routes[static_cast<size_t>(from)];
   if (route.served || !model.served)
     return;
-  route.served = true;
-  const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) { return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled; });
+  route.served     = true;
+  const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) {
+    return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled;
+  });
   for (const auto& step : model.steps)
-    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
+    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush &&
+        step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
         !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did

@@ -11,9 +11,15 @@ namespace iocast {
 
 void PlatformReader::read()
 {
-  refuse_foreign_words(yaml_, {{"nodes", "--nodes of the command: a platform does not say how many client nodes there are"}, {"ops", "operations"}, {"routes", "operations"}, {"servers", "stations"}, {"queues", "stations"}});
-  yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks", "stalls", "failures",
-                    "background", "caches", "buffers", "pools", "demands", "network", "operations", "calibration", "fitted"});
+  refuse_foreign_words(yaml_,
+                       {{"nodes", "--nodes of the command: a platform does not say how many client nodes there are"},
+                        {"ops", "operations"},
+                        {"routes", "operations"},
+                        {"servers", "stations"},
+                        {"queues", "stations"}});
+  yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks",
+                    "stalls", "failures", "background", "caches", "buffers", "pools", "demands", "network",
+                    "operations", "calibration", "fitted"});
   platform_.description = yaml_.text_or("description", "");
   platform_.source      = yaml_.text_or("source", "");
   if (const auto clients = yaml_.find("clients")) {
@@ -38,14 +44,16 @@ void PlatformReader::read()
   check_all_used();
 }
 
-void PlatformReader::refuse_foreign_words(const YamlNode& owner, std::initializer_list<std::pair<const char*, const char*>> words)
+void PlatformReader::refuse_foreign_words(const YamlNode& owner,
+                                          std::initializer_list<std::pair<const char*, const char*>> words)
 {
   for (const auto& [word, ours] : words)
     if (owner.has(word))
       owner[word].fail(fmt::format("'{}' is no key here; write {}", word, ours));
 }
 
-void PlatformReader::refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const
+void PlatformReader::refuse_idle(const YamlNode& owner, const char* key, const char* decided_by,
+                                 const std::string& sentence) const
 {
   const auto idle = owner.find(key);
   if (!idle)
@@ -123,14 +131,18 @@ void PlatformReader::check_all_used() const
       refuse_unused("demands", "demand", name, used);
 }
 
-void PlatformReader::refuse_unused(const char* section, const char* what, const std::string& name, const std::vector<std::string>& used) const
+void PlatformReader::refuse_unused(const char* section, const char* what, const std::string& name,
+                                   const std::vector<std::string>& used) const
 {
   const auto part = yaml_[section][name];
   if (!is_own(part.file()))
     return;
   const std::string match = nearest_match(name, used);
-  part.fail(fmt::format("no route uses the {} '{}', so that it changes nothing. {}{} in use: {}.", what, name, match.empty() ? "" : fmt::format("Did you mean '{}'? ", match),
-                        std::string(section) == "demands" ? "Demands" : std::string(1, static_cast<char>(std::toupper(section[0]))) + (section + 1),
+  part.fail(fmt::format("no route uses the {} '{}', so that it changes nothing. {}{} in use: {}.", what, name,
+                        match.empty() ? "" : fmt::format("Did you mean '{}'? ", match),
+                        std::string(section) == "demands"
+                            ? "Demands"
+                            : std::string(1, static_cast<char>(std::toupper(section[0]))) + (section + 1),
                         used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", "))));
 }
 
@@ -149,8 +161,12 @@ void PlatformReader::read_stations()
 {
   for (const auto& [name, yaml] : yaml_["stations"].entries()) {
     StationSpec station;
-    station.name    = name;
-    refuse_foreign_words(yaml, {{"threads", "servers"}, {"cores", "servers"}, {"cpus", "servers"}, {"instances", "count"}, {"nodes", "count, the instances of a station of the system, or per: node"}});
+    station.name = name;
+    refuse_foreign_words(yaml, {{"threads", "servers"},
+                                {"cores", "servers"},
+                                {"cpus", "servers"},
+                                {"instances", "count"},
+                                {"nodes", "count, the instances of a station of the system, or per: node"}});
     station.per     = read_per(yaml, Per::system, {"system", "node"});
     station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
     station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
@@ -158,7 +174,8 @@ void PlatformReader::read_stations()
       static const std::vector<std::string> known{spread_names.begin(), spread_names.end()};
       const auto found = std::find(known.begin(), known.end(), spread->text());
       if (found == known.end())
-        spread->fail(fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
+        spread->fail(
+            fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
       station.spread = static_cast<Spread>(found - known.begin());
     }
     if (station.per == Per::node)
@@ -166,14 +183,18 @@ void PlatformReader::read_stations()
         refuse_idle(yaml, key, "per", fmt::format("each client node has its own instance of the station '{}'", name));
     if (station.spread != Spread::stripe)
       for (const char* key : {"stripe_size", "stripe_count"})
-        refuse_idle(yaml, key, "spread", fmt::format("the station '{}' is spread by {}; only what is spread by stripe has stripes", name, spread_names[static_cast<size_t>(station.spread)]));
-    station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
-    station.stripe_count = static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
+        refuse_idle(yaml, key, "spread",
+                    fmt::format("the station '{}' is spread by {}; only what is spread by stripe has stripes", name,
+                                spread_names[static_cast<size_t>(station.spread)]));
+    station.stripe_size = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+    station.stripe_count =
+        static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
     if (const auto discipline = yaml.find("discipline")) {
       static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
       const auto found = std::find(known.begin(), known.end(), discipline->text());
       if (found == known.end())
-        discipline->fail(fmt::format("the discipline '{}' is unknown. {}", discipline->text(), allowed_sentence(discipline->text(), known)));
+        discipline->fail(fmt::format("the discipline '{}' is unknown. {}", discipline->text(),
+                                     allowed_sentence(discipline->text(), known)));
       station.discipline = static_cast<Discipline>(found - known.begin());
     }
     station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
@@ -187,12 +208,17 @@ void PlatformReader::read_stations()
     }
     if (station.discipline != Discipline::timeslice)
       for (const char* key : {"quantum", "wakeup"})
-        refuse_idle(yaml, key, "discipline", fmt::format("the station '{}' doesn't slice time; only the discipline 'timeslice' does", name));
+        refuse_idle(yaml, key, "discipline",
+                    fmt::format("the station '{}' doesn't slice time; only the discipline 'timeslice' does", name));
     else if (station.servers > most_slicing)
-      yaml["servers"].fail(fmt::format("a station that slices time has at most {} servers; '{}' has {}", most_slicing, name, station.servers));
-    if (station.discipline == Discipline::ps && !yaml_.has("fitted") && yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3) > 0)
-      refuse_idle(yaml, "crowding", "discipline", fmt::format("nobody waits at the station '{}', whose requests share its servers (discipline ps)", name));
-    station.rating     = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
+      yaml["servers"].fail(fmt::format("a station that slices time has at most {} servers; '{}' has {}", most_slicing,
+                                       name, station.servers));
+    if (station.discipline == Discipline::ps && !yaml_.has("fitted") &&
+        yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3) > 0)
+      refuse_idle(
+          yaml, "crowding", "discipline",
+          fmt::format("nobody waits at the station '{}', whose requests share its servers (discipline ps)", name));
+    station.rating = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
     if (const auto sockets = yaml.find("sockets")) {
       const auto on_one   = static_cast<uint32_t>((*sockets)["servers"].quantity(Unit::count, 1, most));
       const double remote = (*sockets)["remote"].quantity(Unit::factor, 0, 1e3);
@@ -219,8 +245,11 @@ void PlatformReader::read_speeds(const YamlNode& yaml, StationSpec& station)
     return;
   const bool remote = yaml.has("sockets") && yaml["sockets"]["remote"].quantity(Unit::factor) > 0;
   if (station.contention > 0 || station.coherency > 0 || remote)
-    speeds->fail(fmt::format("measured speeds have all in them that slows the servers of '{}' down; leave out {}", station.name,
-                             station.contention > 0 ? "contention" : station.coherency > 0 ? "coherency" : "sockets"));
+    speeds->fail(fmt::format("measured speeds have all in them that slows the servers of '{}' down; leave out {}",
+                             station.name,
+                             station.contention > 0  ? "contention"
+                             : station.coherency > 0 ? "coherency"
+                                                     : "sockets"));
   for (const auto& speed : speeds->items())
     station.speeds.push_back(speed.quantity(Unit::factor, 1e-6, 1e6));
   if (station.speeds.empty())
@@ -233,7 +262,9 @@ void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
   if (!priority)
     return;
   if (station.discipline != Discipline::fcfs)
-    priority->fail(fmt::format("only where requests are served first come, first served, can some have priority; '{}' has another discipline", station.name));
+    priority->fail(fmt::format(
+        "only where requests are served first come, first served, can some have priority; '{}' has another discipline",
+        station.name));
   constexpr size_t nowhere = SIZE_MAX;
   auto known               = op_list();
   for (const char* other : {"drain", "background", "rest"})
@@ -261,14 +292,17 @@ void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
   // In the order of `known`: operations from the second kind on, waking up, which is the first kind, drains, the work
   // of others.
   for (size_t i = 0; i + 1 < known.size(); ++i)
-    station.class_of[i + 1 < op_count ? i + 1 : i + 1 == op_count ? 0 : i] = static_cast<uint8_t>(place[i] == nowhere ? place.back() : place[i]);
+    station.class_of[i + 1 < op_count    ? i + 1
+                     : i + 1 == op_count ? 0
+                                         : i] = static_cast<uint8_t>(place[i] == nowhere ? place.back() : place[i]);
 }
 
 void PlatformReader::read_limits_and_locks()
 {
   if (const auto limits = yaml_.find("limits"))
     for (const auto& [name, yaml] : limits->entries()) {
-      refuse_foreign_words(yaml, {{"threads", "slots"}, {"requests", "slots"}, {"count", "slots"}, {"servers", "slots"}});
+      refuse_foreign_words(yaml,
+                           {{"threads", "slots"}, {"requests", "slots"}, {"count", "slots"}, {"servers", "slots"}});
       platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
                                   read_per(yaml, Per::node, {"system", "node"})});
       yaml.finish();
@@ -297,9 +331,11 @@ void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
     return;
   }
   if (lock.per != Per::object)
-    extent->fail(fmt::format("only objects have ranges; let the lock '{}' be per: object, not per: {}", lock.name, name_of(lock.per)));
+    extent->fail(fmt::format("only objects have ranges; let the lock '{}' be per: object, not per: {}", lock.name,
+                             name_of(lock.per)));
   if (!lock.hand_over)
-    extent->fail(fmt::format("ranges are of locks that nodes keep; give the lock '{}' a hand_over, of 0us if it takes no time", lock.name));
+    extent->fail(fmt::format(
+        "ranges are of locks that nodes keep; give the lock '{}' a hand_over, of 0us if it takes no time", lock.name));
   lock.extent = static_cast<uint64_t>(extent->quantity(Unit::bytes, 1, 1e18));
   if (const auto grow = yaml.find("grow"))
     lock.grow = static_cast<uint64_t>(grow->quantity(Unit::bytes, 0, 1e18));
@@ -307,8 +343,10 @@ void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
     lock.station     = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
     const auto& spec = platform_.stations[static_cast<size_t>(lock.station)];
     if (spec.per == Per::node || spec.spread != Spread::stripe)
-      station->fail(fmt::format("servers have the locks of what lies with them only where objects are striped over them; '{}' {}", spec.name,
-                                spec.per == Per::node ? "is of the client nodes" : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
+      station->fail(fmt::format(
+          "servers have the locks of what lies with them only where objects are striped over them; '{}' {}", spec.name,
+          spec.per == Per::node ? "is of the client nodes"
+                                : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
   }
 }
 
@@ -325,7 +363,8 @@ void PlatformReader::read_stalls()
     stall.length  = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
     stall.sigma   = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
     if (stall.length >= stall.every)
-      yaml["length"].fail(fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));
+      yaml["length"].fail(
+          fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));
     for (const auto& operation : yaml["operations"].items())
       stall.operations[static_cast<size_t>(read_op(operation))] = true;
     yaml.finish();
@@ -344,21 +383,25 @@ void PlatformReader::read_failures()
     failure.station     = find_in(platform_.stations, yaml["station"], "station");
     const auto& station = platform_.stations[failure.station];
     if (station.per == Per::node)
-      yaml["station"].fail("stations of the system fail, not those of client nodes, which would take their clients with them");
+      yaml["station"].fail(
+          "stations of the system fail, not those of client nodes, which would take their clients with them");
     if (station.discipline == Discipline::timeslice)
-      yaml["station"].fail(fmt::format("the station '{}' slices time; only stations that serve fcfs or ps can fail", station.name));
+      yaml["station"].fail(
+          fmt::format("the station '{}' slices time; only stations that serve fcfs or ps can fail", station.name));
     if (station.count > 1 || yaml.has("instance"))
       failure.instance = read_instance(yaml["instance"], station);
     for (const auto& other : platform_.failures)
       if (other.station == failure.station && other.instance == failure.instance)
-        yaml.fail(fmt::format("the instance {} of the station '{}' fails in '{}' already; 'every' makes it fail again", failure.instance, station.name, other.name));
+        yaml.fail(fmt::format("the instance {} of the station '{}' fails in '{}' already; 'every' makes it fail again",
+                              failure.instance, station.name, other.name));
     failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
     failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
     failure.sigma  = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
     if (const auto every = yaml.find("every")) {
       failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
       if (failure.length >= failure.every)
-        yaml["length"].fail(fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
+        yaml["length"].fail(
+            fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
     }
     if (const auto to = yaml.find("to")) {
       failure.to = read_instance(*to, station);
@@ -366,7 +409,8 @@ void PlatformReader::read_failures()
         to->fail("an instance can't take over its own requests; name another one");
       failure.takeover = yaml.quantity_or("takeover", Unit::seconds, 0, 0, longest_seconds);
       if (failure.takeover >= failure.length)
-        yaml["takeover"].fail(fmt::format("the instance is back after {}, before another one has taken over", yaml["length"].text()));
+        yaml["takeover"].fail(
+            fmt::format("the instance is back after {}, before another one has taken over", yaml["length"].text()));
     } else if (const auto takeover = yaml.find("takeover")) {
       takeover->fail("nobody takes over; name an instance with 'to'");
     }
@@ -381,7 +425,8 @@ uint32_t PlatformReader::read_instance(const YamlNode& yaml, const StationSpec& 
   const double number = yaml.quantity(Unit::count, 0, most);
   if (number >= station.count)
     yaml.fail(station.count == 1 ? fmt::format("the station '{}' has one instance, which is number 0", station.name)
-                                 : fmt::format("the station '{}' has the instances 0 to {}, not {}", station.name, station.count - 1, yaml.text()));
+                                 : fmt::format("the station '{}' has the instances 0 to {}, not {}", station.name,
+                                               station.count - 1, yaml.text()));
   return static_cast<uint32_t>(number);
 }
 
@@ -396,7 +441,7 @@ void PlatformReader::read_background()
     work.station = find_in(platform_.stations, yaml["station"], "station");
     if (platform_.stations[work.station].per == Per::node)
       yaml["station"].fail("background work arrives at stations of the system, not of client nodes");
-    work.demand  = read_demand(yaml["demand"]);
+    work.demand = read_demand(yaml["demand"]);
     if (const auto share = yaml.find("share")) {
       if (yaml.find("rate"))
         share->fail("work of others has a rate or a share of the station's time, not both");
@@ -405,7 +450,8 @@ void PlatformReader::read_background()
         throw Coded<InputError>(
             error_code::no_demand_left,
             share->failure("a share of the station's time can only be of a demand that is not always 0"));
-      work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating / work.demand->mean();
+      work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating /
+                  work.demand->mean();
     } else {
       work.rate = yaml["rate"].quantity(Unit::rate, 0, 1e9);
     }

@@ -13,10 +13,10 @@ namespace iocast {
 struct PoolSums {
   uint64_t taken  = 0;
   uint64_t made   = 0;
-  uint64_t left   = 0; ///< at this moment
+  uint64_t left   = 0;          ///< at this moment
   uint64_t lowest = UINT64_MAX; ///< that was left in one instance
-  uint64_t waited = 0; ///< takers that found it empty
-  double wait     = 0; ///< their seconds
+  uint64_t waited = 0;          ///< takers that found it empty
+  double wait     = 0;          ///< their seconds
 };
 
 /// Objects made in advance: who takes one, who waits for one, how many are being made. What happens in time is the
@@ -77,7 +77,8 @@ public:
   /// nobody makes.
   bool adds_up() const
   {
-    return spec_->size + made_ - taken_ == left_ && left_ <= spec_->size && (waiting_.empty() || (left_ == 0 && making_ > 0));
+    return spec_->size + made_ - taken_ == left_ && left_ <= spec_->size &&
+           (waiting_.empty() || (left_ == 0 && making_ > 0));
   }
 
 private:
@@ -108,7 +109,7 @@ struct Pools {
     for (uint32_t i = 0; i < count; ++i)
       instances.emplace_back(pool, sums);
   }
-  Pools(const Pools&) = delete; // its instances point into it
+  Pools(const Pools&)            = delete; // its instances point into it
   Pools& operator=(const Pools&) = delete;
 };
 

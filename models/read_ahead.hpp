@@ -19,7 +19,7 @@ class ReadAhead {
 public:
   /// Maximum number of streams of an instance: in all, and in addition for each reader. The least recently read are
   /// forgotten.
-  static constexpr size_t fewest_streams = 1024;
+  static constexpr size_t fewest_streams    = 1024;
   static constexpr size_t streams_of_reader = 64;
 
   /// A reader's reads of an object, each beginning where the one before ended.
@@ -68,7 +68,11 @@ public:
   uint64_t interrupted() const { return interrupted_; }
   uint64_t pages() const { return coming_.size(); }
   /// What was planned has come, was forgotten, or is on its way; and so have those fetches that did not come.
-  bool adds_up() const { return planned_ - gone_ == coming_.size() && fetching_ + queue_.size() == fetches_.size() && fetching_ <= spec_->at_once; }
+  bool adds_up() const
+  {
+    return planned_ - gone_ == coming_.size() && fetching_ + queue_.size() == fetches_.size() &&
+           fetching_ <= spec_->at_once;
+  }
 
 private:
   struct Coming {
@@ -79,14 +83,14 @@ private:
   const CacheSpec* spec_;
   static constexpr size_t most_forgotten = 1 << 16; ///< streams whose ends are known still
 
-  std::list<Stream> streams_; ///< last used first
-  std::unordered_set<uint32_t> readers_; ///< all that have been there
+  std::list<Stream> streams_;                        ///< last used first
+  std::unordered_set<uint32_t> readers_;             ///< all that have been there
   std::unordered_map<uint64_t, uint64_t> forgotten_; ///< by stream, where it would go on
   uint64_t interrupted_ = 0;
   std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_of_; ///< by object and reader
-  std::unordered_map<uint64_t, uint64_t> coming_; ///< by page, the fetch that brings it
-  std::unordered_map<uint64_t, Coming> fetches_;  ///< by serial number
-  Ring<uint64_t> queue_;  ///< that have not begun
+  std::unordered_map<uint64_t, uint64_t> coming_;                       ///< by page, the fetch that brings it
+  std::unordered_map<uint64_t, Coming> fetches_;                        ///< by serial number
+  Ring<uint64_t> queue_;                                                ///< that have not begun
   uint32_t fetching_ = 0;
   uint64_t serial_   = 0;
   uint64_t epoch_    = 0;

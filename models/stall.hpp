@@ -13,7 +13,10 @@ namespace iocast {
 class StallClock {
 public:
   StallClock(const StallSpec& spec, uint64_t seed, uint32_t number)
-      : every_(spec.every), seed_(seed), number_(number), sigma_(spec.sigma)
+      : every_(spec.every)
+      , seed_(seed)
+      , number_(number)
+      , sigma_(spec.sigma)
       , median_(spec.length * std::exp(-spec.sigma * spec.sigma / 2))
       , shift_(to_uniform(random_words(seed, Stream::stall, number, 0)[0]) * spec.every)
   {

@@ -97,7 +97,7 @@ private:
 
 /// One instance of a station: how many are served and who waits. What happens in time is the system's business.
 struct StationInstance {
-  uint32_t busy = 0;
+  uint32_t busy        = 0;
   uint32_t next_victim = 0; ///< timeslice only: servers are preempted in turn
   JobQueue waiting;         ///< on a node
 };
@@ -107,16 +107,16 @@ struct alignas(64) Station {
   Occupancy occupancy;
   StationSpec spec;
   HugeVector<StationInstance> instances;
-  std::vector<LongQueue> lines;      ///< who waits, by instance, unless it is on a node, where few can
-  std::vector<ClassQueues> classes;  ///< likewise, where there are classes
-  std::vector<SharedServers> shared; ///< by instance; only where the speed varies
+  std::vector<LongQueue> lines;            ///< who waits, by instance, unless it is on a node, where few can
+  std::vector<ClassQueues> classes;        ///< likewise, where there are classes
+  std::vector<SharedServers> shared;       ///< by instance; only where the speed varies
   std::vector<std::vector<JobId>> running; ///< who holds a server, by instance; only where they fail
-  Outages outages;                   ///< empty: none of them fails
-  Speeds speeds;                     ///< empty: always 1
-  bool has_classes = false; ///< some are served before others
-  bool never_waits = false; ///< a server for everyone: set by the system, which knows how many there are
-  uint32_t first_instance = 0;       ///< number of instance 0 among the instances of all stations
-  uint32_t first_core     = 0;       ///< timeslice only: number of server 0 of instance 0 among those of all such stations
+  Outages outages;                         ///< empty: none of them fails
+  Speeds speeds;                           ///< empty: always 1
+  bool has_classes        = false;         ///< some are served before others
+  bool never_waits        = false;         ///< a server for everyone: set by the system, which knows how many there are
+  uint32_t first_instance = 0;             ///< number of instance 0 among the instances of all stations
+  uint32_t first_core     = 0; ///< timeslice only: number of server 0 of instance 0 among those of all such stations
 
   Station(const StationSpec& station, uint32_t nodes, uint32_t first) : spec(station), first_instance(first)
   {
@@ -183,10 +183,15 @@ struct alignas(64) Station {
     return has_classes ? classes[number].pop_front() : instances[number].waiting.pop_front(links);
   }
   /// Who has waited longest, or nobody; of no classes.
-  JobId first_waiting(uint32_t number) const { return lines.empty() ? instances[number].waiting.front() : lines[number].front(); }
+  JobId first_waiting(uint32_t number) const
+  {
+    return lines.empty() ? instances[number].waiting.front() : lines[number].front();
+  }
   uint32_t waiting(uint32_t number) const
   {
-    return has_classes ? classes[number].length() : lines.empty() ? instances[number].waiting.length() : lines[number].length();
+    return has_classes     ? classes[number].length()
+           : lines.empty() ? instances[number].waiting.length()
+                           : lines[number].length();
   }
   /// Takes out all that wait, in the order in which they would have been served.
   void lose_waiting(Links& links, uint32_t number, std::vector<JobId>& lost)

@@ -50,10 +50,10 @@ class System {
 public:
   struct Options {
     uint64_t seed = 0;
-    bool flows    = false; ///< transfers above the threshold are handed out; otherwise they are delays
-    std::string op_stream_directory; ///< empty: none
-    bool time_limits = true;         ///< phases end after Phase::most_seconds
-    OpTrace* trace   = nullptr;      ///< keeps what happens
+    bool flows    = false;               ///< transfers above the threshold are handed out; otherwise they are delays
+    std::string op_stream_directory;     ///< empty: none
+    bool time_limits          = true;    ///< phases end after Phase::most_seconds
+    OpTrace* trace            = nullptr; ///< keeps what happens
     PrecisionWatch* precision = nullptr; ///< of the phases of this name; when it is content, the simulation is over
     std::string precision_phase{};
   };
@@ -72,7 +72,10 @@ public:
   bool finished() const { return finished_; }
   double now() const { return now_; }
   /// Time of the next event; infinity when there is none.
-  double next_time() const { return calendar_.empty() ? std::numeric_limits<double>::infinity() : calendar_.next_time(); }
+  double next_time() const
+  {
+    return calendar_.empty() ? std::numeric_limits<double>::infinity() : calendar_.next_time();
+  }
 
   /// Transfers that begin now; the caller takes them.
   std::vector<Transfer>& new_transfers() { return new_transfers_; }
@@ -83,13 +86,23 @@ public:
   uint64_t events() const { return events_; }
 
 private:
-  enum class EventKind : uint32_t { wake, resume, served, slice_over, shared_departure, stall_over, background, lingered, failure };
+  enum class EventKind : uint32_t {
+    wake,
+    resume,
+    served,
+    slice_over,
+    shared_departure,
+    stall_over,
+    background,
+    lingered,
+    failure
+  };
   static_assert(static_cast<uint32_t>(EventKind::failure) < Calendar::kinds);
 
   struct alignas(32) Client {
     Cursor cursor;
     Op op;
-    double since = 0;        ///< start of its operation; when it has none, its last answer in this phase
+    double since        = 0; ///< start of its operation; when it has none, its last answer in this phase
     uint32_t operations = 0; ///< that it has done; a number for random numbers, which may start again
     float parts_seconds = 0; ///< of its operation's parts that have ended; of a second it tells 60 ns
   };
@@ -99,12 +112,12 @@ private:
   /// them has been cut, none begins such an operation.
   struct Group {
     uint32_t size   = 0;
-    uint32_t ended  = 0;      ///< have no more operations
-    bool stopped    = false;  ///< one of them was cut
-    bool cuts_after = false;  ///< what they are doing: it began after the phase's time was over
-    size_t begun    = 0;      ///< ranks that do the present operation
+    uint32_t ended  = 0;                           ///< have no more operations
+    bool stopped    = false;                       ///< one of them was cut
+    bool cuts_after = false;                       ///< what they are doing: it began after the phase's time was over
+    size_t begun    = 0;                           ///< ranks that do the present operation
     std::vector<std::pair<JobId, Cursor>> waiting; ///< to begin, with the cursor as it was before that operation
-    std::vector<JobId> done;  ///< wait for the others to end
+    std::vector<JobId> done;                       ///< wait for the others to end
   };
   /// What a rank has open, kept only when phases have time limits.
   struct OpenObjects {
@@ -119,7 +132,7 @@ private:
       to_start, ///< its operation
       to_go_on  ///< with whatever comes next
     };
-    int64_t ns  = 0; ///< since the start of the phase
+    int64_t ns  = 0;     ///< since the start of the phase
     bool first  = true;  ///< there was no operation yet in this phase
     bool counts = false; ///< there is such a moment for the operation
     Waits waits = Waits::no;
@@ -144,7 +157,10 @@ private:
   // events.cpp
   void handle(const Calendar::Event& event);
   void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
-  bool is_stale(const Calendar::Event& event) { return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind); }
+  bool is_stale(const Calendar::Event& event)
+  {
+    return !exposed_.empty() && !exposed_[event.who].takes(event.time, event.kind);
+  }
   static constexpr uint32_t few_clients = 4000;
   void look_ahead() const;
   void prefetch(JobId id) const;
@@ -202,7 +218,10 @@ private:
   double uniform(JobId id);
   /// Random words of the draws of an operation: 32 bits distinguish operations; below and above them are 8 bits each of
   /// the draws.
-  static uint64_t draw_counter(uint64_t number, uint16_t draws) { return uint64_t{draws} >> 8 << 40 | (number & UINT32_MAX) << 8 | (draws & 0xFFU); }
+  static uint64_t draw_counter(uint64_t number, uint16_t draws)
+  {
+    return uint64_t{draws} >> 8 << 40 | (number & UINT32_MAX) << 8 | (draws & 0xFFU);
+  }
 
   // visits.cpp: a visit to a station
   double work_of(JobId id, const Step& step);
@@ -265,7 +284,8 @@ private:
 
   // stripes.cpp: requests in parts
   void split_visit(JobId id, const Step& step);
-  static uint32_t neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part, const StripePart& part);
+  static uint32_t neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part,
+                            const StripePart& part);
   JobId fork(JobId id, uint32_t instance);
   bool join_part(JobId part);
   double spanned_transfer_seconds(JobId id, const Step& step);
@@ -344,8 +364,9 @@ private:
   std::vector<float> node_speed_; ///< empty: all 1
   std::vector<Station> stations_;
   std::vector<uint32_t> first_instances_; ///< of every station, ascending
-  bool looks_ahead_ = false; ///< some events: nodes have queues or buffers, and there are many
-  std::vector<size_t> queues_of_nodes_;   ///< stations of nodes where requests may wait; empty where there are few clients
+  bool looks_ahead_ = false;              ///< some events: nodes have queues or buffers, and there are many
+  std::vector<size_t>
+      queues_of_nodes_; ///< stations of nodes where requests may wait; empty where there are few clients
   std::vector<HugeVector<Limit>> limits_;
   LockTable locks_;
   std::vector<bool> shared_locks_; ///< by lock: some take it shared
@@ -354,40 +375,41 @@ private:
   std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
-  std::vector<Step> beside_steps_; ///< of background load, one each; then of the draining of buffers
+  std::vector<Step> beside_steps_;               ///< of background load, one each; then of the draining of buffers
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
   std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps
-  HugeVector<Piece> pieces_;          ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
-  std::vector<JobId> freed_;          ///< jobs that go on at the current time as a piece is out
+  HugeVector<Piece> pieces_; ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
+  std::vector<JobId> freed_; ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
   std::vector<FailureClock> failures_;
-  std::vector<Exposed> exposed_; ///< by job; empty when nothing fails
-  size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with more does not get over them
+  std::vector<Exposed> exposed_;  ///< by job; empty when nothing fails
+  size_t most_background_ = 5000; ///< requests of others at a time, and what the servers and stalls hold: a system with
+                                  ///< more does not get over them
   std::vector<JobId> free_jobs_;
   StripeCutter stripes_;
-  size_t parts_ = 0; ///< of requests, under way
+  size_t parts_ = 0;           ///< of requests, under way
   std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;
 
-  double wake_slowdown_ = 1;
-  double slowest_link_ = std::numeric_limits<double>::infinity(); ///< bytes a second
-  double now_          = 0;
-  bool finished_       = false;
-  uint64_t requests_   = 0;
-  uint64_t events_     = 0;
+  double wake_slowdown_        = 1;
+  double slowest_link_         = std::numeric_limits<double>::infinity(); ///< bytes a second
+  double now_                  = 0;
+  bool finished_               = false;
+  uint64_t requests_           = 0;
+  uint64_t events_             = 0;
   uint32_t waiting_at_barrier_ = 0;
-  bool between_phases_ = false; ///< one ends and the next begins
-  uint32_t ended_      = 0;
-  int64_t phase_       = -1;
-  double phase_start_  = 0;
-  PrecisionWatch* watch_ = nullptr; ///< while it watches
-  std::unique_ptr<ObjectSizes> sizes_; ///< where something is fetched ahead
-  bool precise_          = false;   ///< and is content
-  uint32_t thinking_     = 0;       ///< ranks, at this moment
-  double deadline_     = std::numeric_limits<double>::infinity(); ///< of the phase
-  uint64_t cut_ranks_  = 0;
+  bool between_phases_         = false; ///< one ends and the next begins
+  uint32_t ended_              = 0;
+  int64_t phase_               = -1;
+  double phase_start_          = 0;
+  PrecisionWatch* watch_       = nullptr;                        ///< while it watches
+  std::unique_ptr<ObjectSizes> sizes_;                           ///< where something is fetched ahead
+  bool precise_       = false;                                   ///< and is content
+  uint32_t thinking_  = 0;                                       ///< ranks, at this moment
+  double deadline_    = std::numeric_limits<double>::infinity(); ///< of the phase
+  uint64_t cut_ranks_ = 0;
   std::vector<Group> groups_;     ///< empty when nothing can be shared
   std::vector<OpenObjects> open_; ///< by client
   std::vector<Intent> intents_;   ///< by client; empty in a closed loop
@@ -404,10 +426,10 @@ private:
     double end;
   };
   std::vector<VisitAhead> visits_ahead_; ///< of those beside clients that count already and may not be over
-  std::vector<BufferSums> buffer_sums_; ///< as they were at the end of the last phase
-  std::vector<CacheSums> cache_sums_;   ///< likewise
-  std::vector<PoolSums> pool_sums_;     ///< likewise
-  std::vector<ExtentSums> extent_sums_; ///< likewise
+  std::vector<BufferSums> buffer_sums_;  ///< as they were at the end of the last phase
+  std::vector<CacheSums> cache_sums_;    ///< likewise
+  std::vector<PoolSums> pool_sums_;      ///< likewise
+  std::vector<ExtentSums> extent_sums_;  ///< likewise
   std::vector<uint64_t> background_count_;
 };
 

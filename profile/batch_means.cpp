@@ -34,7 +34,8 @@ double BatchMeans::safe_half_width() const
 BatchMeans batch_means(const std::vector<double>& groups)
 {
   const auto [mean, half_width] = mean_interval(groups);
-  return {mean, half_width, correlation_of_neighbours(groups, mean) > largest_by_chance / std::sqrt(static_cast<double>(groups.size()))};
+  return {mean, half_width,
+          correlation_of_neighbours(groups, mean) > largest_by_chance / std::sqrt(static_cast<double>(groups.size()))};
 }
 
 } // namespace iocast

@@ -12,15 +12,19 @@ struct Grouping {
   size_t each   = 0; ///< batches of a group
   size_t first  = 0; ///< batch of the first group
 
-  Grouping(size_t from, size_t batches, size_t wanted) : groups(wanted), each((batches - from) / wanted), first(batches - each * wanted) {}
+  Grouping(size_t from, size_t batches, size_t wanted)
+      : groups(wanted), each((batches - from) / wanted), first(batches - each * wanted)
+  {
+  }
   size_t group_of(size_t batch) const { return (batch - first) / each; }
 };
 
 /// The mean of the groups of a series, and half the width of its 95 % confidence interval if they are independent.
 struct BatchMeans {
-  double mean         = 0;
-  double half_width   = 0;
-  bool are_dependent  = false; ///< neighbouring groups are correlated by more than chance: the groups are too short for `half_width`
+  double mean       = 0;
+  double half_width = 0;
+  bool are_dependent =
+      false; ///< neighbouring groups are correlated by more than chance: the groups are too short for `half_width`
 
   /// Half width with the dependence allowed for.
   double safe_half_width() const;

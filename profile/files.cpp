@@ -93,7 +93,8 @@ void write_atomically_in(int directory, const std::string& shown, const std::str
 bool is_stand_in(int directory, const std::string& entry, const std::string& name)
 {
   constexpr size_t ending = 4;
-  if (entry.size() != name.size() + 1 + random_digits + ending || !entry.starts_with(name + ".") || !(entry.ends_with(".new") || entry.ends_with(".old")) ||
+  if (entry.size() != name.size() + 1 + random_digits + ending || !entry.starts_with(name + ".") ||
+      !(entry.ends_with(".new") || entry.ends_with(".old")) ||
       entry.find_first_not_of("0123456789abcdef", name.size() + 1) != entry.size() - ending)
     return false;
   struct stat found;
@@ -103,12 +104,14 @@ bool is_stand_in(int directory, const std::string& entry, const std::string& nam
 std::string read_small_file_in(int directory, const std::string& shown, const std::string& name, size_t most)
 {
   // Not blocking: a FIFO without a writer would be waited for.
-  const FileDescriptor file(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const FileDescriptor file(
+      ::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file && errno == ENOENT)
     return "";
   struct stat about {};
   if (!file || ::fstat(file.number(), &about) != 0)
-    throw InputError(fmt::format("The file '{}/{}' can't be read: {}.", shown, name, errno == ELOOP ? "it is a symbolic link" : std::strerror(errno)));
+    throw InputError(fmt::format("The file '{}/{}' can't be read: {}.", shown, name,
+                                 errno == ELOOP ? "it is a symbolic link" : std::strerror(errno)));
   if (!S_ISREG(about.st_mode))
     throw InputError(fmt::format("'{}/{}' is no regular file; iocast did not make it.", shown, name));
   std::string text;
@@ -119,7 +122,8 @@ std::string read_small_file_in(int directory, const std::string& shown, const st
   if (got < 0)
     throw InputError(fmt::format("The file '{}/{}' can't be read: {}.", shown, name, std::strerror(errno)));
   if (text.size() > most)
-    throw InputError(fmt::format("The file '{}/{}' has more than {} bytes; iocast did not make it.", shown, name, most));
+    throw InputError(
+        fmt::format("The file '{}/{}' has more than {} bytes; iocast did not make it.", shown, name, most));
   return text;
 }
 

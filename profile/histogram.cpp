@@ -27,8 +27,8 @@ double Histogram::quantile_ns(double q) const
 {
   if (total_ == 0)
     return 0;
-  const auto rank = std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_))));
-  uint64_t seen   = 0;
+  const auto rank          = std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_))));
+  uint64_t seen            = 0;
   const auto [first, last] = used();
   for (size_t i = first; i < last; ++i) {
     seen += count_at(i);
@@ -81,8 +81,8 @@ void Histogram::merge(const Histogram& other)
   const auto [first, last] = other.used();
   for (size_t i = first; auto& count : counts(first, last))
     count += other.count_at(i++);
-  set_totals(total_ + other.total_, sum_ns_ + other.sum_ns_, std::min(min_ns_, other.min_ns_), std::max(max_ns_, other.max_ns_),
-             beyond_ + other.beyond_);
+  set_totals(total_ + other.total_, sum_ns_ + other.sum_ns_, std::min(min_ns_, other.min_ns_),
+             std::max(max_ns_, other.max_ns_), beyond_ + other.beyond_);
 }
 
 namespace {

@@ -15,17 +15,17 @@ namespace iocast {
 /// increment, merging is exact. G. Tene, HdrHistogram; the V2 encoding is the one that its tools read.
 class Histogram {
 public:
-  static constexpr int64_t highest_ns          = 86'400'000'000'000;
-  static constexpr int significant_digits      = 3;
-  static constexpr int sub_bucket_bits         = 11; ///< 2048 >= 2 x 10^3
-  static constexpr int64_t sub_bucket_count    = int64_t{1} << sub_bucket_bits;
-  static constexpr int64_t half_count          = sub_bucket_count / 2;
-  static constexpr int bucket_count            = 64 - std::countl_zero(static_cast<uint64_t>(highest_ns)) - sub_bucket_bits + 1;
-  static constexpr size_t size                 = (bucket_count + 1) * half_count;
+  static constexpr int64_t highest_ns       = 86'400'000'000'000;
+  static constexpr int significant_digits   = 3;
+  static constexpr int sub_bucket_bits      = 11; ///< 2048 >= 2 x 10^3
+  static constexpr int64_t sub_bucket_count = int64_t{1} << sub_bucket_bits;
+  static constexpr int64_t half_count       = sub_bucket_count / 2;
+  static constexpr int bucket_count = 64 - std::countl_zero(static_cast<uint64_t>(highest_ns)) - sub_bucket_bits + 1;
+  static constexpr size_t size      = (bucket_count + 1) * half_count;
 
   void record(int64_t ns)
   {
-    ns = ns < 0 ? 0 : ns;
+    ns        = ns < 0 ? 0 : ns;
     size_t at = bucket_of(ns) - first_;
     if (at >= counts_.size()) [[unlikely]] {
       cover(bucket_of(ns));
@@ -44,7 +44,8 @@ public:
   static size_t index_of(int64_t ns)
   {
     const int bucket = 64 - std::countl_zero(static_cast<uint64_t>(ns) | (sub_bucket_count - 1)) - sub_bucket_bits;
-    return static_cast<size_t>((static_cast<int64_t>(bucket + 1) << (sub_bucket_bits - 1)) + ((ns >> bucket) - half_count));
+    return static_cast<size_t>((static_cast<int64_t>(bucket + 1) << (sub_bucket_bits - 1)) +
+                               ((ns >> bucket) - half_count));
   }
   /// The same, of values that may lie beyond the last.
   static size_t bucket_of(int64_t ns) { return index_of(ns > highest_ns ? highest_ns : ns); }
@@ -80,11 +81,11 @@ private:
   void cover(size_t index);
 
   std::vector<uint64_t> counts_; ///< of indices from `first_` on
-  size_t first_   = 0;
-  uint64_t total_ = 0;
-  double sum_ns_  = 0;
-  int64_t max_ns_ = 0;
-  int64_t min_ns_ = INT64_MAX;
+  size_t first_    = 0;
+  uint64_t total_  = 0;
+  double sum_ns_   = 0;
+  int64_t max_ns_  = 0;
+  int64_t min_ns_  = INT64_MAX;
   uint64_t beyond_ = 0;
 };
 

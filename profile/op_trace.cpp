@@ -14,7 +14,8 @@
 
 namespace iocast {
 
-// ---- a file without a name ----------------------------------------------------------------------------------------------
+// ---- a file without a name
+// ----------------------------------------------------------------------------------------------
 
 ScratchFile::~ScratchFile()
 {
@@ -47,7 +48,8 @@ uint64_t ScratchFile::append(const void* data, size_t bytes)
 void ScratchFile::write(uint64_t at, const void* data, size_t bytes)
 {
   for (size_t done = 0; done < bytes;) {
-    const ssize_t written = ::pwrite(fd_, static_cast<const char*>(data) + done, bytes - done, static_cast<off_t>(at + done));
+    const ssize_t written =
+        ::pwrite(fd_, static_cast<const char*>(data) + done, bytes - done, static_cast<off_t>(at + done));
     check(written > 0 || errno == EINTR, "written");
     done += written > 0 ? static_cast<size_t>(written) : 0;
   }
@@ -62,7 +64,8 @@ void ScratchFile::read(uint64_t at, void* data, size_t bytes) const
   }
 }
 
-// ---- operations as they happen ------------------------------------------------------------------------------------------
+// ---- operations as they happen
+// ------------------------------------------------------------------------------------------
 
 namespace {
 constexpr size_t most_memory = size_t{64} << 20; ///< of the buffers of all ranks, unless there are very many
@@ -74,7 +77,8 @@ struct BlockHeader {
 };
 } // namespace
 
-OpTrace::OpTrace(uint32_t ranks) : buffer_bytes_(static_cast<uint32_t>(std::clamp<size_t>(most_memory / ranks, 512, 1 << 20))), logs_(ranks)
+OpTrace::OpTrace(uint32_t ranks)
+    : buffer_bytes_(static_cast<uint32_t>(std::clamp<size_t>(most_memory / ranks, 512, 1 << 20))), logs_(ranks)
 {
   for (auto& log : logs_)
     log.buffer = std::make_unique<unsigned char[]>(buffer_bytes_);
@@ -103,10 +107,11 @@ uint64_t OpTrace::read_block(uint64_t at, std::vector<unsigned char>& block) con
   return header.next;
 }
 
-// ---- the file -----------------------------------------------------------------------------------------------------------
+// ---- the file
+// -----------------------------------------------------------------------------------------------------------
 
-nlohmann::ordered_json about_trace(const std::string& source, const nlohmann::ordered_json& workload, const Placement& placement, const Pattern& pattern,
-                                   uint64_t seed)
+nlohmann::ordered_json about_trace(const std::string& source, const nlohmann::ordered_json& workload,
+                                   const Placement& placement, const Pattern& pattern, uint64_t seed)
 {
   auto phases = nlohmann::ordered_json::array();
   for (const auto& phase : pattern.phases())
@@ -132,7 +137,8 @@ ops_file::Index trace_index(const Pattern& pattern, const std::vector<uint64_t>&
   return index;
 }
 
-void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string& file, const nlohmann::ordered_json& about)
+void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string& file,
+                 const nlohmann::ordered_json& about)
 {
   std::vector<uint64_t> counts;
   for (uint32_t rank = 0; rank < trace.ranks(); ++rank)

@@ -87,11 +87,12 @@ private:
 };
 
 /// What the file's `about` says of a run; `source` is run.json's.
-nlohmann::ordered_json about_trace(const std::string& source, const nlohmann::ordered_json& workload, const Placement& placement, const Pattern& pattern,
-                                   uint64_t seed);
+nlohmann::ordered_json about_trace(const std::string& source, const nlohmann::ordered_json& workload,
+                                   const Placement& placement, const Pattern& pattern, uint64_t seed);
 /// Groups of all ranks, and their first rows from their numbers of operations.
 ops_file::Index trace_index(const Pattern& pattern, const std::vector<uint64_t>& counts);
 /// Writes what all ranks have, in one process. @throws RunError
-void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string& file, const nlohmann::ordered_json& about);
+void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string& file,
+                 const nlohmann::ordered_json& about);
 
 } // namespace iocast

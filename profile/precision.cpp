@@ -24,13 +24,15 @@ constexpr double least_beyond     = 20; ///< operations of a group that are beyo
 PrecisionTarget parse_target(const std::string& text)
 {
   const auto refuse = [&](const std::string& why) {
-    return InputError(fmt::format("'{}' of --until is no target: {}. Write a quantity and how exactly it is wanted, such as q99:5%, rate:1% or create.q95:3%.", text, why));
+    return InputError(fmt::format("'{}' of --until is no target: {}. Write a quantity and how exactly it is wanted, "
+                                  "such as q99:5%, rate:1% or create.q95:3%.",
+                                  text, why));
   };
   const auto colon = text.rfind(':');
   if (colon == std::string::npos || !text.ends_with('%'))
     throw refuse("it has no precision in percent");
   PrecisionTarget target;
-  target.name = text.substr(0, colon);
+  target.name       = text.substr(0, colon);
   double percent    = 0;
   const char* end   = text.data() + text.size() - 1;
   const auto parsed = std::from_chars(text.data() + colon + 1, end, percent);
@@ -48,7 +50,8 @@ PrecisionTarget parse_target(const std::string& text)
         target.kind = static_cast<OpKind>(kind);
     }
     if (target.kind == OpKind::phase)
-      throw InputError(fmt::format("There is no operation '{}' as in '{}' of --until. {}", op, text, allowed_sentence(op, names)));
+      throw InputError(
+          fmt::format("There is no operation '{}' as in '{}' of --until. {}", op, text, allowed_sentence(op, names)));
   }
   if (quantity == "rate" && target.kind == OpKind::phase)
     return target;
@@ -56,7 +59,8 @@ PrecisionTarget parse_target(const std::string& text)
     target.quantity = PrecisionTarget::Quantity::mean;
     return target;
   }
-  if (quantity.size() < 3 || quantity.size() > 6 || quantity[0] != 'q' || quantity.find_first_not_of("0123456789", 1) != std::string::npos)
+  if (quantity.size() < 3 || quantity.size() > 6 || quantity[0] != 'q' ||
+      quantity.find_first_not_of("0123456789", 1) != std::string::npos)
     throw refuse("the quantities are rate (of all operations), mean and quantiles such as q50, q99 and q999");
   target.quantity = PrecisionTarget::Quantity::quantile;
   target.quantile = std::stod("0." + quantity.substr(1));
@@ -118,7 +122,9 @@ double PrecisionWatch::Batch::quantile_ns(size_t kind, double q) const
 
 PrecisionWatch::PrecisionWatch(std::vector<PrecisionTarget> targets, uint32_t ranks, double longest_period_seconds)
     // Each rank acts in each batch: the ranks' common start is then warm-up, and gone after a few of them.
-    : targets_(std::move(targets)), batch_operations_(std::max<uint64_t>(1024, ranks)), longest_period_(longest_period_seconds)
+    : targets_(std::move(targets))
+    , batch_operations_(std::max<uint64_t>(1024, ranks))
+    , longest_period_(longest_period_seconds)
 {
 }
 
@@ -160,8 +166,8 @@ PrecisionWatch::Achieved PrecisionWatch::achieved() const
     means.push_back(batches_[i].mean_ns());
   // The groups are of equal length: what does not fill them goes with the warm-up.
   const Grouping grouping(warm_up(means), closed, groups_wanted);
-  const size_t cut = grouping.first;
-  double since      = cut > 0 ? batches_[cut - 1].end : begun_;
+  const size_t cut       = grouping.first;
+  double since           = cut > 0 ? batches_[cut - 1].end : begun_;
   result.warm_up_seconds = since - begun_;
   std::vector<Batch> groups(groups_wanted);
   std::vector<double> seconds;
@@ -179,7 +185,8 @@ PrecisionWatch::Achieved PrecisionWatch::achieved() const
       continue;
     }
     for (size_t kind = 1; kind < op_count; ++kind)
-      if (target.kind == static_cast<OpKind>(kind) || (target.kind == OpKind::phase && groups.front().of_kind[kind] > 0))
+      if (target.kind == static_cast<OpKind>(kind) ||
+          (target.kind == OpKind::phase && groups.front().of_kind[kind] > 0))
         result.estimates.push_back(estimate(groups, seconds, target, kind));
   }
   for (const auto& one : result.estimates)
@@ -187,7 +194,8 @@ PrecisionWatch::Achieved PrecisionWatch::achieved() const
   return result;
 }
 
-PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& groups, const std::vector<double>& seconds, const PrecisionTarget& target, size_t kind) const
+PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& groups, const std::vector<double>& seconds,
+                                                  const PrecisionTarget& target, size_t kind) const
 {
   using enum PrecisionTarget::Quantity;
   Estimate result;
@@ -197,7 +205,7 @@ PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& grou
   Batch all;
   double whole = 0;
   std::vector<double> values;
-  bool enough = true;
+  bool enough         = true;
   const auto value_of = [&](const Batch& batch, double length) {
     switch (target.quantity) {
       case rate:
@@ -212,7 +220,8 @@ PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& grou
   for (size_t i = 0; i < groups.size(); ++i) {
     values.push_back(value_of(groups[i], seconds[i]));
     const double beyond = static_cast<double>(groups[i].of_kind[kind]) * std::min(target.quantile, 1 - target.quantile);
-    enough              = enough && (target.quantity == rate || groups[i].of_kind[kind] > 0) && (target.quantity != quantile || beyond >= least_beyond);
+    enough              = enough && (target.quantity == rate || groups[i].of_kind[kind] > 0) &&
+             (target.quantity != quantile || beyond >= least_beyond);
     all.merge(groups[i]);
     whole += seconds[i];
   }

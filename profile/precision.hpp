@@ -15,7 +15,7 @@ namespace iocast {
 struct PrecisionTarget {
   enum class Quantity { rate, mean, quantile };
 
-  std::string name; ///< "rate", "mean", "q99", "create.q99"; without an operation, of each by itself
+  std::string name;                  ///< "rate", "mean", "q99", "create.q99"; without an operation, of each by itself
   OpKind kind       = OpKind::phase; ///< phase: of each
   Quantity quantity = Quantity::rate;
   double quantile   = 0;
@@ -43,7 +43,7 @@ public:
   struct Achieved {
     bool met               = false; ///< every estimate is
     double warm_up_seconds = 0;
-    uint64_t operations    = 0; ///< after it
+    uint64_t operations    = 0;      ///< after it
     std::vector<Estimate> estimates; ///< empty: there were too few operations
   };
 
@@ -62,7 +62,7 @@ public:
 
 private:
   /// Every eighth bucket of Histogram: 0.8 % wide, and a quantile lies within by interpolation.
-  static constexpr size_t coarse = 8;
+  static constexpr size_t coarse  = 8;
   static constexpr size_t buckets = Histogram::size / coarse;
   using Counts                    = std::array<uint32_t, buckets>;
 
@@ -78,7 +78,10 @@ private:
       const auto k = static_cast<size_t>(kind);
       if (!counts[k])
         counts[k] = std::make_unique<Counts>();
-      ++(*counts[k])[Histogram::index_of(ns < 0 ? 0 : ns > Histogram::highest_ns ? Histogram::highest_ns : ns) / coarse];
+      ++(*counts[k])[Histogram::index_of(ns < 0                       ? 0
+                                         : ns > Histogram::highest_ns ? Histogram::highest_ns
+                                                                      : ns) /
+                     coarse];
       ++of_kind[k];
       sum_ns[k] += static_cast<double>(ns);
       ++operations;
@@ -89,7 +92,8 @@ private:
   };
 
   bool close(double now);
-  Estimate estimate(const std::vector<Batch>& groups, const std::vector<double>& seconds, const PrecisionTarget& target, size_t kind) const;
+  Estimate estimate(const std::vector<Batch>& groups, const std::vector<double>& seconds, const PrecisionTarget& target,
+                    size_t kind) const;
 
   std::vector<PrecisionTarget> targets_;
   uint64_t batch_operations_;

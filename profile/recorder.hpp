@@ -19,7 +19,7 @@ struct TimedOp {
   int64_t start_ns = 0;
   int64_t end_ns   = 0;
   std::array<int64_t, max_parts> part_ns{}; ///< durations of parts_of(kind), in order
-  int64_t intended_ns = not_intended; ///< when it was meant to start, in an open loop (arrivals.hpp)
+  int64_t intended_ns = not_intended;       ///< when it was meant to start, in an open loop (arrivals.hpp)
 };
 
 /// A slow operation, kept whole.
@@ -39,13 +39,13 @@ bool is_slower(const SlowOp& a, const SlowOp& b);
 /// outgrows them, neighbours are merged and the width doubles, so memory does not grow with the run.
 class Timeline {
 public:
-  static constexpr size_t bins           = 512;
+  static constexpr size_t bins            = 512;
   static constexpr int64_t first_width_ns = 15'625'000;
 
   struct Bin {
-    uint64_t count  = 0;
-    double sum_ns   = 0;
-    int64_t max_ns  = 0;
+    uint64_t count = 0;
+    double sum_ns  = 0;
+    int64_t max_ns = 0;
   };
 
   void record(int64_t end_ns, int64_t ns)
@@ -69,7 +69,7 @@ public:
   const std::array<Bin, bins>& data() const { return bins_; }
 
 private:
-  int64_t width_ns_ = first_width_ns;
+  int64_t width_ns_   = first_width_ns;
   double bins_per_ns_ = 1.0 / first_width_ns;
   int64_t limit_ns_   = static_cast<int64_t>(bins) * first_width_ns;
   std::array<Bin, bins> bins_{};

@@ -27,15 +27,15 @@ constexpr double ns = 1e-9;
 nlohmann::ordered_json summary(const Histogram& histogram)
 {
   nlohmann::ordered_json json{{"count", histogram.count()},
-          {"mean", histogram.mean_ns() * ns},
-          {"min", static_cast<double>(histogram.min_ns()) * ns},
-          {"q25", histogram.quantile_ns(0.25) * ns},
-          {"q50", histogram.quantile_ns(0.50) * ns},
-          {"q75", histogram.quantile_ns(0.75) * ns},
-          {"q95", histogram.quantile_ns(0.95) * ns},
-          {"q99", histogram.quantile_ns(0.99) * ns},
-          {"q999", histogram.quantile_ns(0.999) * ns},
-          {"max", static_cast<double>(histogram.max_ns()) * ns}};
+                              {"mean", histogram.mean_ns() * ns},
+                              {"min", static_cast<double>(histogram.min_ns()) * ns},
+                              {"q25", histogram.quantile_ns(0.25) * ns},
+                              {"q50", histogram.quantile_ns(0.50) * ns},
+                              {"q75", histogram.quantile_ns(0.75) * ns},
+                              {"q95", histogram.quantile_ns(0.95) * ns},
+                              {"q99", histogram.quantile_ns(0.99) * ns},
+                              {"q999", histogram.quantile_ns(0.999) * ns},
+                              {"max", static_cast<double>(histogram.max_ns()) * ns}};
   if (histogram.beyond() > 0)
     json["beyond_a_day"] = histogram.beyond();
   return json;
@@ -62,8 +62,8 @@ template <class Visit> void for_each_histogram(const PhaseRecorder& recorder, Vi
 
 /// run.json is written whole. While it is short, this is done after each phase; with more phases, where what a kill
 /// could cost is one of many, not oftener than this.
-constexpr auto between_writes   = std::chrono::seconds(1);
-constexpr size_t few_phases     = 16;
+constexpr auto between_writes = std::chrono::seconds(1);
+constexpr size_t few_phases   = 16;
 
 /// Of more ranks or nodes the times are given as percentiles.
 constexpr size_t most_listed = 10'000;
@@ -82,8 +82,8 @@ std::vector<double> node_means(const PhaseResult& result)
   std::vector<double> means;
   const auto& all = result.rank_seconds;
   for (size_t first = 0; result.ranks_per_node > 0 && first < all.size(); first += result.ranks_per_node) {
-    const auto begin   = all.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end     = begin + static_cast<std::ptrdiff_t>(std::min<size_t>(result.ranks_per_node, all.size() - first));
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end   = begin + static_cast<std::ptrdiff_t>(std::min<size_t>(result.ranks_per_node, all.size() - first));
     const auto working = std::count_if(begin, end, [](double seconds) { return seconds > 0; });
     means.push_back(std::accumulate(begin, end, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(working, 1)));
   }
@@ -134,7 +134,8 @@ nlohmann::ordered_json timeline_json(const PhaseRecorder& recorder)
       mean.push_back(bin.count ? bin.sum_ns / static_cast<double>(bin.count) * ns : 0);
       max.push_back(static_cast<double>(bin.max_ns) * ns);
     }
-    json[std::string(name_of(kind))] = {{"count", std::move(count)}, {"mean", std::move(mean)}, {"max", std::move(max)}};
+    json[std::string(name_of(kind))] = {
+        {"count", std::move(count)}, {"mean", std::move(mean)}, {"max", std::move(max)}};
   }
   return json;
 }
@@ -150,7 +151,7 @@ nlohmann::ordered_json by_operation_json(const PhaseRecorder& recorder, double s
       continue;
     const auto& of = recorder.of_kind(kind);
     auto& row      = json[std::string(name_of(kind))];
-    row            = {{"count", of.whole.count()}, {"rate", seconds > 0 ? static_cast<double>(of.whole.count()) / seconds : 0}};
+    row = {{"count", of.whole.count()}, {"rate", seconds > 0 ? static_cast<double>(of.whole.count()) / seconds : 0}};
     if (of.bytes > 0) {
       row["bytes"]            = of.bytes;
       row["bytes_per_second"] = seconds > 0 ? static_cast<double>(of.bytes) / seconds : 0;
@@ -229,10 +230,11 @@ nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& re
                             {"operations", steady->operations},
                             {"rate", steady->rate},
                             {"rate_half_width", steady->rate_half_width}};
-  auto latency                 = nlohmann::ordered_json::object();
-  for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
-  json["latency"]  = std::move(latency);
-  auto errors      = nlohmann::ordered_json::object();
+  auto latency = nlohmann::ordered_json::object();
+  for_each_histogram(recorder,
+                     [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });
+  json["latency"] = std::move(latency);
+  auto errors     = nlohmann::ordered_json::object();
   for (size_t k = 0; k < op_count; ++k)
     if (const auto kind = static_cast<OpKind>(k); recorder.has(kind) && recorder.of_kind(kind).errors > 0)
       errors[std::string(name_of(kind))] = recorder.of_kind(kind).errors;
@@ -261,7 +263,8 @@ RunDirectory::RunDirectory(std::string path, Detail detail) : path_(std::move(pa
     return;
   std::error_code error;
   if (fs::exists(path_, error))
-    throw InputError(fmt::format("The output directory '{}' exists already; name a new one, nothing is overwritten.", path_));
+    throw InputError(
+        fmt::format("The output directory '{}' exists already; name a new one, nothing is overwritten.", path_));
   if (!fs::create_directories(path_, error))
     throw RunError(fmt::format("The output directory '{}' can't be made: {}.", path_, error.message()));
   directory_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -289,8 +292,8 @@ void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, 
   if (!path_.empty()) {
     std::string lines;
     for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
-      lines += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds, result.seconds,
-                           static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
+      lines += fmt::format("Tag={}.{},{:.3f},{:.3f},{:.3f},{}\n", result.name, tag, result.start_seconds,
+                           result.seconds, static_cast<double>(histogram.max_ns()) * 1e-6, histogram.encode());
     });
     append_whole(log_, path_ + "/latency.hlog", lines);
   }

@@ -15,7 +15,7 @@ constexpr size_t bins_per_batch = 5;
 constexpr size_t fewest_batches = 10;
 /// Numbers of groups that intervals are made from. Few long ones see what comes and goes slowly, many short ones tell
 /// dependence from chance.
-constexpr size_t group_counts[] = {8, 16, 32};
+constexpr size_t group_counts[]  = {8, 16, 32};
 constexpr size_t groups_of_trend = 16;
 
 /// All kinds together.
@@ -65,7 +65,8 @@ bool has_trend(const std::vector<double>& rates)
   const double spread   = n * (n * n - 1) / 12; // sum of squares of the places
   const double slope    = product / spread;
   const double residual = std::max(0.0, squares - slope * product) / (n - 2);
-  return std::abs(slope) * n > 0.05 * mean && std::abs(slope) > t_quantile(n - 2, 0.9995) * std::sqrt(residual / spread);
+  return std::abs(slope) * n > 0.05 * mean &&
+         std::abs(slope) > t_quantile(n - 2, 0.9995) * std::sqrt(residual / spread);
 }
 } // namespace
 

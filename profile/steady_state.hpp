@@ -9,11 +9,12 @@ namespace iocast {
 
 /// The part of a phase between its ramps, in seconds since the start of the phase.
 struct SteadyState {
-  double begin_seconds   = 0; ///< the warm-up is over
-  double end_seconds     = 0; ///< the first rank has done all it had to do, or the phase ends
-  uint64_t operations    = 0; ///< answered in between, of all kinds
-  double rate            = 0; ///< of these, a second
-  double rate_half_width = 0; ///< of its 95 % confidence interval, by batch means; wider where these depend on each other
+  double begin_seconds = 0; ///< the warm-up is over
+  double end_seconds   = 0; ///< the first rank has done all it had to do, or the phase ends
+  uint64_t operations  = 0; ///< answered in between, of all kinds
+  double rate          = 0; ///< of these, a second
+  double rate_half_width =
+      0; ///< of its 95 % confidence interval, by batch means; wider where these depend on each other
 };
 
 /// Where the rate of a phase is steady, from its time line. The ramp-down begins with the end of the first rank that

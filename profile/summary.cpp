@@ -14,11 +14,14 @@ std::string until_text(const nlohmann::ordered_json& until)
   const auto& estimates = until["estimates"];
   if (estimates.empty())
     return "  --until: the phase was too short for any estimate; give it more operations\n";
-  std::string text = fmt::format("  after a warm-up of {}, {} operations:\n", duration_text(until["warm_up"].get<double>()), until["operations"].get<uint64_t>());
+  std::string text = fmt::format("  after a warm-up of {}, {} operations:\n",
+                                 duration_text(until["warm_up"].get<double>()), until["operations"].get<uint64_t>());
   for (const auto& [name, one] : estimates.items()) {
     const auto value = one["value"].get<double>(), half = one["half_width"].get<double>();
-    text += fmt::format("    {:<13} {:>11} +- {:.1f} %{}\n", name, name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value),
-                        value > 0 ? 100 * half / value : 0, one["met"].get<bool>() ? "" : fmt::format(", not the requested {:.3g} %", 100 * one["asked"].get<double>()));
+    text += fmt::format(
+        "    {:<13} {:>11} +- {:.1f} %{}\n", name,
+        name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value), value > 0 ? 100 * half / value : 0,
+        one["met"].get<bool>() ? "" : fmt::format(", not the requested {:.3g} %", 100 * one["asked"].get<double>()));
   }
   if (!until["met"].get<bool>())
     text += "    the phase ended before its results were so exact; give it more operations\n";
@@ -61,27 +64,30 @@ std::string summary_text(const nlohmann::ordered_json& run)
     const auto count = run["placement"][key].get<uint64_t>();
     return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
   };
-  std::string text = fmt::format("{} with {} on {}\n", run["workload"]["name"].get<std::string>(), counted("ranks", "rank"),
-                                 counted("nodes", "node"));
+  std::string text = fmt::format("{} with {} on {}\n", run["workload"]["name"].get<std::string>(),
+                                 counted("ranks", "rank"), counted("nodes", "node"));
   for (const auto& phase : run["phases"]) {
     const auto title = phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>());
-    text += fmt::format("\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}{}, errors {}{}\n", title,
-                        phase["rate"].get<double>(), phase["operations"].get<uint64_t>(),
-                        duration_text(phase["seconds"].get<double>()), phase["balance"].get<double>(),
-                        phase.contains("node_balance") ? fmt::format(" (nodes {:.2f})", phase["node_balance"].get<double>()) : "",
-                        phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
+    text += fmt::format(
+        "\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}{}, errors {}{}\n", title,
+        phase["rate"].get<double>(), phase["operations"].get<uint64_t>(), duration_text(phase["seconds"].get<double>()),
+        phase["balance"].get<double>(),
+        phase.contains("node_balance") ? fmt::format(" (nodes {:.2f})", phase["node_balance"].get<double>()) : "",
+        phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
     if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
-      text += fmt::format("  after {}, {} of {} had not done all\n", duration_text(phase["most_seconds"].get<double>()), cut,
-                          counted("ranks", "rank"));
+      text += fmt::format("  after {}, {} of {} had not done all\n", duration_text(phase["most_seconds"].get<double>()),
+                          cut, counted("ranks", "rank"));
     if (phase.contains("steady_state")) {
       const auto& steady = phase["steady_state"];
-      text += fmt::format("  steady from {} to {}: {:.0f} +- {:.0f} operations/s\n", duration_text(steady["begin"].get<double>()),
-                          duration_text(steady["end"].get<double>()), steady["rate"].get<double>(), steady["rate_half_width"].get<double>());
+      text += fmt::format("  steady from {} to {}: {:.0f} +- {:.0f} operations/s\n",
+                          duration_text(steady["begin"].get<double>()), duration_text(steady["end"].get<double>()),
+                          steady["rate"].get<double>(), steady["rate_half_width"].get<double>());
     }
     if (phase.contains("until"))
       text += until_text(phase["until"]);
     if (phase.contains("swept"))
-      text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n", phase["swept"].get<uint64_t>());
+      text += fmt::format("  swept: {} objects and datasets of an unfinished run were removed\n",
+                          phase["swept"].get<uint64_t>());
     if (phase["latency"].empty())
       continue;
     text += fmt::format("  {:<13} {:>11}", "operation", "count");
@@ -95,14 +101,15 @@ std::string summary_text(const nlohmann::ordered_json& run)
       for (const char* key : quantities)
         text += fmt::format(" {:>8}", duration_text(latency[key].get<double>()));
       const auto row = phase["by_operation"].value(tag, nlohmann::ordered_json::object()); // none of a part
-      text += fmt::format(" {:>14} {:>11}\n", row.empty() ? "" : rate_text(row["rate"].get<double>()),
-                          row.contains("bytes_per_second") ? bandwidth_text(row["bytes_per_second"].get<double>()) : "");
+      text +=
+          fmt::format(" {:>14} {:>11}\n", row.empty() ? "" : rate_text(row["rate"].get<double>()),
+                      row.contains("bytes_per_second") ? bandwidth_text(row["bytes_per_second"].get<double>()) : "");
     }
   }
   if (run.contains("repeats"))
     for (const auto& [name, of] : run["repeats"].items())
-      text += fmt::format("\n{}, {} repeats: {:.0f} +- {:.0f} operations/s\n", name, of["count"].get<uint64_t>(), of["rate"].get<double>(),
-                          of["rate_half_width"].get<double>());
+      text += fmt::format("\n{}, {} repeats: {:.0f} +- {:.0f} operations/s\n", name, of["count"].get<uint64_t>(),
+                          of["rate"].get<double>(), of["rate_half_width"].get<double>());
   return text;
 }
 

@@ -38,7 +38,7 @@ std::string error_text(int error);
 std::string printable(std::string_view text, size_t most = 200);
 
 /// Where an open object is kept: one of `most_open` numbers that the executor gives out.
-using Slot              = uint32_t;
+using Slot               = uint32_t;
 constexpr Slot most_open = 64;
 
 /// A storage system as one rank sees it.
@@ -56,10 +56,10 @@ public:
   virtual int mkdir(const Name& name)                                   = 0;
   virtual int create(const Name& name, uint64_t size, Stopwatch& watch) = 0;
   /// `size` is what the workload expects (0: nothing) and becomes what is there.
-  virtual int stat(const Name& name, uint64_t& size)                    = 0;
-  virtual int read(const Name& name, uint64_t size, Stopwatch& watch)   = 0;
-  virtual int unlink(const Name& name)                                  = 0;
-  virtual int rmdir(const Name& name)                                   = 0;
+  virtual int stat(const Name& name, uint64_t& size)                  = 0;
+  virtual int read(const Name& name, uint64_t size, Stopwatch& watch) = 0;
+  virtual int unlink(const Name& name)                                = 0;
+  virtual int rmdir(const Name& name)                                 = 0;
 
   /// Whether the backend has this operation. Those above it must have; the ones below are not to be had everywhere.
   virtual bool serves(OpKind kind) const { return kind <= OpKind::rmdir || kind == OpKind::think; }
@@ -141,10 +141,10 @@ public:
 
 /// Who a backend object works for.
 struct Client {
-  uint32_t rank  = 0;
-  uint64_t seed  = 0;
-  MPI_Comm group = MPI_COMM_SELF; ///< the ranks that this one shares objects with, see Pattern::group_of
-  const Content* content = nullptr; ///< what is to be written and read; null: whatever
+  uint32_t rank          = 0;
+  uint64_t seed          = 0;
+  MPI_Comm group         = MPI_COMM_SELF; ///< the ranks that this one shares objects with, see Pattern::group_of
+  const Content* content = nullptr;       ///< what is to be written and read; null: whatever
 };
 
 /// One entry of the registry; a backend registers itself from its own file in real/backends/. Its parameters become the

@@ -2,6 +2,7 @@
 #include "real/bench.hpp"
 
 #include "profile/run_directory.hpp"
+#include "profile/summary.hpp"
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
 #include "real/claim.hpp"
@@ -15,7 +16,6 @@
 #include "real/gather_trace.hpp"
 #include "real/manifest.hpp"
 #include "real/page_cache.hpp"
-#include "profile/summary.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ private:
 int64_t deadline(double most_seconds, int64_t start_ns)
 {
   const double ns = most_seconds * 1e9;
-  return ns > 0 && ns < 9e18 - static_cast<double>(start_ns) ? start_ns + std::llround(ns) : std::numeric_limits<int64_t>::max();
+  return ns > 0 && ns < 9e18 - static_cast<double>(start_ns) ? start_ns + std::llround(ns)
+                                                             : std::numeric_limits<int64_t>::max();
 }
 
 class Bench {
@@ -64,7 +65,8 @@ public:
       , cluster_(cluster)
       , clocks_(cluster)
       , members_(options.threads_per_rank)
-      , placement_{cluster.placement().ranks * options.threads_per_rank, cluster.placement().ranks_per_node * options.threads_per_rank}
+      , placement_{cluster.placement().ranks * options.threads_per_rank,
+                   cluster.placement().ranks_per_node * options.threads_per_rank}
   {
   }
 
@@ -75,7 +77,8 @@ private:
   struct Member {
     Client client;
     std::unique_ptr<Backend> backend;
-    std::unique_ptr<Pattern> own_pattern; ///< of all but the first: what a pattern keeps of the ranks under way is for one thread
+    std::unique_ptr<Pattern>
+        own_pattern; ///< of all but the first: what a pattern keeps of the ranks under way is for one thread
     std::unique_ptr<OpStreamWriter> dump;
     std::unique_ptr<Progress> progress;
     std::unique_ptr<Executor> executor;
@@ -126,28 +129,28 @@ private:
   std::optional<Content> content_; ///< when the run verifies
   std::optional<Parameters> backend_parameters_;
   std::vector<Member> members_;
-  Backend* backend_ = nullptr; ///< of the first of them, for all that concerns the place
-  Placement placement_; ///< of clients
+  Backend* backend_ = nullptr;     ///< of the first of them, for all that concerns the place
+  Placement placement_;            ///< of clients
   std::atomic<bool> lost_{false};  ///< the place, to another run
   std::mutex alarm_mutex_;         ///< of alarm_, which another thread raises when the place is lost
   Alarm* alarm_ = nullptr;         ///< while executors are at work
   std::optional<HeldClaim> claim_; ///< on rank 0 only
   std::optional<Manifest> manifest_;
   std::optional<std::string> found_; ///< the text of the manifest that was there
-  bool sweeps_     = false;
+  bool sweeps_ = false;
   std::optional<size_t> cut_at_; ///< the phase that was cut first, unless the pattern has mended it
   std::vector<std::string> warnings_;
   std::optional<OpTrace> trace_; ///< of the rank's clients
-  int64_t run_begun_ns_ = 0; ///< on the run's clock
-  int64_t begun_ns_     = 0; ///< on this node's
-  uint64_t errors_  = 0;
+  int64_t run_begun_ns_ = 0;     ///< on the run's clock
+  int64_t begun_ns_     = 0;     ///< on this node's
+  uint64_t errors_      = 0;
   std::optional<RunDirectory> directory_; ///< on rank 0 only
 };
 
 void Bench::open_input()
 {
-  workload_           = open_workload(options_.workload, options_.settings, options_.seed);
-  pattern_            = workload_->make(placement_);
+  workload_ = open_workload(options_.workload, options_.settings, options_.seed);
+  pattern_  = workload_->make(placement_);
   check_size(pattern_->footprint());
   options_.brake.check(pattern_->footprint());
   entry_              = &backend_named(options_.backend);
@@ -163,7 +166,8 @@ void Bench::make_backends()
     group_.emplace(cluster_, pattern_->group_of(cluster_.rank()));
   agree(cluster_, [&] {
     for (uint32_t number = 0; auto& member : members_) {
-      member.client  = {cluster_.rank() * clients + number++, options_.seed, group_ ? group_->comm() : MPI_COMM_SELF, content_ ? &*content_ : nullptr};
+      member.client  = {cluster_.rank() * clients + number++, options_.seed, group_ ? group_->comm() : MPI_COMM_SELF,
+                       content_ ? &*content_ : nullptr};
       member.backend = entry_->make(*backend_parameters_, member.client);
     }
     const Backend& backend = *members_.front().backend;
@@ -181,11 +185,14 @@ void Bench::check_threads() const
   int given              = MPI_THREAD_SINGLE;
   MPI_Query_thread(&given);
   if (given < MPI_THREAD_MULTIPLE)
-    throw InputError(fmt::format("The backend '{}' with --threads-per-rank calls MPI from several threads at a time, for which this MPI library is not made "
+    throw InputError(fmt::format("The backend '{}' with --threads-per-rank calls MPI from several threads at a time, "
+                                 "for which this MPI library is not made "
                                  "(it has no MPI_THREAD_MULTIPLE); {}.",
                                  entry_->name, instead));
   if (pattern_->footprint().collective)
-    throw InputError(fmt::format("The workload has collective accesses, which the backend '{}' makes by ranks and not by threads of them; {}.", entry_->name, instead));
+    throw InputError(fmt::format(
+        "The workload has collective accesses, which the backend '{}' makes by ranks and not by threads of them; {}.",
+        entry_->name, instead));
 }
 
 /// Everything that can be refused is refused here, before anything is made.
@@ -200,8 +207,8 @@ void Bench::open_place()
     if (cluster_.is_first())
       for (const auto& [option, directory] : {std::pair{"--out", options_.out}, {"--dump-ops", options_.dump_ops}})
         if (!directory.empty() && fs::exists(directory))
-          throw InputError(fmt::format("The directory '{}' of {} exists already; name a new one, nothing is overwritten.",
-                                       directory, option));
+          throw InputError(fmt::format(
+              "The directory '{}' of {} exists already; name a new one, nothing is overwritten.", directory, option));
   });
   agree(cluster_, [&] {
     for (auto& member : members_)
@@ -242,7 +249,8 @@ void Bench::claim_place()
       return;
     claim_.emplace(keeper(), options_.claim, [this] { lose_place(); });
     if (backend_->read_manifest() != *found_)
-      throw InputError(fmt::format("{} was changed by another run a moment ago; wait for its end, or name another place.", backend_->place()));
+      throw InputError(fmt::format(
+          "{} was changed by another run a moment ago; wait for its end, or name another place.", backend_->place()));
     text = claim_->text();
     size = text.size();
   });
@@ -262,9 +270,10 @@ void Bench::read_manifest()
     for (const auto& [option, directory] : {std::pair{"--out", options_.out}, {"--dump-ops", options_.dump_ops}})
       if (!directory.empty())
         backend_->check_outside(option, directory);
-    text     = backend_->read_manifest();
+    text = backend_->read_manifest();
     if (text.size() > most_manifest)
-      throw InputError(fmt::format("{} has a manifest of {} bytes; iocast did not make it.", backend_->place(), text.size()));
+      throw InputError(
+          fmt::format("{} has a manifest of {} bytes; iocast did not make it.", backend_->place(), text.size()));
     about[0] = static_cast<int>(text.size());
     about[1] = backend_->empty();
   });
@@ -288,12 +297,14 @@ void Bench::read_manifest()
     sweeps_ = options_.sweep || (manifest_ && !manifest_->ready);
     if (manifest_ && options_.verify && !sweeps_) {
       if (!manifest_->verifiable)
-        throw InputError(fmt::format("{} holds a data set that was not written with --verify; its content can't be checked.",
-                                     backend_->place()));
+        throw InputError(
+            fmt::format("{} holds a data set that was not written with --verify; its content can't be checked.",
+                        backend_->place()));
       *content_ = Content(manifest_->seed);
     }
     if (manifest_ && !sweeps_) {
-      for (const auto& setting : settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
+      for (const auto& setting :
+           settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
         settings.push_back(setting);
       workload_ = open_workload(options_.workload, settings, options_.seed);
       pattern_  = workload_->make(placement_);
@@ -330,21 +341,21 @@ Json Bench::header() const
   auto environment = environment_of(cluster_);
   environment.update(backend_->environment());
   Json header{{"schema_version", 1},
-          {"kind", "run"},
-          {"source", "bench"},
-          {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}},
-          {"command", options_.command},
-          {"label", options_.label},
-          {"started", utc_of(begun_ns_)},
-          {"seed", options_.seed},
-          {"verified", options_.verify},
-          {"caches_dropped", options_.drop_caches.empty() ? Json(false) : Json(options_.drop_caches)},
-          {"workload", workload_->to_json()},
-          {"peak_objects", pattern_->footprint().peak_objects},
-          {"backend", {{"name", entry_->name}, {"options", options}}},
-          {"placement", placement()},
-          {"environment", environment},
-          {"warnings", warnings_}};
+              {"kind", "run"},
+              {"source", "bench"},
+              {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}},
+              {"command", options_.command},
+              {"label", options_.label},
+              {"started", utc_of(begun_ns_)},
+              {"seed", options_.seed},
+              {"verified", options_.verify},
+              {"caches_dropped", options_.drop_caches.empty() ? Json(false) : Json(options_.drop_caches)},
+              {"workload", workload_->to_json()},
+              {"peak_objects", pattern_->footprint().peak_objects},
+              {"backend", {{"name", entry_->name}, {"options", options}}},
+              {"placement", placement()},
+              {"environment", environment},
+              {"warnings", warnings_}};
   if (const auto brake = options_.brake.to_json(); !brake.is_null())
     header["brake"] = brake;
   return header;
@@ -380,9 +391,13 @@ void Bench::make_executors(Alarm& alarm)
       const Pattern& pattern = first ? *pattern_ : *member.own_pattern;
       if (!options_.dump_ops.empty())
         member.dump = std::make_unique<OpStreamWriter>(options_.dump_ops, member.client.rank);
-      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks, cluster_.is_first() && first && !options_.quiet);
-      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, number++, begun_ns_, options_.patience, options_.brake, placement_.ranks};
-      member.executor = std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
+      member.progress = std::make_unique<Progress>(pattern_->footprint(), placement_.ranks,
+                                                   cluster_.is_first() && first && !options_.quiet);
+      const Executor::Keeps keeps{member.dump.get(), trace_ ? &*trace_ : nullptr, number++,
+                                  begun_ns_,         options_.patience,           options_.brake,
+                                  placement_.ranks};
+      member.executor =
+          std::make_unique<Executor>(pattern, *member.backend, member.client, *member.progress, alarm, keeps);
     }
   });
 }
@@ -403,14 +418,15 @@ void Bench::write_manifest(bool ready, size_t phase)
   // What is swept is unfinished until all is gone; and the disk may be full.
   if (sweeps_ && (ready || !manifest_->ready))
     return;
-  const Manifest fresh{workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, "", false, false};
+  const Manifest fresh{
+      workload_->pattern->name, pattern_->data_set(), Json::object(), options_.seed, false, "", false, false};
   Manifest next   = manifest_.value_or(fresh);
   next.verifiable = options_.verify && (!manifest_ || manifest_->verifiable);
   if (manifest_ && pattern_->footprint().bytes_written == 0)
     next.verifiable = manifest_->verifiable;
   next.made_place = next.made_place || (claim_ && claim_->made_place());
   next.ready      = ready;
-  next.phase    = pattern_->phases()[cut_at_.value_or(phase)].name;
+  next.phase      = pattern_->phases()[cut_at_.value_or(phase)].name;
   if (ready)
     next.position = pattern_->position_after(phase);
   backend_->write_manifest(next.text());
@@ -445,7 +461,10 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
       executor.run(start_ns, deadline(most_seconds(phase), start_ns), mine[client]);
   };
   drop_caches_before("phase");
-  agree(cluster_, [&] { clients.emplace(members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work); });
+  agree(cluster_, [&] {
+    clients.emplace(
+        members_.size(), [&](size_t client) { mine[client] = members_[client].executor->prepare(); }, work);
+  });
   const int64_t start_ns = clocks_.start_together([&](int64_t moment_ns) {
     for (size_t client = 0; client < members_.size(); ++client) {
       members_[client].executor->set_begin(clocks_.here(run_begun_ns_));
@@ -458,10 +477,12 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
   alarm.finish();
   std::optional<Failure> failure;
   for (size_t at = 0; auto& one : mine) {
-    one.interrupted = one.interrupted || one.failure;
+    one.interrupted       = one.interrupted || one.failure;
     const uint32_t client = members_[at++].client.rank;
     if (one.failure && !failure)
-      failure = members_.size() == 1 ? one.failure : Failure{one.failure->exit_code, fmt::format("client {}: {}", client, one.failure->message)};
+      failure = members_.size() == 1
+                    ? one.failure
+                    : Failure{one.failure->exit_code, fmt::format("client {}: {}", client, one.failure->message)};
   }
   MergedPhase merged = collect(cluster_, mine);
   if (phase.most_seconds > 0 && !merged.interrupted)
@@ -499,7 +520,12 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
 void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
 {
   const auto& phase = pattern_->phases()[number];
-  PhaseResult result{phase.name, phase.repeat, start_seconds, 0, merged.rank_seconds, merged.think_asked_seconds,
+  PhaseResult result{phase.name,
+                     phase.repeat,
+                     start_seconds,
+                     0,
+                     merged.rank_seconds,
+                     merged.think_asked_seconds,
                      merged.think_actual_seconds};
   result.seconds      = *std::max_element(merged.rank_seconds.begin(), merged.rank_seconds.end());
   result.most_seconds = most_seconds(phase);
@@ -521,12 +547,12 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
     Op failed(error.kind, error.dataset, error.object);
     failed.flags = error.flags;
     name.point_at(failed);
-    const bool on_dataset   = error.kind == OpKind::mkdir || error.kind == OpKind::rmdir || error.kind == OpKind::readdir;
+    const bool on_dataset = error.kind == OpKind::mkdir || error.kind == OpKind::rmdir || error.kind == OpKind::readdir;
     const std::string about = on_dataset ? name.dataset() : name.path();
     const bool has_place    = is_access(error.kind) || error.error == wrong_content;
     fmt::print(stderr, "iocast-bench: in {}, {} {} operations failed: {}; the first was on rank {}, '{}'{}.\n",
-               phase_title(phase.name, phase.repeat), error.count, name_of(error.kind), error_text(error.error), error.rank,
-               about, has_place ? fmt::format(", byte {}", error.offset) : "");
+               phase_title(phase.name, phase.repeat), error.count, name_of(error.kind), error_text(error.error),
+               error.rank, about, has_place ? fmt::format(", byte {}", error.offset) : "");
     first_errors.push_back({{"op", name_of(error.kind)},
                             {"error", error_text(error.error)},
                             {"count", error.count},
@@ -558,9 +584,10 @@ int Bench::run()
   agree(cluster_, [&] { open_input(); });
   make_backends();
   if (!cluster_.in_blocks())
-    warnings_.push_back(fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
-                                    "them in blocks (mpirun --map-by core, srun --distribution=block).",
-                                    cluster_.placement().ranks_per_node));
+    warnings_.push_back(
+        fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
+                    "them in blocks (mpirun --map-by core, srun --distribution=block).",
+                    cluster_.placement().ranks_per_node));
   if (!options_.dry_run)
     open_place();
   for (const auto& warning : pattern_->warnings())

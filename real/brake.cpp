@@ -26,10 +26,12 @@ void Brake::set_latencies(const std::string& option, const std::string& text)
   for (std::string item; std::getline(items, item, ',');) {
     const auto colon = item.find(':');
     if (colon == item.npos)
-      throw InputError(fmt::format("{} can't be '{}'; it takes operations with times, such as create:5s,stat:500ms or any:10s.", option, item));
+      throw InputError(fmt::format(
+          "{} can't be '{}'; it takes operations with times, such as create:5s,stat:500ms or any:10s.", option, item));
     const auto name = item.substr(0, colon);
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw InputError(fmt::format("There is no operation '{}' as in '{}' of {}. {}", name, item, option, allowed_sentence(name, names)));
+      throw InputError(fmt::format("There is no operation '{}' as in '{}' of {}. {}", name, item, option,
+                                   allowed_sentence(name, names)));
     double seconds = 0;
     try {
       seconds = parse_quantity(item.substr(colon + 1), Unit::seconds);
@@ -52,7 +54,9 @@ bool Brake::limits_latencies() const
 void Brake::check(const Footprint& footprint) const
 {
   if (max_objects > 0 && footprint.peak_objects > max_objects)
-    throw InputError(fmt::format("The workload has up to {} objects at a time, and --max-objects allows {}; use fewer objects, or allow more.", footprint.peak_objects, max_objects));
+    throw InputError(fmt::format(
+        "The workload has up to {} objects at a time, and --max-objects allows {}; use fewer objects, or allow more.",
+        footprint.peak_objects, max_objects));
 }
 
 void Brake::check(const std::string& place, std::optional<double> free) const

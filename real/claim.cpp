@@ -15,8 +15,8 @@
 namespace iocast {
 
 namespace {
-constexpr auto between_signs      = std::chrono::seconds(60);
-constexpr int64_t given_up_after  = 300; ///< seconds without a sign of life
+constexpr auto between_signs     = std::chrono::seconds(60);
+constexpr int64_t given_up_after = 300; ///< seconds without a sign of life
 
 int64_t now_seconds()
 {
@@ -69,14 +69,22 @@ uint64_t start_ticks(int64_t process)
 
 std::string who(const Claim& claim)
 {
-  return fmt::format("process {} on host '{}', which began at {} and gave its last sign of life at {}", claim.process, printable(claim.host, 64), utc(claim.began), utc(claim.seen));
+  return fmt::format("process {} on host '{}', which began at {} and gave its last sign of life at {}", claim.process,
+                     printable(claim.host, 64), utc(claim.began), utc(claim.seen));
 }
 } // namespace
 
 Claim Claim::of_this_process()
 {
   const int64_t now = now_seconds();
-  return {random_word(), this_host(), first_line("/proc/sys/kernel/random/boot_id"), this_namespace(), ::getpid(), start_ticks(::getpid()), now, now};
+  return {random_word(),
+          this_host(),
+          first_line("/proc/sys/kernel/random/boot_id"),
+          this_namespace(),
+          ::getpid(),
+          start_ticks(::getpid()),
+          now,
+          now};
 }
 
 std::optional<Claim> Claim::parse(const std::string& text)
@@ -86,8 +94,9 @@ std::optional<Claim> Claim::parse(const std::string& text)
     return std::nullopt;
   const auto whole = [&](const char* key) { return json.at(key).get_ref<const int64_t&>(); };
   try {
-    return Claim{json.at("run"), json.at("host"), json.at("boot"), json.at("namespace"), whole("process"), json.at("process_ticks").get_ref<const uint64_t&>(),
-                 whole("began"), whole("seen")};
+    return Claim{json.at("run"),       json.at("host"),  json.at("boot"),
+                 json.at("namespace"), whole("process"), json.at("process_ticks").get_ref<const uint64_t&>(),
+                 whole("began"),       whole("seen")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -95,14 +104,24 @@ std::optional<Claim> Claim::parse(const std::string& text)
 
 std::string Claim::text() const
 {
-  const nlohmann::ordered_json json{{"schema_version", 1}, {"run", run}, {"host", host}, {"boot", boot}, {"namespace", namespace_id}, {"process", process},
-                                    {"process_ticks", process_ticks}, {"began", began}, {"began_utc", utc(began)}, {"seen", seen}, {"seen_utc", utc(seen)}};
+  const nlohmann::ordered_json json{{"schema_version", 1},
+                                    {"run", run},
+                                    {"host", host},
+                                    {"boot", boot},
+                                    {"namespace", namespace_id},
+                                    {"process", process},
+                                    {"process_ticks", process_ticks},
+                                    {"began", began},
+                                    {"began_utc", utc(began)},
+                                    {"seen", seen},
+                                    {"seen_utc", utc(seen)}};
   return json.dump(1) + "\n";
 }
 
 bool Claim::is_near() const
 {
-  return host == this_host() && boot == first_line("/proc/sys/kernel/random/boot_id") && namespace_id == this_namespace();
+  return host == this_host() && boot == first_line("/proc/sys/kernel/random/boot_id") &&
+         namespace_id == this_namespace();
 }
 
 bool Claim::is_alive() const
@@ -126,22 +145,26 @@ std::optional<std::string> refuse_if_claimed(Backend& backend, const ClaimOption
   if (!claim) {
     if (options.take_over)
       return text;
-    throw InputError(fmt::format("{} has a claim '{}' that can't be read: another run was killed while it wrote it, or it is not iocast's. If no run is there, "
+    throw InputError(fmt::format("{} has a claim '{}' that can't be read: another run was killed while it wrote it, or "
+                                 "it is not iocast's. If no run is there, "
                                  "take the place over with --take-over.",
                                  backend.place(), claim_name));
   }
   if (claim->is_near()) {
     if (claim->is_alive())
-      throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place.", backend.place(), who(*claim)));
+      throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place.",
+                                   backend.place(), who(*claim)));
     return text;
   }
   const int64_t silent = now_seconds() - claim->seen;
   if (silent < given_up_after)
-    throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place. If it is dead, the place can be taken over with "
+    throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place. If it is "
+                                 "dead, the place can be taken over with "
                                  "--take-over {} s from now.",
                                  backend.place(), who(*claim), given_up_after - std::max<int64_t>(silent, 0)));
   if (!options.take_over)
-    throw InputError(fmt::format("{} was claimed by another run, {}. From here nobody can see whether that process is dead; if it is, take the place over with "
+    throw InputError(fmt::format("{} was claimed by another run, {}. From here nobody can see whether that process is "
+                                 "dead; if it is, take the place over with "
                                  "--take-over.",
                                  backend.place(), who(*claim)));
   return text;
@@ -164,14 +187,16 @@ HeldClaim::HeldClaim(std::unique_ptr<Backend> keeper, const ClaimOptions& option
 void HeldClaim::claim(const ClaimOptions& options)
 {
   if (!options.sole_user && !keeper_->claims_atomically())
-    throw InputError(fmt::format("{} can't be claimed: its service lets two runs at once both believe that they were first. If there is no other run, say so with "
+    throw InputError(fmt::format("{} can't be claimed: its service lets two runs at once both believe that they were "
+                                 "first. If there is no other run, say so with "
                                  "--sole-user.",
                                  keeper_->place()));
   const auto found = refuse_if_claimed(*keeper_, options);
   if (found ? keeper_->replace_claim(*found, text_) : keeper_->make_claim(text_))
     return;
   refuse_if_claimed(*keeper_, options);
-  throw InputError(fmt::format("{} was claimed by another run a moment ago; wait for its end, or name another place.", keeper_->place()));
+  throw InputError(fmt::format("{} was claimed by another run a moment ago; wait for its end, or name another place.",
+                               keeper_->place()));
 }
 
 HeldClaim::~HeldClaim()
@@ -230,7 +255,9 @@ void HeldClaim::check()
     throw RunError(error.what()); // it could be read when the run began
   }
   lost_ = true;
-  throw RunError(fmt::format("{} was taken over by another run while this one was in it; this one stops and leaves everything there as it is.", keeper_->place()));
+  throw RunError(fmt::format(
+      "{} was taken over by another run while this one was in it; this one stops and leaves everything there as it is.",
+      keeper_->place()));
 }
 
 } // namespace iocast

@@ -15,14 +15,14 @@ namespace iocast {
 
 /// Which process uses a place, as it is written down there.
 struct Claim {
-  std::string run;           ///< random: tells two claims apart
-  std::string host;          ///< its name
-  std::string boot;          ///< the kernel's boot_id
-  std::string namespace_id;  ///< of process numbers: a container counts for itself
-  int64_t process         = 0;
-  uint64_t process_ticks  = 0; ///< its start, in the kernel's ticks since boot: numbers of processes are used again
-  int64_t began           = 0; ///< seconds since 1970
-  int64_t seen            = 0; ///< the last sign of life
+  std::string run;          ///< random: tells two claims apart
+  std::string host;         ///< its name
+  std::string boot;         ///< the kernel's boot_id
+  std::string namespace_id; ///< of process numbers: a container counts for itself
+  int64_t process        = 0;
+  uint64_t process_ticks = 0; ///< its start, in the kernel's ticks since boot: numbers of processes are used again
+  int64_t began          = 0; ///< seconds since 1970
+  int64_t seen           = 0; ///< the last sign of life
 
   static Claim of_this_process();
   /// Nothing when the text is no claim.

@@ -10,7 +10,8 @@
 
 namespace iocast {
 
-ClientThreads::ClientThreads(size_t count, const std::function<void(size_t)>& prepare, std::function<void(size_t, int64_t)> work)
+ClientThreads::ClientThreads(size_t count, const std::function<void(size_t)>& prepare,
+                             std::function<void(size_t, int64_t)> work)
     : work_(std::move(work))
 {
   const auto live = [this, &prepare](size_t client) {
@@ -38,7 +39,8 @@ ClientThreads::ClientThreads(size_t count, const std::function<void(size_t)>& pr
     prepare(0);
   } catch (const std::system_error& error) {
     release();
-    throw RunError(fmt::format("{} of {} clients have a thread, and there is none for another: {}. Ask for fewer with --threads-per-rank, or raise the limit (ulimit -u).",
+    throw RunError(fmt::format("{} of {} clients have a thread, and there is none for another: {}. Ask for fewer with "
+                               "--threads-per-rank, or raise the limit (ulimit -u).",
                                threads_.size() + 1, count, error.code().message()));
   } catch (...) {
     release();

@@ -16,7 +16,8 @@ class ClientThreads {
 public:
   /// Prepares each client in its thread, and returns when all are ready.
   /// @throws RunError when the system gives no more threads, and whatever `prepare` throws
-  ClientThreads(size_t count, const std::function<void(size_t client)>& prepare, std::function<void(size_t client, int64_t start_ns)> work);
+  ClientThreads(size_t count, const std::function<void(size_t client)>& prepare,
+                std::function<void(size_t client, int64_t start_ns)> work);
   ~ClientThreads();
   ClientThreads(const ClientThreads&)            = delete;
   ClientThreads& operator=(const ClientThreads&) = delete;

@@ -16,7 +16,8 @@ constexpr int tag    = 1;
 Clocks::Clocks(const Cluster& cluster) : cluster_(cluster)
 {
   if (cluster.nodes() > 1)
-    MPI_Comm_split(cluster.comm(), cluster.is_first_of_node() ? 0 : MPI_UNDEFINED, static_cast<int>(cluster.rank()), &leaders_);
+    MPI_Comm_split(cluster.comm(), cluster.is_first_of_node() ? 0 : MPI_UNDEFINED, static_cast<int>(cluster.rank()),
+                   &leaders_);
 }
 
 Clocks::~Clocks()

@@ -35,7 +35,7 @@ public:
 
 private:
   const Cluster& cluster_;
-  MPI_Comm leaders_ = MPI_COMM_NULL; ///< the first ranks of all nodes
+  MPI_Comm leaders_       = MPI_COMM_NULL; ///< the first ranks of all nodes
   int64_t offset_ns_      = 0;
   int64_t compared_ns_    = 0; ///< when it was last, here; 0: never
   int64_t uncertainty_ns_ = 0;

@@ -40,17 +40,18 @@ public:
 
   /// Waits for all ranks, asleep: ranks that are still measuring get the CPU. Calls `meanwhile` between naps.
   void rendezvous(const std::function<void()>& meanwhile = {}) const;
+
 private:
   void find_hosts();
   void find_bindings();
   uint32_t count_cpus() const;
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Comm node_ = MPI_COMM_NULL;
-  int rank_      = 0;
-  int size_      = 1;
-  int node_rank_ = 0;
-  int node_size_ = 1;
+  MPI_Comm comm_  = MPI_COMM_NULL;
+  MPI_Comm node_  = MPI_COMM_NULL;
+  int rank_       = 0;
+  int size_       = 1;
+  int node_rank_  = 0;
+  int node_size_  = 1;
   uint32_t nodes_ = 1;
   bool in_blocks_ = true;
   Placement placement_;

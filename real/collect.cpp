@@ -67,9 +67,9 @@ Shape shape_of(const RankPhase& phase)
 /// Field by field.
 Shape largest(const Shape& a, const Shape& b)
 {
-  using Fields        = std::array<int64_t, sizeof(Shape) / sizeof(int64_t)>;
-  auto fields         = std::bit_cast<Fields>(a);
-  const auto others   = std::bit_cast<Fields>(b);
+  using Fields      = std::array<int64_t, sizeof(Shape) / sizeof(int64_t)>;
+  auto fields       = std::bit_cast<Fields>(a);
+  const auto others = std::bit_cast<Fields>(b);
   for (size_t i = 0; i < fields.size(); ++i)
     fields[i] = std::max(fields[i], others[i]);
   return std::bit_cast<Shape>(fields);
@@ -119,7 +119,8 @@ void add(Packed& to, const Packed& other)
 {
   std::transform(to.counts.begin(), to.counts.end(), other.counts.begin(), to.counts.begin(), std::plus<>());
   std::transform(to.sums.begin(), to.sums.end(), other.sums.begin(), to.sums.begin(), std::plus<>());
-  std::transform(to.maxima.begin(), to.maxima.end(), other.maxima.begin(), to.maxima.begin(), [](int64_t a, int64_t b) { return std::max(a, b); });
+  std::transform(to.maxima.begin(), to.maxima.end(), other.maxima.begin(), to.maxima.begin(),
+                 [](int64_t a, int64_t b) { return std::max(a, b); });
 }
 
 void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
@@ -156,8 +157,8 @@ void unpack(const Packed& packed, const Shape& shape, MergedPhase& merged)
 
 template <class T> void reduce_to_first(const Cluster& cluster, std::vector<T>& values, MPI_Datatype type, MPI_Op op)
 {
-  MPI_Reduce(cluster.is_first() ? MPI_IN_PLACE : values.data(), values.data(), static_cast<int>(values.size()), type, op, 0,
-             cluster.comm());
+  MPI_Reduce(cluster.is_first() ? MPI_IN_PLACE : values.data(), values.data(), static_cast<int>(values.size()), type,
+             op, 0, cluster.comm());
 }
 
 /// A bounded table that travels as bytes and is merged on the way: `combine(in, inout)`.

@@ -43,7 +43,8 @@ std::optional<uint64_t> Content::first_wrong(const char* found, const Op& op) co
       fill(wanted.data(), op.dataset, op.object, at, length);
       const char* here = found + block * op.size + done;
       if (std::memcmp(wanted.data(), here, length) != 0)
-        return at + static_cast<uint64_t>(std::mismatch(wanted.data(), wanted.data() + length, here).first - wanted.data());
+        return at +
+               static_cast<uint64_t>(std::mismatch(wanted.data(), wanted.data() + length, here).first - wanted.data());
       done += length;
     }
   return std::nullopt;

@@ -46,7 +46,8 @@ std::string described(const std::string& name, bool json)
   for (const char* what : {"backends", "workloads", "patterns"})
     for (const auto& entry : listed(what))
       names.push_back(entry.name);
-  throw InputError(fmt::format("There is no pattern, workload or backend '{}'. {}", name, allowed_sentence(name, names)));
+  throw InputError(
+      fmt::format("There is no pattern, workload or backend '{}'. {}", name, allowed_sentence(name, names)));
 }
 } // namespace
 
@@ -55,9 +56,11 @@ std::string information(const Options& options)
   if (options.help)
     return options.help_text;
   if (options.version)
-    return options.json ? Json{{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}.dump(1) + "\n"
-                        : fmt::format("iocast-bench {} ({})\n", IOCAST_VERSION, IOCAST_GIT);
-  return options.list.empty() ? described(options.describe, options.json) : list_text(options.list, listed(options.list), options.json);
+    return options.json
+               ? Json{{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}.dump(1) + "\n"
+               : fmt::format("iocast-bench {} ({})\n", IOCAST_VERSION, IOCAST_GIT);
+  return options.list.empty() ? described(options.describe, options.json)
+                              : list_text(options.list, listed(options.list), options.json);
 }
 
 Json to_json(const Footprint& footprint)
@@ -81,17 +84,19 @@ std::string dry_run_text(const Json& dry_run)
   for (const auto& phase : dry_run["phases"]) {
     const auto seconds = phase["most_seconds"].get<double>();
     limited            = limited || seconds > 0;
-    phases += fmt::format("{}{}{}", phases.empty() ? "" : ", ", phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>()),
+    phases += fmt::format("{}{}{}", phases.empty() ? "" : ", ",
+                          phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>()),
                           seconds > 0 ? fmt::format(" (at most {})", format_quantity(seconds, Unit::seconds)) : "");
   }
-  std::string text = fmt::format("{} on {} ranks ({} a node) would run: {}\n", dry_run["workload"]["name"].get<std::string>(),
-                                 dry_run["placement"]["ranks"].get<uint64_t>(),
-                                 dry_run["placement"]["ranks_per_node"].get<uint64_t>(), phases);
+  std::string text = fmt::format(
+      "{} on {} ranks ({} a node) would run: {}\n", dry_run["workload"]["name"].get<std::string>(),
+      dry_run["placement"]["ranks"].get<uint64_t>(), dry_run["placement"]["ranks_per_node"].get<uint64_t>(), phases);
   for (const auto& [kind, count] : footprint["operations"].items())
     if (count != 0)
       text += fmt::format("  {:<8} {:>15}\n", kind, count.get<uint64_t>());
   auto size = [&](const char* key) { return format_size(footprint[key].get<double>()); };
-  text += fmt::format("written {}, read {}; at most {} objects with {} at a time{}\n", size("bytes_written"), size("bytes_read"), footprint["peak_objects"].get<uint64_t>(), size("peak_bytes"),
+  text += fmt::format("written {}, read {}; at most {} objects with {} at a time{}\n", size("bytes_written"),
+                      size("bytes_read"), footprint["peak_objects"].get<uint64_t>(), size("peak_bytes"),
                       limited ? "; less where a time limit ends a phase" : "");
   return text;
 }

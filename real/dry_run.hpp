@@ -15,8 +15,8 @@ nlohmann::ordered_json to_json(const Placement& clients, uint32_t nodes, uint32_
 void check_backend(const Options& options, const BackendEntry& entry, const Backend& backend, const Pattern& pattern);
 
 /// Prints what a run would do: phases, operations, bytes; text or JSON.
-void print_dry_run(const Options& options, const Workload& workload, const Pattern& pattern, const nlohmann::ordered_json& placement,
-                   const std::vector<std::string>& warnings);
+void print_dry_run(const Options& options, const Workload& workload, const Pattern& pattern,
+                   const nlohmann::ordered_json& placement, const std::vector<std::string>& warnings);
 
 /// Prints the warnings of a run on standard error.
 void print_warnings(const std::vector<std::string>& warnings);

@@ -59,8 +59,11 @@ nlohmann::ordered_json scheduler_job()
     const char* job;
     const char* queue;
   };
-  for (const auto& [name, job, queue] : {Scheduler{"Slurm", "SLURM_JOB_ID", "SLURM_JOB_PARTITION"}, {"PBS", "PBS_JOBID", "PBS_QUEUE"},
-                                         {"LSF", "LSB_JOBID", "LSB_QUEUE"}, {"Grid Engine", "JOB_ID", "QUEUE"}, {"Flux", "FLUX_JOB_ID", ""}})
+  for (const auto& [name, job, queue] : {Scheduler{"Slurm", "SLURM_JOB_ID", "SLURM_JOB_PARTITION"},
+                                         {"PBS", "PBS_JOBID", "PBS_QUEUE"},
+                                         {"LSF", "LSB_JOBID", "LSB_QUEUE"},
+                                         {"Grid Engine", "JOB_ID", "QUEUE"},
+                                         {"Flux", "FLUX_JOB_ID", ""}})
     if (const char* id = std::getenv(job)) {
       const char* in = std::getenv(queue);
       return {{"name", name}, {"job", id}, {"queue", in ? in : ""}};
@@ -77,12 +80,14 @@ std::optional<double> timeslice_seconds(const utsname& system)
   int major = 0;
   int minor = 0;
   timespec tick{};
-  if (std::string(system.sysname) != "Linux" || std::sscanf(system.release, "%d.%d", &major, &minor) != 2 || std::pair(major, minor) < std::pair(6, 6) ||
-      clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0)
+  if (std::string(system.sysname) != "Linux" || std::sscanf(system.release, "%d.%d", &major, &minor) != 2 ||
+      std::pair(major, minor) < std::pair(6, 6) || clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 ||
+      tick.tv_sec != 0 || tick.tv_nsec <= 0)
     return std::nullopt;
   const double processors = std::clamp(get_nprocs(), 1, 8);
-  const double base       = (std::pair(major, minor) < std::pair(6, 15) ? 0.75e-3 : 0.70e-3) * (1 + std::floor(std::log2(processors)));
-  const double length     = static_cast<double>(tick.tv_nsec) * 1e-9;
+  const double base =
+      (std::pair(major, minor) < std::pair(6, 15) ? 0.75e-3 : 0.70e-3) * (1 + std::floor(std::log2(processors)));
+  const double length = static_cast<double>(tick.tv_nsec) * 1e-9;
   return length * (std::floor(base / length) + 1);
 }
 

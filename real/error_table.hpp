@@ -19,7 +19,7 @@ struct ErrorTable {
     int64_t first_ns; ///< since the start of the phase
     uint64_t dataset;
     uint64_t object;
-    uint64_t offset; ///< of an access, or of the first wrong byte
+    uint64_t offset;   ///< of an access, or of the first wrong byte
     uint8_t flags = 0; ///< of the operation
   };
   static constexpr size_t limit = 32;

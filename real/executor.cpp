@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <fmt/format.h>
 #include <sched.h>
@@ -73,7 +73,8 @@ bool stop_requested()
   return signalled.load(std::memory_order_relaxed);
 }
 
-Executor::Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm, const Keeps& keeps)
+Executor::Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm,
+                   const Keeps& keeps)
     : pattern_(pattern)
     , backend_(backend)
     , rank_(client.rank)
@@ -97,7 +98,8 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
     }
   prepares_ = backend.prepares_calls();
   watches_  = keeps.brake.limits_latencies();
-  pace_ns_  = keeps.brake.max_rate > 0 ? std::max<int64_t>(1, std::llround(1e9 * keeps.clients / keeps.brake.max_rate)) : 0;
+  pace_ns_ =
+      keeps.brake.max_rate > 0 ? std::max<int64_t>(1, std::llround(1e9 * keeps.clients / keeps.brake.max_rate)) : 0;
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
   together_ = backend.acts_together() && ranks > 1;
@@ -122,7 +124,7 @@ bool Executor::form(int64_t start_ns, RankPhase& phase)
 {
   record_answered(start_ns, phase);
   recorded_ = answered_ = formed_ = 0;
-  formed_from_ = cursor_;
+  formed_from_                    = cursor_;
   while (!over_ && formed_ < requests_.size()) {
     Request& next = requests_[formed_];
     if (!take(next.op)) {
@@ -149,7 +151,7 @@ void Executor::look_back()
       pattern_.next(cursor_, passed);
   }
   recorded_ = answered_ = formed_ = 0;
-  over_ = false;
+  over_                           = false;
 }
 
 /// Beyond an operation that is not to be recorded, or was already; those before it are.
@@ -184,7 +186,8 @@ RankPhase Executor::prepare() const
   return phase;
 }
 
-// ---- one operation ----------------------------------------------------------------------------------------------------
+// ---- one operation
+// ----------------------------------------------------------------------------------------------------
 
 /// What a call needs beside the name, and all that must not be timed.
 int Executor::prepare(const Request& request)
@@ -326,9 +329,9 @@ int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
   if (stretch.count == 0)
     return ask(requests_[answered_], start_ns, phase);
   record_answered(start_ns, phase);
-  alike_              = {op, stretch.step, 0};
-  const bool writes   = op.kind == OpKind::pwrite;
-  int error           = prepare(requests_[answered_]);
+  alike_            = {op, stretch.step, 0};
+  const bool writes = op.kind == OpKind::pwrite;
+  int error         = prepare(requests_[answered_]);
   watchdog_.begins(operations_ + 1, op);
   between_[0] = Ticks::now();
   while (true) {
@@ -388,12 +391,14 @@ void Executor::interrupt(RankPhase& phase)
     alarm_.raise();
 }
 
-// ---- a phase ----------------------------------------------------------------------------------------------------------
+// ---- a phase
+// ----------------------------------------------------------------------------------------------------------
 
 void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
 {
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
-  streams_      = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream && pace_ns_ == 0 && !watches_;
+  streams_ = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream && pace_ns_ == 0 &&
+             !watches_;
   met_at_last_  = false;
   cut_after_    = false;
   phase.failure = failure_of([&] {
@@ -421,14 +426,15 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   const bool thinks        = arrivals.thinks();
   int64_t intended_ns      = 0; // when an operation is meant to start in an open loop, since the start of the phase
   bool first               = true;
-  int64_t streamed_ns          = TimedOp::not_intended; // the same, from the stream
+  int64_t streamed_ns      = TimedOp::not_intended; // the same, from the stream
   const int64_t began      = Ticks::from_ns(start_ns);
   int64_t answered         = began; // what happens at every operation is in ticks, the rest in nanoseconds
-  int64_t asks_again_ns    = 0; // the end of the think time that follows the last answer; 0: there is none
+  int64_t asks_again_ns    = 0;     // the end of the think time that follows the last answer; 0: there is none
   int64_t looks_ns         = std::min(start_ns + alarm_every_ns, deadline_ns);
   int64_t looks            = Ticks::from_ns(looks_ns);
   // Ranks take turns: the first operations of all would be a burst.
-  int64_t begins_ns = start_ns + (pace_ns_ > 0 ? static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_) : 0);
+  int64_t begins_ns =
+      start_ns + (pace_ns_ > 0 ? static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_) : 0);
   while (true) {
     if (stop_requested()) [[unlikely]] {
       interrupt(phase);
@@ -437,7 +443,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     if (answered_ == formed_ && !form(start_ns, phase))
       break;
     Request& request = requests_[answered_];
-    const Op& op = request.op;
+    const Op& op     = request.op;
     if (thinks && asks_again_ns > 0 && !pause_until(std::exchange(asks_again_ns, 0), phase, Ticks::to_ns(answered)))
       break;
     request.intended_ns = std::exchange(streamed_ns, TimedOp::not_intended);
@@ -474,7 +480,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       pass();
       if (op.flags & until) {
         streamed_ns = static_cast<int64_t>(op.size);
-        goes_on = pause_until(std::min(start_ns + streamed_ns, deadline_ns), phase);
+        goes_on     = pause_until(std::min(start_ns + streamed_ns, deadline_ns), phase);
       } else {
         const int64_t length_ns = std::min(static_cast<int64_t>(op.size), std::max<int64_t>(0, deadline_ns - from_ns));
         goes_on                 = pause_until(from_ns + length_ns, phase, from_ns);
@@ -483,13 +489,15 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       now                    = Ticks::from_ns(until_ns);
       if (keeps_.trace)
         trace(op, from_ns, until_ns);
-    } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ && request.intended_ns == TimedOp::not_intended) {
+    } else if (streams_ && is_access(op.kind) && answered_ + 1 == formed_ &&
+               request.intended_ns == TimedOp::not_intended) {
       now = answered = ask_stretch(looks, start_ns, phase);
     } else {
       now = answered = ask(request, start_ns, phase);
       if (thinks) {
         const auto response_ns = static_cast<double>(request.watch.ended_ns() - request.watch.started_ns());
-        asks_again_ns = request.watch.ended_ns() + std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
+        asks_again_ns          = request.watch.ended_ns() +
+                        std::llround(1e9 * arrivals.think_seconds(response_ns * 1e-9, seed_, rank_, operations_));
       }
     }
     if (!goes_on) [[unlikely]]
@@ -516,10 +524,12 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     }
   }
   record_answered(start_ns, phase);
-  phase.seconds = answered == began ? 0 : static_cast<double>(std::max<int64_t>(1, Ticks::to_ns(answered) - start_ns)) * 1e-9;
+  phase.seconds =
+      answered == began ? 0 : static_cast<double>(std::max<int64_t>(1, Ticks::to_ns(answered) - start_ns)) * 1e-9;
 }
 
-// ---- ranks that act together ------------------------------------------------------------------------------------------
+// ---- ranks that act together
+// ------------------------------------------------------------------------------------------
 
 /// Before an operation of the whole group. Nobody may be left alone in it: when one of them has stopped, none begins.
 /// When the time of one is over that has not stopped yet, they do this one and then stop together.
@@ -546,9 +556,10 @@ int Executor::meet(int word)
     }
   met_at_last_ = words != begins;
   if (words == (begins | ended) || words == (begins | late | ended))
-    throw RunError(fmt::format("The pattern gives the ranks of group {} different numbers of shared and collective operations in one "
-                               "phase; this is an error of the pattern.",
-                               pattern_.group_of(rank_)));
+    throw RunError(fmt::format(
+        "The pattern gives the ranks of group {} different numbers of shared and collective operations in one "
+        "phase; this is an error of the pattern.",
+        pattern_.group_of(rank_)));
   return words;
 }
 
@@ -566,7 +577,8 @@ void Executor::leave(int64_t start_ns, RankPhase& phase)
     return;
   pattern_.cut(cursor_);
   if (Op op; take(op))
-    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.", name_of(op.kind)));
+    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.",
+                               name_of(op.kind)));
 }
 
 /// Closes what is open, whatever comes: what is shared is closed by all. When nothing went wrong, this is work of the
@@ -582,10 +594,10 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
       continue;
     }
     failure = failure_of([&] {
-      Request& request      = requests_[0];
+      Request& request    = requests_[0];
       request.op          = op;
       request.intended_ns = TimedOp::not_intended;
-      phase.seconds     = static_cast<double>(Ticks::to_ns(ask(request, start_ns, phase)) - start_ns) * 1e-9;
+      phase.seconds       = static_cast<double>(Ticks::to_ns(ask(request, start_ns, phase)) - start_ns) * 1e-9;
       record_answered(start_ns, phase);
       recorded_ = answered_ = 0;
     });
@@ -594,7 +606,8 @@ void Executor::close_all(int64_t start_ns, RankPhase& phase)
     throw RunError(failure->message);
 }
 
-// ---- brakes -----------------------------------------------------------------------------------------------------------
+// ---- brakes
+// -----------------------------------------------------------------------------------------------------------
 
 /// @throws RunError
 void Executor::watch_free_space(int64_t at_ns)
@@ -604,8 +617,9 @@ void Executor::watch_free_space(int64_t at_ns)
     return;
   looked_ns_ = at_ns;
   if (const auto free = backend_.free_bytes(); free && *free < static_cast<double>(keeps_.brake.min_free))
-    throw RunError(fmt::format("The run ends because {} has {} free, less than the {} of --min-free; what it made is removed with --sweep.", backend_.place(), format_size(*free),
-                               format_size(static_cast<double>(keeps_.brake.min_free))));
+    throw RunError(fmt::format(
+        "The run ends because {} has {} free, less than the {} of --min-free; what it made is removed with --sweep.",
+        backend_.place(), format_size(*free), format_size(static_cast<double>(keeps_.brake.min_free))));
 }
 
 /// @throws RunError
@@ -615,8 +629,10 @@ void Executor::watch_latencies(size_t first, size_t last) const
     const OpKind kind     = requests_[i].op.kind;
     const int64_t most_ns = keeps_.brake.longest_ns[static_cast<size_t>(kind)];
     if (const int64_t took_ns = requests_[i].watch.ended_ns() - requests_[i].watch.started_ns(); took_ns > most_ns)
-      throw RunError(fmt::format("The run ends because a {} on rank {} took {:.3g} s, more than the {:.3g} s of --stop-latency; what it made is removed with --sweep.", name_of(kind),
-                                 rank_, static_cast<double>(took_ns) * 1e-9, static_cast<double>(most_ns) * 1e-9));
+      throw RunError(fmt::format("The run ends because a {} on rank {} took {:.3g} s, more than the {:.3g} s of "
+                                 "--stop-latency; what it made is removed with --sweep.",
+                                 name_of(kind), rank_, static_cast<double>(took_ns) * 1e-9,
+                                 static_cast<double>(most_ns) * 1e-9));
   }
 }
 
@@ -641,7 +657,8 @@ void Executor::record_answered(int64_t start_ns, RankPhase& phase)
     trace(alike_.op, between_[i], between_[i + 1]);
 }
 
-void Executor::record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns, RankPhase& phase)
+void Executor::record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns,
+                            int64_t start_ns, RankPhase& phase)
 {
   phase.recorder.record_error(op.kind);
   phase.errors.add({error, op.kind, rank_, 1, started_ns - start_ns, op.dataset, op.object, at, op.flags});
@@ -654,7 +671,8 @@ void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int err
   keeps_.trace->add(keeps_.traced_as, {op, started_ns - keeps_.begun_ns, ended_ns - started_ns, error});
 }
 
-// ---- what an unfinished run has left ----------------------------------------------------------------------------------
+// ---- what an unfinished run has left
+// ----------------------------------------------------------------------------------
 
 void Executor::sweep(int64_t start_ns, RankPhase& phase)
 {

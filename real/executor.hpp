@@ -51,7 +51,8 @@ public:
   };
 
   /// Works for `client`: with content, it verifies what is read.
-  Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm, const Keeps& keeps);
+  Executor(const Pattern& pattern, Backend& backend, const Client& client, Progress& progress, Alarm& alarm,
+           const Keeps& keeps);
 
   /// Takes the OpKind::phase that the stream stands before; the number of the phase, or nothing at the end.
   std::optional<size_t> next_phase();
@@ -77,8 +78,8 @@ private:
     int64_t intended_ns = TimedOp::not_intended; ///< since the start of the phase
     Name name;
   };
-  static constexpr size_t most_requests     = 32;
-  static constexpr uint32_t most_alike   = 64;
+  static constexpr size_t most_requests = 32;
+  static constexpr uint32_t most_alike  = 64;
   /// Accesses that are nothing but offsets apart: one stands for all.
   struct Alike {
     Op op;
@@ -116,7 +117,8 @@ private:
   void run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& phase);
   void close_all(int64_t start_ns, RankPhase& phase);
   void record_answered(int64_t start_ns, RankPhase& phase);
-  void record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns, RankPhase& phase);
+  void record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns,
+                    RankPhase& phase);
   void sweep_one(const Op& op, RankPhase& phase);
   void sweep_dataset(const Op& rmdir, RankPhase& phase);
 
@@ -130,18 +132,20 @@ private:
   Keeps keeps_;
   uint64_t operations_ = 0; ///< of the whole stream so far
   Cursor cursor_;
-  std::vector<OpKind> kinds_;       ///< that occur in the workload
+  std::vector<OpKind> kinds_;        ///< that occur in the workload
   size_t phase_ = 0;                 ///< the number of the phase that the rank is in
   std::optional<size_t> next_phase_; ///< the number of the phase that the stream stands before
   std::vector<Request> requests_;
-  size_t recorded_ = 0; ///< number of recorded ones, the first of requests_; the next up to `answered_` are answered, and those up to `formed_` are not issued yet
+  size_t recorded_ = 0; ///< number of recorded ones, the first of requests_; the next up to `answered_` are answered,
+                        ///< and those up to `formed_` are not issued yet
   size_t answered_ = 0;
   size_t formed_   = 0;
-  Cursor formed_from_;  ///< before the first of requests_
-  bool over_ = false;   ///< the phase has no more than they are
+  Cursor formed_from_; ///< before the first of requests_
+  bool over_ = false;  ///< the phase has no more than they are
   Name swept_;
   Alike alike_;
-  std::array<int64_t, most_alike + 1> between_; ///< when each of alike_ was issued and the one before it answered; ticks
+  std::array<int64_t, most_alike + 1>
+      between_; ///< when each of alike_ was issued and the one before it answered; ticks
   Watchdog watchdog_;
   OpenObjects open_;
   Slot slot_         = 0; ///< of the object that the operation is about

@@ -46,7 +46,8 @@ struct LayoutTool {
   const char* type; ///< as in mountinfo
   const char* command;
 };
-constexpr std::array layout_tools{LayoutTool{"lustre", "lfs getstripe -d"}, LayoutTool{"beegfs", "beegfs-ctl --getentryinfo"}, LayoutTool{"gpfs", "mmlsattr -L"},
+constexpr std::array layout_tools{LayoutTool{"lustre", "lfs getstripe -d"},
+                                  LayoutTool{"beegfs", "beegfs-ctl --getentryinfo"}, LayoutTool{"gpfs", "mmlsattr -L"},
                                   LayoutTool{"ceph", "getfattr --only-values -n ceph.dir.layout"},
                                   LayoutTool{"fuse.ceph-fuse", "getfattr --only-values -n ceph.dir.layout"}};
 
@@ -54,10 +55,12 @@ constexpr std::array layout_tools{LayoutTool{"lustre", "lfs getstripe -d"}, Layo
 
 std::string layout_of(const std::string& type, const std::string& directory)
 {
-  const auto* const tool = std::find_if(layout_tools.begin(), layout_tools.end(), [&](const LayoutTool& one) { return type == one.type; });
+  const auto* const tool =
+      std::find_if(layout_tools.begin(), layout_tools.end(), [&](const LayoutTool& one) { return type == one.type; });
   if (tool == layout_tools.end())
     return "";
-  FILE* const answer = ::popen(("timeout 10 " + std::string(tool->command) + " " + quoted(directory) + " 2>/dev/null").c_str(), "re");
+  FILE* const answer =
+      ::popen(("timeout 10 " + std::string(tool->command) + " " + quoted(directory) + " 2>/dev/null").c_str(), "re");
   if (!answer)
     return "";
   std::array<char, 4096> text; // longer ones are of single files

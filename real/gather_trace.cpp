@@ -10,8 +10,8 @@
 namespace iocast {
 
 namespace {
-using ops_file::chunk_rows;
 using ops_file::Chunk;
+using ops_file::chunk_rows;
 using ops_file::Row;
 
 constexpr int tag_rows  = 1;
@@ -80,7 +80,9 @@ public:
   /// Whoever has the first row of the chunk that `row` lies in.
   int owner(uint64_t row) const
   {
-    return static_cast<int>(std::upper_bound(first_.begin(), first_.end(), row / chunk_rows * chunk_rows) - first_.begin()) - 1;
+    return static_cast<int>(std::upper_bound(first_.begin(), first_.end(), row / chunk_rows * chunk_rows) -
+                            first_.begin()) -
+           1;
   }
   /// Numbers of the chunks whose first rows are `rank`'s: half open.
   std::pair<uint64_t, uint64_t> chunks(uint32_t rank) const
@@ -90,7 +92,10 @@ public:
   }
   std::pair<uint64_t, uint64_t> chunks() const { return chunks(rank_); }
   /// How many rows before `end` are `rank`'s.
-  uint64_t rows_before(uint64_t end, uint32_t rank) const { return std::clamp(end, first_[rank], first_[rank + 1]) - first_[rank]; }
+  uint64_t rows_before(uint64_t end, uint32_t rank) const
+  {
+    return std::clamp(end, first_[rank], first_[rank + 1]) - first_[rank];
+  }
 
 private:
   std::vector<uint64_t> first_; ///< row of each rank, all its clients together, and the end
@@ -105,7 +110,8 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& shari
   std::vector<Row> rows;
   MPI_Request sent = MPI_REQUEST_NULL;
   auto send        = [&] {
-    MPI_Isend(lent.data(), static_cast<int>(lent.size() * sizeof(Row)), MPI_BYTE, sharing.owner(sharing.begin()), tag_rows, cluster.comm(), &sent);
+    MPI_Isend(lent.data(), static_cast<int>(lent.size() * sizeof(Row)), MPI_BYTE, sharing.owner(sharing.begin()),
+                     tag_rows, cluster.comm(), &sent);
   };
   auto see = [&](const Row& row) {
     if (lent.size() < sharing.lent()) {
@@ -134,7 +140,8 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& shari
       std::vector<Row> theirs(sharing.rows_before(end_chunk * chunk_rows, other));
       if (theirs.empty())
         continue;
-      MPI_Recv(theirs.data(), static_cast<int>(theirs.size() * sizeof(Row)), MPI_BYTE, static_cast<int>(other), tag_rows, cluster.comm(), MPI_STATUS_IGNORE);
+      MPI_Recv(theirs.data(), static_cast<int>(theirs.size() * sizeof(Row)), MPI_BYTE, static_cast<int>(other),
+               tag_rows, cluster.comm(), MPI_STATUS_IGNORE);
       rows.insert(rows.end(), theirs.begin(), theirs.end());
     }
   }
@@ -146,7 +153,8 @@ void pack_mine(const Cluster& cluster, const OpTrace& mine, const Sharing& shari
 }
 } // namespace
 
-void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pattern, const std::string& file, const nlohmann::ordered_json& about)
+void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pattern, const std::string& file,
+                  const nlohmann::ordered_json& about)
 {
   std::vector<uint64_t> own;
   for (uint32_t client = 0; client < mine.ranks(); ++client)
@@ -188,9 +196,11 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
           continue;
         }
         PackedChunks::Sizes sizes;
-        MPI_Recv(sizes.data(), static_cast<int>(sizes.size()), MPI_UINT32_T, static_cast<int>(rank), tag_sizes, cluster.comm(), MPI_STATUS_IGNORE);
+        MPI_Recv(sizes.data(), static_cast<int>(sizes.size()), MPI_UINT32_T, static_cast<int>(rank), tag_sizes,
+                 cluster.comm(), MPI_STATUS_IGNORE);
         std::string bytes(std::accumulate(sizes.begin(), sizes.end(), size_t{0}), '\0');
-        MPI_Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(rank), tag_bytes, cluster.comm(), MPI_STATUS_IGNORE);
+        MPI_Recv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(rank), tag_bytes,
+                 cluster.comm(), MPI_STATUS_IGNORE);
         put(number, sizes, bytes);
       }
     }

@@ -64,7 +64,7 @@ int main(int argc, char** argv)
     if (options.informs())
       answer = information(options);
   });
-  const auto rank = launched_rank();
+  const auto rank    = launched_rank();
   // Login nodes, where people ask for help, often can't start MPI.
   if (!failure && options.informs()) {
     if (rank.value_or(0) == 0)

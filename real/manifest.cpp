@@ -57,8 +57,14 @@ Manifest Manifest::parse(const std::string& text, const std::string& place)
     const auto state = json.at("state").get<std::string>();
     if (state != "ready" && state != "in progress")
       throw InputError(fmt::format("{} its state is '{}', neither 'ready' nor 'in progress'.", what, state));
-    return {json.at("pattern"), json.at("data_set"), json.at("position"), json.at("seed").get_ref<const uint64_t&>(), state == "ready", json.at("phase"),
-            json.value("verifiable", false), json.value("made_place", false)};
+    return {json.at("pattern"),
+            json.at("data_set"),
+            json.at("position"),
+            json.at("seed").get_ref<const uint64_t&>(),
+            state == "ready",
+            json.at("phase"),
+            json.value("verifiable", false),
+            json.value("made_place", false)};
   } catch (const nlohmann::json::exception& error) {
     throw InputError(fmt::format("{} {}.", what, error.what()));
   }
@@ -99,9 +105,9 @@ bool only_removes(const Footprint& footprint)
 void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, const std::string& place,
                     const PatternEntry& entry, const Pattern& pattern, bool sweeps)
 {
-  const auto footprint = pattern.footprint();
-  const bool has_phases =
-      std::any_of(entry.parameters.begin(), entry.parameters.end(), [](const Parameter& parameter) { return parameter.name == "phases"; });
+  const auto footprint  = pattern.footprint();
+  const bool has_phases = std::any_of(entry.parameters.begin(), entry.parameters.end(),
+                                      [](const Parameter& parameter) { return parameter.name == "phases"; });
   if (!found) {
     if (!place_is_empty)
       throw InputError(fmt::format("{} is not empty and has no iocast.manifest.json; nothing in it is touched. Name an "
@@ -110,21 +116,27 @@ void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, c
     if (sweeps)
       throw InputError(fmt::format("{} is empty; there is nothing to sweep.", place));
     if (!makes_data_set(footprint))
-      throw InputError(fmt::format("{} holds no data set; make one with --set phases={}.", place, pattern.making_phases()));
+      throw InputError(
+          fmt::format("{} holds no data set; make one with --set phases={}.", place, pattern.making_phases()));
     return;
   }
   if (!sweeps && !found->ready && !only_removes(footprint))
-    throw InputError(fmt::format("{} holds the data of a run that is in its phase '{}' or did not finish it; if none is running there, remove them with "
+    throw InputError(fmt::format("{} holds the data of a run that is in its phase '{}' or did not finish it; if none "
+                                 "is running there, remove them with "
                                  "--sweep{}.",
-                                 place, found->phase, has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
-  if (!sweeps && makes_data_set(footprint))
-    throw InputError(fmt::format("{} holds a data set already; {}remove it with --sweep{}.", place,
-                                 has_phases ? fmt::format("leave {} out of the phases to use it, or ", pattern.making_phases()) : "",
+                                 place, found->phase,
                                  has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+  if (!sweeps && makes_data_set(footprint))
+    throw InputError(
+        fmt::format("{} holds a data set already; {}remove it with --sweep{}.", place,
+                    has_phases ? fmt::format("leave {} out of the phases to use it, or ", pattern.making_phases()) : "",
+                    has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
   if (found->pattern != entry.name)
-    throw InputError(fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, entry.name));
+    throw InputError(
+        fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, entry.name));
   if (const auto differing = differences(found->data_set, pattern.data_set()); !differing.empty())
-    throw InputError(fmt::format("{} holds a data set with {}; ask for what it has, or name another place.", place, differing));
+    throw InputError(
+        fmt::format("{} holds a data set with {}; ask for what it has, or name another place.", place, differing));
 }
 
 namespace {
@@ -134,11 +146,13 @@ bool is_set(const std::string& name, const std::vector<std::string>& set)
 }
 
 /// Of a data set, and of those of a mix's members.
-void add_seeds(const nlohmann::ordered_json& data_set, const std::string& prefix, const std::vector<std::string>& set, std::vector<std::string>& result)
+void add_seeds(const nlohmann::ordered_json& data_set, const std::string& prefix, const std::vector<std::string>& set,
+               std::vector<std::string>& result)
 {
   if (!data_set.is_object())
     return;
-  if (const auto seed = data_set.find("seed"); seed != data_set.end() && seed->is_number_unsigned() && !is_set(prefix + "seed", set))
+  if (const auto seed = data_set.find("seed");
+      seed != data_set.end() && seed->is_number_unsigned() && !is_set(prefix + "seed", set))
     result.push_back(fmt::format("{}seed={}", prefix, seed->get<uint64_t>()));
   for (const auto& [name, value] : data_set.items())
     if (value.is_object() && value.contains("data_set"))
@@ -146,7 +160,8 @@ void add_seeds(const nlohmann::ordered_json& data_set, const std::string& prefix
 }
 } // namespace
 
-std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntry& entry, const std::vector<std::string>& set)
+std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntry& entry,
+                                        const std::vector<std::string>& set)
 {
   std::vector<std::string> result;
   if (found.pattern == entry.name)
@@ -154,8 +169,8 @@ std::vector<std::string> seeds_to_go_on(const Manifest& found, const PatternEntr
   return result;
 }
 
-std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place, const Parameters& parameters,
-                                           const std::vector<std::string>& set)
+std::vector<std::string> settings_to_go_on(const Manifest& found, const std::string& place,
+                                           const Parameters& parameters, const std::vector<std::string>& set)
 {
   const auto requested = parameters.to_json();
   std::vector<std::string> result;
@@ -163,9 +178,10 @@ std::vector<std::string> settings_to_go_on(const Manifest& found, const std::str
     if (!is_set(name, set))
       result.push_back(fmt::format("{}={}", name, plain(value)));
     else if (requested.at(name) != value)
-      throw InputError(fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is requested; leave {} out to "
-                                   "go on there.",
-                                   place, name, plain(value), name, plain(requested.at(name)), name));
+      throw InputError(
+          fmt::format("{} holds a data set that stands at {} = {}, but {} = {} is requested; leave {} out to "
+                      "go on there.",
+                      place, name, plain(value), name, plain(requested.at(name)), name));
   }
   return result;
 }

@@ -16,17 +16,17 @@ public:
   void point_at(const Op& op)
   {
     if (op.dataset != dataset_) {
-      dataset_length_    = static_cast<size_t>(pattern_.name_dataset(op.dataset, path_) - path_);
-      dataset_           = op.dataset;
-      object_            = none;
+      dataset_length_ = static_cast<size_t>(pattern_.name_dataset(op.dataset, path_) - path_);
+      dataset_        = op.dataset;
+      object_         = none;
     }
     if (op.flags & whole) [[unlikely]] {
       std::memset(path_ + dataset_length_, 0, 2);
       object_ = none;
     } else if (op.object != object_) {
-      path_[dataset_length_] = '/';
+      path_[dataset_length_]                                                       = '/';
       *pattern_.name_object_in(op.dataset, op.object, path_ + dataset_length_ + 1) = '\0';
-      object_ = op.object;
+      object_                                                                      = op.object;
     }
   }
 

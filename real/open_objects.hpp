@@ -40,7 +40,8 @@ public:
   std::vector<Op> closes() const
   {
     std::vector<Entry> open;
-    std::copy_if(entries_.begin(), entries_.end(), std::back_inserter(open), [](const Entry& entry) { return entry.used; });
+    std::copy_if(entries_.begin(), entries_.end(), std::back_inserter(open),
+                 [](const Entry& entry) { return entry.used; });
     std::sort(open.begin(), open.end(), [](const Entry& a, const Entry& b) { return a.number < b.number; });
     std::vector<Op> result;
     for (const auto& entry : open) {

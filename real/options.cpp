@@ -61,8 +61,8 @@ std::vector<std::string> names_of(const CLI::App& app)
 Options parse_options(int argc, char** argv)
 {
   Options options;
-  std::string seed     = "0";
-  std::string threads  = "1";
+  std::string seed    = "0";
+  std::string threads = "1";
   std::string ranks, ranks_per_node;
   std::string watchdog = "60s";
   std::string give_up  = "0s";
@@ -73,7 +73,8 @@ Options parse_options(int argc, char** argv)
   app.footer(examples);
   app.allow_extras();
 
-  app.add_option("--workload", options.workload, "what to run: a name of --list workloads, or a YAML file")->group("What to run");
+  app.add_option("--workload", options.workload, "what to run: a name of --list workloads, or a YAML file")
+      ->group("What to run");
   app.add_option("--set", options.settings, "sets a parameter of the workload: --set name=value, as often as needed")
       ->allow_extra_args(false)
       ->group("What to run");
@@ -84,29 +85,45 @@ Options parse_options(int argc, char** argv)
                "write what can be checked, and check what is read; not within the latencies, but in the phases' time")
       ->group("What to run");
   app.add_flag("--drop-caches{phase}", options.drop_caches,
-               "before each phase, or with --drop-caches=run once before the first, have the kernel of each node write back and forget what it caches of files; needs root")
+               "before each phase, or with --drop-caches=run once before the first, have the kernel of each node write "
+               "back and forget what it caches of files; needs root")
       ->group("What to run");
-  app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")->group("What to run");
+  app.add_flag("--sweep", options.sweep, "run nothing, but remove what an unfinished run of this workload has left")
+      ->group("What to run");
   app.add_flag("--take-over", options.claim.take_over,
-               "take the place over from a run on another host that has given no sign of life for five minutes; of a dead one on this host this is done anyway")
+               "take the place over from a run on another host that has given no sign of life for five minutes; of a "
+               "dead one on this host this is done anyway")
       ->group("Where to run it");
-  app.add_flag("--sole-user", options.claim.sole_user, "there is no other run at the place: for services where that can't be made sure of")->group("Where to run it");
-  app.add_option("--threads-per-rank", threads,
-                 "clients of each rank, every one with operations and a thread of its own: more load from few nodes; default 1")
+  app.add_flag("--sole-user", options.claim.sole_user,
+               "there is no other run at the place: for services where that can't be made sure of")
+      ->group("Where to run it");
+  app.add_option(
+         "--threads-per-rank", threads,
+         "clients of each rank, every one with operations and a thread of its own: more load from few nodes; default 1")
       ->group("What to run");
-  app.add_option("--watchdog", watchdog, "say which operation has had no answer for so long; 0s: never, default 60s")->group("What to run");
-  app.add_option("--give-up", give_up, "end the run when an operation has had no answer for so long; 0s: never, which is the default")
+  app.add_option("--watchdog", watchdog, "say which operation has had no answer for so long; 0s: never, default 60s")
       ->group("What to run");
-  app.add_flag("--dry-run", options.dry_run, "print what the run would do, and touch nothing; needs no MPI")->group("What to run");
-  app.add_option("--ranks", ranks, "with --dry-run: number of ranks; default those that mpirun or srun started, else 1")->group("What to run");
-  app.add_option("--ranks-per-node", ranks_per_node, "with --dry-run: ranks on each node, default all")->group("What to run");
-  app
-      .add_option("--max-rate", max_rate,
-                  "maximum operations begun a second, all clients together, as 200/s; delays by it are in no latency")
+  app.add_option("--give-up", give_up,
+                 "end the run when an operation has had no answer for so long; 0s: never, which is the default")
+      ->group("What to run");
+  app.add_flag("--dry-run", options.dry_run, "print what the run would do, and touch nothing; needs no MPI")
+      ->group("What to run");
+  app.add_option("--ranks", ranks, "with --dry-run: number of ranks; default those that mpirun or srun started, else 1")
+      ->group("What to run");
+  app.add_option("--ranks-per-node", ranks_per_node, "with --dry-run: ranks on each node, default all")
+      ->group("What to run");
+  app.add_option("--max-rate", max_rate,
+                 "maximum operations begun a second, all clients together, as 200/s; delays by it are in no latency")
       ->group("Brakes");
-  app.add_option("--max-objects", max_objects, "refuse a workload with more objects than this at a time")->group("Brakes");
-  app.add_option("--stop-latency", stop_latency, "end the run when an operation took longer: create:5s,stat:500ms, or any:10s")->group("Brakes");
-  app.add_option("--min-free", min_free, "end the run when the file system has less than this free, as 50GiB; looked at every second (posix, mpiio)")->group("Brakes");
+  app.add_option("--max-objects", max_objects, "refuse a workload with more objects than this at a time")
+      ->group("Brakes");
+  app.add_option("--stop-latency", stop_latency,
+                 "end the run when an operation took longer: create:5s,stat:500ms, or any:10s")
+      ->group("Brakes");
+  app.add_option(
+         "--min-free", min_free,
+         "end the run when the file system has less than this free, as 50GiB; looked at every second (posix, mpiio)")
+      ->group("Brakes");
 
   app.add_option("--backend", options.backend, "where to run it: a name of --list backends, default posix")
       ->group("Where to run it");
@@ -120,12 +137,15 @@ Options parse_options(int argc, char** argv)
              parameter.meaning + (parameter.fallback.empty() ? "" : ", default " + parameter.fallback))
           ->group("Where to run it");
 
-  app.add_option("--out", options.out, "a new directory for the results (run.json, latency.hlog)")->group("What to keep");
+  app.add_option("--out", options.out, "a new directory for the results (run.json, latency.hlog)")
+      ->group("What to keep");
   app.add_option("--label", options.label, "a word of yours that is written into run.json")->group("What to keep");
   app.add_flag("--json", options.json, "print run.json instead of the table")->group("What to keep");
   app.add_flag("--quiet", options.quiet, "do not tell on standard error how far the run is")->group("What to keep");
-  app.add_flag("--trace", options.trace, "keep every operation in ops.h5 of the directory named with --out")->group("What to keep");
-  app.add_option("--dump-ops", options.dump_ops, "write the operations of each rank to DIR/ops.RANK")->group("What to keep");
+  app.add_flag("--trace", options.trace, "keep every operation in ops.h5 of the directory named with --out")
+      ->group("What to keep");
+  app.add_option("--dump-ops", options.dump_ops, "write the operations of each rank to DIR/ops.RANK")
+      ->group("What to keep");
 
   app.add_option("--list", options.list, "list the patterns, workloads or backends")->group("What there is");
   app.add_option("--describe", options.describe, "describe one of them: parameters, units, defaults, source")
@@ -147,8 +167,8 @@ Options parse_options(int argc, char** argv)
   }
   const std::vector<std::string> moments = {"phase", "run"};
   if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())
-    throw InputError(fmt::format("--drop-caches stands alone, for each phase, or with a moment, not with '{}'. {}", options.drop_caches,
-                                 allowed_sentence(options.drop_caches, moments)));
+    throw InputError(fmt::format("--drop-caches stands alone, for each phase, or with a moment, not with '{}'. {}",
+                                 options.drop_caches, allowed_sentence(options.drop_caches, moments)));
   const auto quantity = [](const char* option, const std::string& value, Unit unit) {
     try {
       return parse_quantity(value, unit);
@@ -156,14 +176,16 @@ Options parse_options(int argc, char** argv)
       throw InputError(fmt::format("{} can't be used: {}.", option, error.what()));
     }
   };
-  options.seed     = parse_seed("--seed", seed);
+  options.seed = parse_seed("--seed", seed);
   for (const auto& [option, value] : {std::pair{"--watchdog", &watchdog}, std::pair{"--give-up", &give_up}})
     if (quantity(option, *value, Unit::seconds) < 0)
       throw InputError(fmt::format("{} is a time of zero or more, not {}.", option, *value));
   options.patience = {quantity("--watchdog", watchdog, Unit::seconds), quantity("--give-up", give_up, Unit::seconds)};
   if (!max_rate.empty() && (options.brake.max_rate = quantity("--max-rate", max_rate, Unit::rate)) <= 0)
     throw InputError(fmt::format("--max-rate is above 0, not {}.", max_rate));
-  for (const auto& [option, value, unit, to] : {std::tuple{"--max-objects", &max_objects, Unit::count, &options.brake.max_objects}, {"--min-free", &min_free, Unit::bytes, &options.brake.min_free}})
+  for (const auto& [option, value, unit, to] :
+       {std::tuple{"--max-objects", &max_objects, Unit::count, &options.brake.max_objects},
+        {"--min-free", &min_free, Unit::bytes, &options.brake.min_free}})
     if (!value->empty()) {
       const double amount = quantity(option, *value, unit);
       if (!(amount >= 1 && amount < 9e18))
@@ -176,20 +198,22 @@ Options parse_options(int argc, char** argv)
   if (clients < 1 || clients > most_threads)
     throw InputError(fmt::format("--threads-per-rank is between 1 and {}, not {}.", most_threads, threads));
   options.threads_per_rank = static_cast<uint32_t>(clients);
-  for (const auto& [option, text, number] :
-       {std::tuple{"--ranks", &ranks, &options.ranks}, {"--ranks-per-node", &ranks_per_node, &options.ranks_per_node}}) {
+  for (const auto& [option, text, number] : {std::tuple{"--ranks", &ranks, &options.ranks},
+                                             {"--ranks-per-node", &ranks_per_node, &options.ranks_per_node}}) {
     if (text->empty())
       continue;
     if (!options.dry_run)
-      throw InputError(fmt::format("{} belongs to --dry-run; the ranks of a run are those that mpirun -n or srun starts.", option));
+      throw InputError(
+          fmt::format("{} belongs to --dry-run; the ranks of a run are those that mpirun -n or srun starts.", option));
     const double value = quantity(option, *text, Unit::count);
     if (value < 1 || value * clients > most_clients)
-      throw InputError(fmt::format("{} is between 1 and {}, not {}.", option, most_clients / options.threads_per_rank, *text));
+      throw InputError(
+          fmt::format("{} is between 1 and {}, not {}.", option, most_clients / options.threads_per_rank, *text));
     *number = static_cast<uint32_t>(value);
   }
   if (options.ranks_per_node > options.ranks)
-    throw InputError(fmt::format("--ranks-per-node is {}, but --ranks is {}; it must be as many or more.", options.ranks_per_node,
-                                 ranks.empty() ? "missing" : ranks));
+    throw InputError(fmt::format("--ranks-per-node is {}, but --ranks is {}; it must be as many or more.",
+                                 options.ranks_per_node, ranks.empty() ? "missing" : ranks));
   if (options.trace && options.out.empty())
     throw InputError("--trace keeps the operations in the directory of the results; name one with --out.");
   if (options.trace)
@@ -203,9 +227,10 @@ Parameters backend_parameters(const Options& options, const BackendEntry& entry)
 {
   for (const auto& [name, given] : options.backend_options)
     if (name != entry.name)
-      throw InputError(fmt::format("--{}.{} is an option of the backend '{}', but '{}' is used; say --backend {} to use the "
-                                   "other.",
-                                   name, given.begin()->first, name, entry.name, name));
+      throw InputError(
+          fmt::format("--{}.{} is an option of the backend '{}', but '{}' is used; say --backend {} to use the "
+                      "other.",
+                      name, given.begin()->first, name, entry.name, name));
   if (!entry.unavailable.empty())
     throw InputError(fmt::format("The backend '{}' can't be used: {}", entry.name, entry.unavailable));
   Parameters parameters(entry.parameters);

@@ -19,19 +19,19 @@ struct Options {
   std::map<std::string, std::map<std::string, std::string>> backend_options; ///< by backend, then by parameter
   std::string out;
   std::string dump_ops;
-  bool trace = false;
+  bool trace                = false;
   uint32_t threads_per_rank = 1;
   std::string label;
-  uint64_t seed = 1;
-  bool json     = false;
-  bool quiet    = false;
-  bool dry_run  = false;
+  uint64_t seed           = 1;
+  bool json               = false;
+  bool quiet              = false;
+  bool dry_run            = false;
   uint32_t ranks          = 0; ///< of a dry run; 0: those that a launcher started, else one
   uint32_t ranks_per_node = 0; ///< likewise; 0: all
-  bool no_time_limits = false;
-  bool verify         = false;
+  bool no_time_limits     = false;
+  bool verify             = false;
   std::string drop_caches; ///< "phase" or "run": before each of its phases, or once before the first; empty: never
-  bool sweep          = false;
+  bool sweep = false;
   ClaimOptions claim;
   Brake brake;
   Patience patience{60, 0};

@@ -19,8 +19,9 @@ void check_may_drop_caches()
 {
   const int fd = ::open(control, O_WRONLY | O_CLOEXEC);
   if (fd < 0)
-    throw InputError(fmt::format("--drop-caches can't write to {}: {}. Run as root, or use a working set larger than the memory of the nodes.", control,
-                                 std::strerror(errno)));
+    throw InputError(fmt::format(
+        "--drop-caches can't write to {}: {}. Run as root, or use a working set larger than the memory of the nodes.",
+        control, std::strerror(errno)));
   ::close(fd);
 }
 

@@ -46,7 +46,8 @@ bool is_left_over(int directory, const std::string& name)
 {
   if (is_stand_in(directory, name, manifest_name) || is_stand_in(directory, name, claim_name))
     return true;
-  return std::find(std::begin(left_by_earlier), std::end(left_by_earlier), name) != std::end(left_by_earlier) && is_regular(directory, name.c_str());
+  return std::find(std::begin(left_by_earlier), std::end(left_by_earlier), name) != std::end(left_by_earlier) &&
+         is_regular(directory, name.c_str());
 }
 
 bool is_itself_or_parent(const char* name)
@@ -163,15 +164,17 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
   // A last block that is partly filled costs a whole one, and a directory at least one. Where blocks are larger than
   // this, as with CephFS and GPFS, files take parts of them.
   constexpr double largest_block = 65536;
-  const double block  = static_cast<double>(room.f_frsize);
-  const double blocks = static_cast<double>(footprint.peak_objects + datasets);
-  const double needed = static_cast<double>(footprint.peak_bytes) + std::min(block, largest_block) * blocks;
-  const double free   = block * static_cast<double>(room.f_bavail);
+  const double block             = static_cast<double>(room.f_frsize);
+  const double blocks            = static_cast<double>(footprint.peak_objects + datasets);
+  const double needed            = static_cast<double>(footprint.peak_bytes) + std::min(block, largest_block) * blocks;
+  const double free              = block * static_cast<double>(room.f_bavail);
   if (needed > free)
-    return fmt::format("{} has {} free, but the workload needs up to {}; use smaller or fewer objects.", place(), format_size(free), format_size(needed));
+    return fmt::format("{} has {} free, but the workload needs up to {}; use smaller or fewer objects.", place(),
+                       format_size(free), format_size(needed));
   // File systems that make inodes as needed say 0.
   if (const uint64_t inodes = footprint.peak_objects + datasets; room.f_files > 0 && inodes > room.f_favail)
-    return fmt::format("{} has {} inodes free, but the workload needs up to {}; use fewer objects.", place(), room.f_favail, inodes);
+    return fmt::format("{} has {} inodes free, but the workload needs up to {}; use fewer objects.", place(),
+                       room.f_favail, inodes);
   return "";
 }
 
@@ -246,7 +249,8 @@ bool PosixRoot::renew_claim(const std::string& mine, const std::string& text)
     return false;
   // In place: it never isn't there. Nothing stays open, which NFS would keep under another name when it is removed.
   FileDescriptor file(::openat(root_fd_, claim_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!file || ::pwrite(file.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) || file.close() != 0)
+  if (!file || ::pwrite(file.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      file.close() != 0)
     throw RunError(fmt::format("The file '{}/{}' can't be written.", root_, claim_name));
   return true;
 }
@@ -271,10 +275,12 @@ void PosixRoot::check_claim_is_seen(const std::string& text)
     if (seen)
       continue;
     if (ways_.size() > 1)
-      throw InputError(fmt::format("{} takes several directories only if they are one directory of one file system, mounted several times; '{}' is not '{}': what is "
+      throw InputError(fmt::format("{} takes several directories only if they are one directory of one file system, "
+                                   "mounted several times; '{}' is not '{}': what is "
                                    "written through one is not seen through the other.",
                                    option_, way, ways_.front()));
-    throw InputError(fmt::format("The directory '{}' on host '{}' is not that of the first rank: what is written there is not seen here. {} takes a directory that all nodes share.",
+    throw InputError(fmt::format("The directory '{}' on host '{}' is not that of the first rank: what is written there "
+                                 "is not seen here. {} takes a directory that all nodes share.",
                                  way, host_name(), option_));
   }
 }
@@ -285,7 +291,8 @@ void PosixRoot::remove_manifest()
     if (is_left_over(root_fd_, left))
       ::unlinkat(root_fd_, left.c_str(), 0);
   if (::unlinkat(root_fd_, manifest_name, 0) != 0 && errno != ENOENT)
-    throw RunError(fmt::format("The manifest '{}/{}' can't be removed: {}.", root_, manifest_name, std::strerror(errno)));
+    throw RunError(
+        fmt::format("The manifest '{}/{}' can't be removed: {}.", root_, manifest_name, std::strerror(errno)));
 }
 
 std::vector<std::string> PosixRoot::list(const std::string& dataset)

@@ -33,7 +33,8 @@ std::string measured(const PhaseRecorder& recorder)
       all.merge(recorder.of_kind(kind).whole);
   std::string text;
   if (all.count() > 0)
-    text = fmt::format(", p50 {}, p99 {}", duration_text(all.quantile_ns(0.5) * 1e-9), duration_text(all.quantile_ns(0.99) * 1e-9));
+    text = fmt::format(", p50 {}, p99 {}", duration_text(all.quantile_ns(0.5) * 1e-9),
+                       duration_text(all.quantile_ns(0.99) * 1e-9));
   if (const uint64_t errors = recorder.errors(); errors > 0)
     text += fmt::format(", {} error{}", errors, errors == 1 ? "" : "s");
   return text;
@@ -60,10 +61,11 @@ void Progress::show(int64_t now_ns)
 {
   const auto total   = static_cast<double>(std::max<uint64_t>(1, total_));
   const double share = std::min(1.0, static_cast<double>(operations_) * ranks_ / total);
-  const double rate  = static_cast<double>(operations_ - before_phase_) * ranks_ / static_cast<double>(now_ns - phase_ns_) * 1e9;
-  const double left  = (1 - share) * total / rate;
-  const auto line    = fmt::format("{}: {:.0f} % of the run done, {:.0f} operations/s{}, about {} left", title_, 100 * share, rate,
-                                   measured(*recorder_), time_left(left));
+  const double rate =
+      static_cast<double>(operations_ - before_phase_) * ranks_ / static_cast<double>(now_ns - phase_ns_) * 1e9;
+  const double left = (1 - share) * total / rate;
+  const auto line   = fmt::format("{}: {:.0f} % of the run done, {:.0f} operations/s{}, about {} left", title_,
+                                  100 * share, rate, measured(*recorder_), time_left(left));
   if (terminal_)
     fmt::print(stderr, "\r{}\x1b[K", line);
   else

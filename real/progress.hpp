@@ -35,10 +35,10 @@ private:
   bool shown_ = false;
   std::string title_;
   const PhaseRecorder* recorder_ = nullptr;
-  int64_t next_ns_       = 0;
-  int64_t phase_ns_      = 0;
-  uint64_t before_phase_ = 0;
-  uint64_t operations_   = 0;
+  int64_t next_ns_               = 0;
+  int64_t phase_ns_              = 0;
+  uint64_t before_phase_         = 0;
+  uint64_t operations_           = 0;
 };
 
 } // namespace iocast

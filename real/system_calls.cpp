@@ -21,8 +21,10 @@ bool all_of_c_library()
   if constexpr (sizeof(long) < 8)
     return false;
   const auto library = origin(reinterpret_cast<void*>(&::syscall));
-  for (void* function : {reinterpret_cast<void*>(static_cast<int (*)(int, const char*, int, ...)>(&::openat)), reinterpret_cast<void*>(&::close), reinterpret_cast<void*>(&::read),
-                         reinterpret_cast<void*>(&::write), reinterpret_cast<void*>(&::pread), reinterpret_cast<void*>(&::pwrite)})
+  for (void* function :
+       {reinterpret_cast<void*>(static_cast<int (*)(int, const char*, int, ...)>(&::openat)),
+        reinterpret_cast<void*>(&::close), reinterpret_cast<void*>(&::read), reinterpret_cast<void*>(&::write),
+        reinterpret_cast<void*>(&::pread), reinterpret_cast<void*>(&::pwrite)})
     if (origin(function) != library)
       return false;
   return !library.empty();

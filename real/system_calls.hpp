@@ -19,7 +19,8 @@ extern const bool direct;
 
 inline int openat(int directory, const char* path, int flags, mode_t mode = 0)
 {
-  return direct ? static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode)) : ::openat(directory, path, flags, mode);
+  return direct ? static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode))
+                : ::openat(directory, path, flags, mode);
 }
 
 inline int close(int file)

@@ -12,7 +12,8 @@
 
 namespace iocast {
 
-Watchdog::Watchdog(const Pattern& pattern, uint32_t rank, const Patience& patience) : pattern_(pattern), rank_(rank), patience_(patience)
+Watchdog::Watchdog(const Pattern& pattern, uint32_t rank, const Patience& patience)
+    : pattern_(pattern), rank_(rank), patience_(patience)
 {
   if (patience_.report_seconds > 0 || patience_.give_up_seconds > 0)
     thread_ = std::thread([this] { watch(); });
@@ -76,7 +77,8 @@ void Watchdog::watch()
 /// What its name depends on.
 Op Watchdog::operation() const
 {
-  Op op(kind_.load(std::memory_order_acquire), dataset_.load(std::memory_order_acquire), object_.load(std::memory_order_acquire));
+  Op op(kind_.load(std::memory_order_acquire), dataset_.load(std::memory_order_acquire),
+        object_.load(std::memory_order_acquire));
   op.flags = flags_.load(std::memory_order_acquire);
   return op;
 }
@@ -88,8 +90,8 @@ void Watchdog::report(const Op& op, double seconds, const char* what) const
   const bool on_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir;
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  fmt::print(stderr, "iocast-bench: {} of '{}' by rank {} on {} {} {:.1f} s.\n", name_of(op.kind), on_dataset ? name.dataset() : name.path(), rank_,
-             host.data(), what, seconds);
+  fmt::print(stderr, "iocast-bench: {} of '{}' by rank {} on {} {} {:.1f} s.\n", name_of(op.kind),
+             on_dataset ? name.dataset() : name.path(), rank_, host.data(), what, seconds);
 }
 
 } // namespace iocast

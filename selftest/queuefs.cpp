@@ -28,23 +28,26 @@ struct Node {
   struct stat attributes {};
   std::map<std::string, fuse_ino_t> entries; ///< of a directory
   fuse_ino_t parent = 0;
-  std::string bytes; ///< of a file
+  std::string bytes;  ///< of a file
   uint64_t known = 0; ///< how often the kernel has looked it up and not forgotten it
 };
 
 /// The one file system of this process.
 struct FileSystem {
-  FileSystem(const Platform& platform, uint64_t seed) : stations(platform, seed) { add(FUSE_ROOT_ID, S_IFDIR | 0777, 0); }
+  FileSystem(const Platform& platform, uint64_t seed) : stations(platform, seed)
+  {
+    add(FUSE_ROOT_ID, S_IFDIR | 0777, 0);
+  }
 
   Node& add(fuse_ino_t number, mode_t mode, fuse_ino_t parent)
   {
-    Node& node              = nodes[number];
-    node.parent             = parent;
-    node.attributes.st_ino  = number;
-    node.attributes.st_mode = mode;
+    Node& node               = nodes[number];
+    node.parent              = parent;
+    node.attributes.st_ino   = number;
+    node.attributes.st_mode  = mode;
     node.attributes.st_nlink = S_ISDIR(mode) ? 2 : 1;
-    node.attributes.st_uid  = getuid();
-    node.attributes.st_gid  = getgid();
+    node.attributes.st_uid   = getuid();
+    node.attributes.st_gid   = getgid();
     timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     node.attributes.st_atim = node.attributes.st_mtim = node.attributes.st_ctim = now;
@@ -158,7 +161,8 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
 {
   file->direct_io = 1;
   if (const auto entry = made(request, parent, name, S_IFREG | mode))
-    answer_after(OpKind::create, [request, entry = *entry, file = *file] { fuse_reply_create(request, &entry, &file); });
+    answer_after(OpKind::create,
+                 [request, entry = *entry, file = *file] { fuse_reply_create(request, &entry, &file); });
 }
 
 void open(fuse_req_t request, fuse_ino_t, fuse_file_info* file)
@@ -171,9 +175,9 @@ void remove(fuse_req_t request, fuse_ino_t parent, const char* name, bool direct
 {
   auto& entries    = fs->nodes[parent].entries;
   const auto found = entries.find(name);
-  const int error  = found == entries.end()                                        ? ENOENT
+  const int error  = found == entries.end()                                   ? ENOENT
                      : directory && !fs->nodes[found->second].entries.empty() ? ENOTEMPTY
-                                                                                   : 0;
+                                                                              : 0;
   if (error) {
     fuse_reply_err(request, error);
     return;
@@ -197,7 +201,8 @@ void rmdir(fuse_req_t request, fuse_ino_t parent, const char* name)
   remove(request, parent, name, true);
 }
 
-void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name, unsigned int flags)
+void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name,
+            unsigned int flags)
 {
   auto& from       = fs->nodes[parent].entries;
   auto& to         = fs->nodes[new_parent].entries;
@@ -249,8 +254,8 @@ void readdir(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, f
   std::vector<char> buffer(size);
   size_t used = 0;
   for (size_t i = static_cast<size_t>(offset); i < all.size(); ++i) {
-    const size_t more = fuse_add_direntry(request, buffer.data() + used, size - used, all[i].first.c_str(), &fs->nodes[all[i].second].attributes,
-                                          static_cast<off_t>(i + 1));
+    const size_t more = fuse_add_direntry(request, buffer.data() + used, size - used, all[i].first.c_str(),
+                                          &fs->nodes[all[i].second].attributes, static_cast<off_t>(i + 1));
     if (more > size - used)
       break;
     used += more;
@@ -273,7 +278,8 @@ void write_log(const std::string& file, double began)
   std::ofstream out(file);
   out << "operation,arrival,start,finish\n"; // seconds since the mount
   for (const Served& one : fs->stations.served())
-    out << fmt::format("{},{:.9f},{:.9f},{:.9f}\n", name_of(one.kind), one.arrival - began, one.start - began, one.finish - began);
+    out << fmt::format("{},{:.9f},{:.9f},{:.9f}\n", name_of(one.kind), one.arrival - began, one.start - began,
+                       one.finish - began);
   if (!out.flush())
     throw RunError(fmt::format("The log '{}' can't be written: {}.", file, std::strerror(errno)));
 }
@@ -282,8 +288,10 @@ int run(int argc, char** argv)
 {
   std::string name, mountpoint, log;
   uint64_t seed = 1;
-  CLI::App app("iocast-queuefs is a file system in memory whose metadata operations take the time that a platform says; it stays until it is unmounted.");
-  app.add_option("--platform", name, "whose routes are one visit each to a station that is first come, first served")->required();
+  CLI::App app("iocast-queuefs is a file system in memory whose metadata operations take the time that a platform "
+               "says; it stays until it is unmounted.");
+  app.add_option("--platform", name, "whose routes are one visit each to a station that is first come, first served")
+      ->required();
   app.add_option("--log", log, "what every request found, as CSV, when it is unmounted");
   app.add_option("--seed", seed, "seed of the service times")->capture_default_str();
   app.add_option("MOUNTPOINT", mountpoint, "an empty directory")->required();
@@ -311,11 +319,13 @@ int run(int argc, char** argv)
   std::string program = "iocast-queuefs", option = "-ofsname=iocast-queuefs,subtype=iocast";
   if (geteuid() == 0) // all others need a permission for it that hardly anybody has
     option += ",allow_other";
-  char* arguments[] = {program.data(), option.data(), nullptr};
-  fuse_args given   = FUSE_ARGS_INIT(2, arguments);
+  char* arguments[]     = {program.data(), option.data(), nullptr};
+  fuse_args given       = FUSE_ARGS_INIT(2, arguments);
   fuse_session* session = fuse_session_new(&given, &operations, sizeof operations, nullptr);
   if (!session || fuse_set_signal_handlers(session) != 0 || fuse_session_mount(session, mountpoint.c_str()) != 0)
-    throw RunError(fmt::format("The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.", mountpoint));
+    throw RunError(fmt::format(
+        "The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.",
+        mountpoint));
   const double began = now_seconds();
   fuse_session_loop(session);
   file_system.answers.end(); // through the session, which goes next

@@ -26,13 +26,15 @@ struct Served {
 class Stations {
 public:
   /// What a file system asks of its metadata server. An open is that of a read.
-  static constexpr std::array<OpKind, 6> kinds{OpKind::stat, OpKind::create, OpKind::read, OpKind::unlink, OpKind::mkdir, OpKind::rmdir};
+  static constexpr std::array<OpKind, 6> kinds{OpKind::stat,   OpKind::create, OpKind::read,
+                                               OpKind::unlink, OpKind::mkdir,  OpKind::rmdir};
 
   /// @throws InputError for a platform of which not every route is one visit to one station of `c` servers alike
   Stations(const Platform& platform, uint64_t seed) : seed_(seed)
   {
     if (!platform.failures.empty())
-      throw InputError(fmt::format("The platform '{}' can't be a real file system: its servers don't fail as its failures say.", platform.file));
+      throw InputError(fmt::format(
+          "The platform '{}' can't be a real file system: its servers don't fail as its failures say.", platform.file));
     for (const auto& spec : platform.stations) {
       free_at_.emplace_back(spec.servers, 0.0);
       rating_.push_back(spec.rating);
@@ -73,9 +75,11 @@ private:
   static std::optional<Visit> visit_of(const Platform& platform, OpKind kind)
   {
     const auto refuse = [&](const std::string& why) -> InputError {
-      return InputError(fmt::format("The platform '{}' can't be a real file system: the route of {} {}. A route here is one visit to a station with count 1 "
-                                    "and first come, first served, without locks, limits and work that depends on load.",
-                                    platform.file, name_of(kind), why));
+      return InputError(
+          fmt::format("The platform '{}' can't be a real file system: the route of {} {}. A route here is one visit to "
+                      "a station with count 1 "
+                      "and first come, first served, without locks, limits and work that depends on load.",
+                      platform.file, name_of(kind), why));
     };
     std::optional<Visit> found;
     for (const Step& step : platform.routes[static_cast<size_t>(kind)].steps) {
@@ -86,8 +90,8 @@ private:
       if (found)
         throw refuse("has several visits");
       const StationSpec& spec = platform.stations[step.target];
-      if (spec.per != Per::system || spec.count != 1 || spec.discipline != Discipline::fcfs || spec.contention > 0 || spec.coherency > 0 || !spec.speeds.empty() || spec.crowding > 0 ||
-          !spec.priority.empty() || step.lock >= 0)
+      if (spec.per != Per::system || spec.count != 1 || spec.discipline != Discipline::fcfs || spec.contention > 0 ||
+          spec.coherency > 0 || !spec.speeds.empty() || spec.crowding > 0 || !spec.priority.empty() || step.lock >= 0)
         throw refuse(fmt::format("visits '{}', which is more than that", spec.name));
       found = Visit{step.target, step.law};
     }

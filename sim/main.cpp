@@ -31,8 +31,8 @@ struct Arguments {
   std::string platform;
   std::string workload = "md-workbench";
   std::vector<std::string> settings;
-  long long nodes = 1;
-  long long ppn   = 1;
+  long long nodes  = 1;
+  long long ppn    = 1;
   std::string seed = "0";
   std::string out;
   std::string label;
@@ -64,8 +64,9 @@ std::vector<Listed> listed(const std::string& what)
     for (const auto& entry : primitives())
       entries.push_back({entry.name, entry.summary});
   else
-    throw InputError(fmt::format("There is no list of '{}'. {}", what,
-                                 allowed_sentence(what, std::vector<std::string>{"workloads", "patterns", "platforms", "primitives"})));
+    throw InputError(fmt::format(
+        "There is no list of '{}'. {}", what,
+        allowed_sentence(what, std::vector<std::string>{"workloads", "patterns", "platforms", "primitives"})));
   return entries;
 }
 
@@ -111,7 +112,10 @@ public:
     }
   }
   /// The one that was prepared, or a fresh one. Once: a run has a process of its own. @throws InputError
-  Platform take(const std::string& platform) { return platform == file_ ? std::move(platform_) : open_platform(platform); }
+  Platform take(const std::string& platform)
+  {
+    return platform == file_ ? std::move(platform_) : open_platform(platform);
+  }
 
 private:
   /// Nothing has changed in its file nor in those that it extends; texts are compared much faster than they are
@@ -119,7 +123,8 @@ private:
   bool is_as_read() const
   {
     try {
-      return std::all_of(platform_.read.begin(), platform_.read.end(), [](const auto& one) { return text_of(one.first) == one.second; });
+      return std::all_of(platform_.read.begin(), platform_.read.end(),
+                         [](const auto& one) { return text_of(one.first) == one.second; });
     } catch (const InputError&) {
       return false;
     }
@@ -156,9 +161,12 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     return 0;
   }
   if (given.brief && (!given.json || !given.out.empty()))
-    throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run directory has all.");
+    throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run "
+                     "directory has all.");
   if (given.print_workload) {
-    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)), make_placement(given.nodes, given.ppn)).dump());
+    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)),
+                                     make_placement(given.nodes, given.ppn))
+                           .dump());
     return 0;
   }
   if (given.platform.empty())
@@ -168,9 +176,19 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   if (given.trace)
     ops_file::require();
   const uint64_t seed = parse_seed("--seed", given.seed);
-  SimulationRequest request{last_platform().take(given.platform), open_workload(given.workload, given.settings, seed),
-                            make_placement(given.nodes, given.ppn), seed, given.label, given.out, given.dump_ops, command,
-                            !given.no_time_limits, given.trace, given.brief, {}, given.phase};
+  SimulationRequest request{last_platform().take(given.platform),
+                            open_workload(given.workload, given.settings, seed),
+                            make_placement(given.nodes, given.ppn),
+                            seed,
+                            given.label,
+                            given.out,
+                            given.dump_ops,
+                            command,
+                            !given.no_time_limits,
+                            given.trace,
+                            given.brief,
+                            {},
+                            given.phase};
   if (!given.until.empty())
     request.until = parse_precision(given.until);
   if (given.print_platform) {
@@ -190,8 +208,8 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   if (given.json)
     fmt::print("{}\n", json.dump());
   else
-    fmt::print("{}{} requests simulated in {:.2f} s: {:.2f} million a second, {:.0f} MiB\n", summary_text(json), cost.requests,
-               cost.wall_seconds, static_cast<double>(cost.requests) / cost.wall_seconds * 1e-6,
+    fmt::print("{}{} requests simulated in {:.2f} s: {:.2f} million a second, {:.0f} MiB\n", summary_text(json),
+               cost.requests, cost.wall_seconds, static_cast<double>(cost.requests) / cost.wall_seconds * 1e-6,
                static_cast<double>(cost.peak_rss_bytes) / 1048576);
   return 0;
 }
@@ -218,13 +236,16 @@ int failed(bool json, int status, const char* code, const char* message, bool fo
 /// One command line, a process's own or one of those that --serve runs.
 int run_command(const std::vector<std::string>& command, bool served)
 {
-  CLI::App app{"iocast-sim simulates a workload on a platform and reports throughput and the whole latency distribution."};
+  CLI::App app{
+      "iocast-sim simulates a workload on a platform and reports throughput and the whole latency distribution."};
   app.name(command.front());
   app.footer(examples);
-  app.set_version_flag("--version", std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
+  app.set_version_flag("--version",
+                       std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
   Arguments given;
   app.add_option("--platform", given.platform, "platform of platforms/ by name, or a YAML file");
-  app.add_option("--workload", given.workload, "workload of the catalogue, pattern, or a YAML file")->capture_default_str();
+  app.add_option("--workload", given.workload, "workload of the catalogue, pattern, or a YAML file")
+      ->capture_default_str();
   app.add_option("--set", given.settings, "a parameter of the workload, name=value; may be repeated")->take_all();
   app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
   app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
@@ -232,8 +253,10 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
-  auto* until = app.add_option("--until", given.until, "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
-                                         "after the warm-up); without, the whole workload is simulated");
+  auto* until = app.add_option(
+      "--until", given.until,
+      "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "
+      "after the warm-up); without, the whole workload is simulated");
   app.add_option("--phase", given.phase, "the phase that --until watches")->capture_default_str()->needs(until);
   app.add_flag("--trace", given.trace, "keep every operation in ops.h5 of the run directory");
   app.add_option("--dump-ops", given.dump_ops, "directory for each rank's operations, one file a rank");
@@ -242,7 +265,9 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
   app.add_flag("--print-workload", given.print_workload, "print the workload's parameters and phases as JSON and stop");
   app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
-  app.add_flag("--brief", given.brief, "without the platform, timelines, slowest operations and times of ranks and nodes, for programs that simulate much; with --json");
+  app.add_flag("--brief", given.brief,
+               "without the platform, timelines, slowest operations and times of ranks and nodes, for programs that "
+               "simulate much; with --json");
   app.add_flag("--serve", given.serve, "run command lines from standard input, as iocast does; see sim/serve.hpp");
   try {
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first

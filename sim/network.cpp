@@ -15,10 +15,11 @@ constexpr double unlimited = 1e15; // bytes a second, for links whose bandwidth 
 Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement, uint32_t hosts)
     : node_bandwidth_(platform.network.node_bandwidth), servers_(platform.stations.size())
 {
-  const auto& spec      = platform.network;
-  auto* zone            = simgrid_compat::add_star_zone("cluster");
-  auto bandwidth        = [](double given) { return given > 0 ? given : unlimited; };
-  s4u::Link* backbone   = spec.backbone_bandwidth > 0 ? simgrid_compat::add_link(zone, "backbone", spec.backbone_bandwidth) : nullptr;
+  const auto& spec = platform.network;
+  auto* zone       = simgrid_compat::add_star_zone("cluster");
+  auto bandwidth   = [](double given) { return given > 0 ? given : unlimited; };
+  s4u::Link* backbone =
+      spec.backbone_bandwidth > 0 ? simgrid_compat::add_link(zone, "backbone", spec.backbone_bandwidth) : nullptr;
   if (backbone)
     backbone->set_latency(0);
 
@@ -73,7 +74,8 @@ void Network::connect(System& system)
 void Network::start(const Transfer& transfer)
 {
   const bool of_node = transfer.from_station == UINT32_MAX;
-  s4u::Host* node    = of_node ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
+  s4u::Host* node =
+      of_node ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
   s4u::Host* server = servers_[transfer.station][transfer.instance];
   auto comm         = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
   comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
@@ -112,7 +114,8 @@ bool needs_network(const Platform& platform, const Pattern& pattern)
   if (static_cast<double>(largest) < platform.network.flow_threshold)
     return false;
   bool transfers = false;
-  platform.for_each_step([&](const Step& step, const BufferSpec*) { transfers = transfers || step.kind == Step::Kind::transfer; });
+  platform.for_each_step(
+      [&](const Step& step, const BufferSpec*) { transfers = transfers || step.kind == Step::Kind::transfer; });
   return transfers;
 }
 

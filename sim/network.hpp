@@ -23,7 +23,8 @@ public:
   static constexpr uint32_t most_hosts = 1 << 17;
 
   /// @param hosts most hosts for client nodes
-  Network(simgrid_compat::s4u::Engine& engine, const Platform& platform, const Placement& placement, uint32_t hosts = most_hosts);
+  Network(simgrid_compat::s4u::Engine& engine, const Platform& platform, const Placement& placement,
+          uint32_t hosts = most_hosts);
   void connect(System& system);
 
   void start(const Transfer& transfer);
@@ -39,7 +40,7 @@ private:
   /// Of flows between nodes and servers at a shared host: by node and direction.
   uint32_t& flows_of(uint32_t node, bool to_server) { return busy_links_[2 * size_t{node} + to_server]; }
 
-  System* system_ = nullptr;
+  System* system_          = nullptr;
   double node_bandwidth_   = 0; ///< bytes a second; 0: unlimited
   uint32_t nodes_per_host_ = 1;
   uint64_t crowded_        = 0;

@@ -15,10 +15,10 @@ public:
   void end();
 
 private:
-  using Clock = std::chrono::steady_clock;
+  using Clock     = std::chrono::steady_clock;
   uint64_t total_ = 0;
   bool terminal_;
-  bool shown_ = false;
+  bool shown_                = false;
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
 };

@@ -50,8 +50,8 @@ private:
   int descriptor_;
 };
 
-[[noreturn]] void run_here(const std::function<int(const std::vector<std::string>&)>& run, const nlohmann::json& request, const Capture& out,
-                           const Capture& error)
+[[noreturn]] void run_here(const std::function<int(const std::vector<std::string>&)>& run,
+                           const nlohmann::json& request, const Capture& out, const Capture& error)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL); // who ends the server waits for no answer
   out.become(STDOUT_FILENO);
@@ -60,7 +60,8 @@ private:
   dup2(nothing, STDIN_FILENO);
   int code = 1;
   if (chdir(request["directory"].get<std::string>().c_str()) != 0)
-    fmt::print(stderr, "iocast-sim: The directory '{}' can't be entered: {}.\n", request["directory"].get<std::string>(), std::strerror(errno));
+    fmt::print(stderr, "iocast-sim: The directory '{}' can't be entered: {}.\n",
+               request["directory"].get<std::string>(), std::strerror(errno));
   else
     code = run(request["arguments"].get<std::vector<std::string>>());
   std::fflush(nullptr);
@@ -69,14 +70,18 @@ private:
 
 } // namespace
 
-int serve(const std::function<void(const std::vector<std::string>&)>& prepare, const std::function<int(const std::vector<std::string>&)>& run)
+int serve(const std::function<void(const std::vector<std::string>&)>& prepare,
+          const std::function<int(const std::vector<std::string>&)>& run)
 {
   std::string line;
   while (std::getline(std::cin, line)) {
-    const auto request = nlohmann::json::parse(line, nullptr, false);
-    const bool complete = request.is_object() && request.contains("directory") && request.contains("arguments") && request["arguments"].is_array();
-    if (!complete || !std::all_of(request["arguments"].begin(), request["arguments"].end(), [](const auto& one) { return one.is_string(); }))
-      throw InputError("--serve reads lines of JSON objects with the keys 'directory' and 'arguments'; this is none: " + line);
+    const auto request  = nlohmann::json::parse(line, nullptr, false);
+    const bool complete = request.is_object() && request.contains("directory") && request.contains("arguments") &&
+                          request["arguments"].is_array();
+    if (!complete || !std::all_of(request["arguments"].begin(), request["arguments"].end(),
+                                  [](const auto& one) { return one.is_string(); }))
+      throw InputError("--serve reads lines of JSON objects with the keys 'directory' and 'arguments'; this is none: " +
+                       line);
     prepare(request["arguments"].get<std::vector<std::string>>());
     const Capture out("out");
     const Capture error("error");
@@ -90,8 +95,9 @@ int serve(const std::function<void(const std::vector<std::string>&)>& prepare, c
     }
     const auto output = out.content();
     const auto errors = error.content();
-    const nlohmann::json answer{
-        {"code", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)}, {"out", output.size()}, {"err", errors.size()}};
+    const nlohmann::json answer{{"code", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)},
+                                {"out", output.size()},
+                                {"err", errors.size()}};
     std::cout << answer.dump() << '\n' << output << errors << std::flush;
   }
   return 0;

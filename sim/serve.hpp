@@ -14,6 +14,7 @@ namespace iocast {
 /// 0, "out": 1234, "err": 0}, exit status (128 + signal for a run that one ended) and sizes, followed by the bytes that
 /// the run wrote to standard output and error.
 /// @return exit status @throws InputError for what is no request
-int serve(const std::function<void(const std::vector<std::string>&)>& prepare, const std::function<int(const std::vector<std::string>&)>& run);
+int serve(const std::function<void(const std::vector<std::string>&)>& prepare,
+          const std::function<int(const std::vector<std::string>&)>& run);
 
 } // namespace iocast

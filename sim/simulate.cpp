@@ -31,19 +31,22 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
         continue;
       const auto n = static_cast<double>(std::max<uint64_t>(sums.visits, 1)); // none: transfers that a failure held up
       visits += sums.visits;
-      auto& said = operations[k == 0 ? "others" : k == static_cast<size_t>(draining) ? "drain" : std::string(op_names[k])];
+      auto& said = operations[k == 0                               ? "others"
+                              : k == static_cast<size_t>(draining) ? "drain"
+                                                                   : std::string(op_names[k])];
       said       = {{"visits", sums.visits},
                     {"wait", sums.wait / n},
                     {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall - sums.lost) / n},
                     {"lock_wait", sums.lock_wait / n},
                     {"stall", sums.stall / n}};
-      if (std::any_of(platform.failures.begin(), platform.failures.end(), [&](const auto& failure) { return failure.station == i; })) {
+      if (std::any_of(platform.failures.begin(), platform.failures.end(),
+                      [&](const auto& failure) { return failure.station == i; })) {
         said["lost"]    = sums.lost / n;
         said["replays"] = sums.replays;
       }
     }
-    const double servers  = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
-    const auto& times     = phase.times[i];
+    const double servers = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
+    const auto& times    = phase.times[i];
     const double duration = (times.others > 0 ? phase.closed : phase.end) - phase.start;
     json[spec.name]       = {{"utilisation", duration > 0 ? times.busy / (servers * duration) : 0},
                              {"requests", duration > 0 ? times.present / duration : 0},
@@ -54,7 +57,8 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
 }
 
 /// Of the phase; what is held and the most that was, at its end.
-nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<BufferSums>& before, const std::vector<BufferSums>& after)
+nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<BufferSums>& before,
+                                    const std::vector<BufferSums>& after)
 {
   auto json = nlohmann::ordered_json::object();
   for (size_t i = 0; i < after.size(); ++i)
@@ -69,14 +73,20 @@ nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<
 }
 
 /// Of the phase; what is held at its end.
-nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<CacheSums>& before, const std::vector<CacheSums>& after)
+nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<CacheSums>& before,
+                                   const std::vector<CacheSums>& after)
 {
   auto json = nlohmann::ordered_json::object();
   for (size_t i = 0; i < after.size(); ++i) {
     auto& told = json[platform.caches[i].name];
-    told = {{"lookups", after[i].lookups - before[i].lookups}, {"hits", after[i].hits - before[i].hits}, {"held", after[i].held}, {"known", after[i].rate}};
+    told       = {{"lookups", after[i].lookups - before[i].lookups},
+                  {"hits", after[i].hits - before[i].hits},
+                  {"held", after[i].held},
+                  {"known", after[i].rate}};
     if (platform.caches[i].ahead > 0)
-      told.update({{"fetched", after[i].fetched - before[i].fetched}, {"waited", after[i].waited - before[i].waited}, {"unused", after[i].unused - before[i].unused}});
+      told.update({{"fetched", after[i].fetched - before[i].fetched},
+                   {"waited", after[i].waited - before[i].waited},
+                   {"unused", after[i].unused - before[i].unused}});
     if (platform.caches[i].forgotten_by_others)
       told["taken"] = after[i].taken - before[i].taken;
     if (const uint64_t interrupted = after[i].interrupted - before[i].interrupted; interrupted > 0)
@@ -86,25 +96,32 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
 }
 
 /// Likewise; `lowest` is since the start.
-nlohmann::ordered_json pools_json(const Platform& platform, const std::vector<PoolSums>& before, const std::vector<PoolSums>& after)
+nlohmann::ordered_json pools_json(const Platform& platform, const std::vector<PoolSums>& before,
+                                  const std::vector<PoolSums>& after)
 {
   auto json = nlohmann::ordered_json::object();
   for (size_t i = 0; i < after.size(); ++i)
-    json[platform.pools[i].name] = {{"taken", after[i].taken - before[i].taken},    {"made", after[i].made - before[i].made},
-                                    {"left", after[i].left},                        {"lowest", std::min<uint64_t>(after[i].lowest, platform.pools[i].size)},
-                                    {"waited", after[i].waited - before[i].waited}, {"wait", after[i].wait - before[i].wait}};
+    json[platform.pools[i].name] = {{"taken", after[i].taken - before[i].taken},
+                                    {"made", after[i].made - before[i].made},
+                                    {"left", after[i].left},
+                                    {"lowest", std::min<uint64_t>(after[i].lowest, platform.pools[i].size)},
+                                    {"waited", after[i].waited - before[i].waited},
+                                    {"wait", after[i].wait - before[i].wait}};
   return json;
 }
 
 /// Likewise, of locks on ranges; `ranges` at its end.
-nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<ExtentSums>& before, const std::vector<ExtentSums>& after)
+nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<ExtentSums>& before,
+                                  const std::vector<ExtentSums>& after)
 {
   auto json = nlohmann::ordered_json::object();
   size_t i  = 0;
   for (const auto& lock : platform.locks)
     if (lock.extent > 0) {
-      json[lock.name] = {{"taken", after[i].taken - before[i].taken}, {"kept", after[i].kept - before[i].kept},
-                         {"called_back", after[i].called_back - before[i].called_back}, {"ranges", after[i].ranges}};
+      json[lock.name] = {{"taken", after[i].taken - before[i].taken},
+                         {"kept", after[i].kept - before[i].kept},
+                         {"called_back", after[i].called_back - before[i].called_back},
+                         {"ranges", after[i].ranges}};
       if (const uint64_t forgotten = after[i].forgotten - before[i].forgotten; forgotten > 0)
         json[lock.name]["forgotten"] = forgotten;
       ++i;
@@ -116,8 +133,12 @@ nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
 {
   auto estimates = nlohmann::ordered_json::object();
   for (const auto& one : achieved.estimates)
-    estimates[one.name] = {{"value", one.value}, {"half_width", one.half_width}, {"asked", one.asked}, {"met", one.met}};
-  return {{"met", achieved.met}, {"warm_up", achieved.warm_up_seconds}, {"operations", achieved.operations}, {"estimates", estimates}};
+    estimates[one.name] = {
+        {"value", one.value}, {"half_width", one.half_width}, {"asked", one.asked}, {"met", one.met}};
+  return {{"met", achieved.met},
+          {"warm_up", achieved.warm_up_seconds},
+          {"operations", achieved.operations},
+          {"estimates", estimates}};
 }
 
 void check_phase(const Pattern& pattern, const std::string& name)
@@ -127,27 +148,36 @@ void check_phase(const Pattern& pattern, const std::string& name)
     if (std::find(names.begin(), names.end(), phase.name) == names.end())
       names.push_back(phase.name);
   if (std::find(names.begin(), names.end(), name) == names.end())
-    throw InputError(fmt::format("The workload has no phase '{}', which --until is about; name another one with --phase. {}", name, allowed_sentence(name, names)));
+    throw InputError(
+        fmt::format("The workload has no phase '{}', which --until is about; name another one with --phase. {}", name,
+                    allowed_sentence(name, names)));
 }
 
 /// Bounds of the implementation that the run met, and that changed its answer.
-void note_bounds(Coverage& coverage, const Platform& platform, const std::vector<CacheSums>& caches, const std::vector<ExtentSums>& extents, const Network* network)
+void note_bounds(Coverage& coverage, const Platform& platform, const std::vector<CacheSums>& caches,
+                 const std::vector<ExtentSums>& extents, const Network* network)
 {
   size_t i = 0;
   for (const auto& lock : platform.locks)
     if (lock.extent > 0) {
       const uint64_t forgotten = extents[i++].forgotten;
-      coverage.add_bound("forgotten-ranges", lock.name, forgotten,
-                         fmt::format("{} ranges that nodes kept by the lock '{}' were given up at no cost: an object can have {} of them here, so that there were fewer call-backs than on the real system.",
-                                     forgotten, lock.name, ExtentLock::most_ranges));
+      coverage.add_bound(
+          "forgotten-ranges", lock.name, forgotten,
+          fmt::format("{} ranges that nodes kept by the lock '{}' were given up at no cost: an object can have {} of "
+                      "them here, so that there were fewer call-backs than on the real system.",
+                      forgotten, lock.name, ExtentLock::most_ranges));
     }
   for (size_t which = 0; which < caches.size(); ++which)
     coverage.add_bound("interrupted-readers", platform.caches[which].name, caches[which].interrupted,
-                       fmt::format("{} times the cache '{}' had forgotten a reader who read on, as there were more than it can tell apart: {} for each reader.", caches[which].interrupted,
-                                   platform.caches[which].name, ReadAhead::streams_of_reader));
+                       fmt::format("{} times the cache '{}' had forgotten a reader who read on, as there were more "
+                                   "than it can tell apart: {} for each reader.",
+                                   caches[which].interrupted, platform.caches[which].name,
+                                   ReadAhead::streams_of_reader));
   if (network != nullptr)
     coverage.add_bound("shared-network-cards", "network", network->crowded(),
-                       fmt::format("{} transfers began beside others of the same client node, of more than {} nodes: these got up to a whole network card each.", network->crowded(), Network::most_hosts));
+                       fmt::format("{} transfers began beside others of the same client node, of more than {} nodes: "
+                                   "these got up to a whole network card each.",
+                                   network->crowded(), Network::most_hosts));
 }
 
 /// Asks SimGrid to time flows only; everything else is ours.
@@ -180,7 +210,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
       longest_period = std::max(longest_period, stall.every);
     for (const auto& failure : request.platform.failures) {
       if (failure.every == 0)
-        throw InputError(fmt::format("The failure '{}' of '{}' happens once, so that nothing settles that --until could know well; give it an 'every', or simulate the whole workload.",
+        throw InputError(fmt::format("The failure '{}' of '{}' happens once, so that nothing settles that --until "
+                                     "could know well; give it an 'every', or simulate the whole workload.",
                                      failure.name, request.platform.file));
       longest_period = std::max(longest_period, failure.every);
     }
@@ -225,8 +256,9 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     open->add_phase(std::move(result), phase.recorder, more);
   };
   if (!request.op_stream_directory.empty() && !std::filesystem::create_directories(request.op_stream_directory))
-    throw InputError(fmt::format("The directory '{}' of --dump-ops exists already; name a new one, nothing is overwritten.",
-                                 request.op_stream_directory));
+    throw InputError(
+        fmt::format("The directory '{}' of --dump-ops exists already; name a new one, nothing is overwritten.",
+                    request.op_stream_directory));
   System::Options options;
   options.seed                = request.seed;
   options.flows               = flows;
@@ -244,25 +276,25 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   RunDirectory directory(request.out, request.brief ? Detail::brief : Detail::full);
   open = &directory;
   nlohmann::ordered_json header{{"schema_version", 1}, {"kind", "run"}, {"source", "simulated"}};
-  header["tool"]      = {{"name", "iocast-sim"}, {"version", IOCAST_VERSION}};
-  header["command"]   = request.command;
-  header["label"]     = request.label;
-  header["seed"]      = request.seed;
-  header["workload"]  = request.workload.to_json();
+  header["tool"]     = {{"name", "iocast-sim"}, {"version", IOCAST_VERSION}};
+  header["command"]  = request.command;
+  header["label"]    = request.label;
+  header["seed"]     = request.seed;
+  header["workload"] = request.workload.to_json();
   if (!request.brief)
     header["platform"] = request.platform.to_json(false);
-  header["placement"] = {{"ranks", request.placement.ranks},
-                         {"nodes", request.placement.nodes()},
-                         {"ranks_per_node", request.placement.ranks_per_node}};
-  header["warnings"]  = pattern->warnings();
+  header["placement"]    = {{"ranks", request.placement.ranks},
+                            {"nodes", request.placement.nodes()},
+                            {"ranks_per_node", request.placement.ranks_per_node}};
+  header["warnings"]     = pattern->warnings();
   header["peak_objects"] = footprint.peak_objects;
   directory.begin(std::move(header));
 
-  int argc             = 1;
-  std::string name     = "iocast-sim";
-  std::string log      = "--log=root.thresh:warning";
-  char* arguments[]    = {name.data(), log.data(), nullptr};
-  argc                 = 2;
+  int argc          = 1;
+  std::string name  = "iocast-sim";
+  std::string log   = "--log=root.thresh:warning";
+  char* arguments[] = {name.data(), log.data(), nullptr};
+  argc              = 2;
   simgrid_compat::s4u::Engine engine(&argc, arguments);
   configure_simgrid();
   std::unique_ptr<Network> network;
@@ -277,11 +309,13 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   engine.run();
   progress.end();
   if (!system.finished())
-    throw RunError(fmt::format("The simulation of '{}' stopped at {:.6f} s with requests that can never end; its routes wait for each "
-                               "other.",
-                               request.platform.file, system.now()));
+    throw RunError(fmt::format(
+        "The simulation of '{}' stopped at {:.6f} s with requests that can never end; its routes wait for each "
+        "other.",
+        request.platform.file, system.now()));
   if (network && network->is_idle() && network->begun_bytes() != network->ended_bytes())
-    throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.", network->begun_bytes(), network->ended_bytes()));
+    throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.",
+                               network->begun_bytes(), network->ended_bytes()));
   note_bounds(coverage, request.platform, caches, extents, network.get());
   if (trace)
     write_trace(*trace, *pattern, request.out + "/ops.h5",

@@ -33,7 +33,7 @@ Run = Callable[..., Done]
 
 
 def settings_arguments(text: str) -> list[str]:
-    """"a=1 b=2" as arguments."""
+    """ "a=1 b=2" as arguments."""
     return [part for setting in text.split() for part in ("--set", setting)]
 
 

@@ -17,14 +17,23 @@ os.environ.setdefault("OMPI_MCA_pml", "ob1")  # spares every start of Open MPI 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--without", default="", metavar="NAME,...", help=f"leave out the tests that need this of the machine: {', '.join(NEEDS)}")
+    parser.addoption(
+        "--without",
+        default="",
+        metavar="NAME,...",
+        help=f"leave out the tests that need this of the machine: {', '.join(NEEDS)}",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(what): what of the machine the test needs, by its name in tests/machine.py")
+    config.addinivalue_line(
+        "markers", "needs(what): what of the machine the test needs, by its name in tests/machine.py"
+    )
     config.pluginmanager.register(Schedule(config), "iocast-schedule")
     config.pluginmanager.register(Machine(config), "iocast-machine")
-    config.addinivalue_line("markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers")
+    config.addinivalue_line(
+        "markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A test that fails for a command shows what the command said on standard error."""
     report = yield
     error = call.excinfo.value if call.excinfo else None
@@ -74,7 +85,9 @@ def mpirun(mpi_environment: dict[str, str]) -> Callable[[int], list[str]]:
     if "Open MPI" in version.stdout:
         flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
         if int(version.stdout.partition("Open MPI) ")[2].partition(".")[0] or 0) < 5:
-            flags.insert(0, "-q")  # without mpirun's own words about ranks that ended with an error; later versions have no such option
+            flags.insert(
+                0, "-q"
+            )  # without mpirun's own words about ranks that ended with an error; later versions have no such option
     return lambda ranks: ["mpirun", *flags, "-n", str(ranks)]
 
 

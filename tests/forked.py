@@ -41,12 +41,24 @@ class Iocast:
             ours, theirs = socket.socketpair()
             command = SERVER.format(path=[str(Path(__file__).parent), str(REPOSITORY)], socket=theirs.fileno())
             environment = {**os.environ, "PYTHONHASHSEED": seed}
-            self._servers.append((ours, subprocess.Popen([sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL)))
+            self._servers.append(
+                (
+                    ours,
+                    subprocess.Popen(
+                        [sys.executable, "-c", command],
+                        pass_fds=[theirs.fileno()],
+                        env=environment,
+                        stdin=subprocess.DEVNULL,
+                    ),
+                )
+            )
             theirs.close()
         self._turns = cycle(self._servers)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for connection, _ in self._servers:
             connection.close()
         for _, server in self._servers:
@@ -56,13 +68,20 @@ class Iocast:
                 server.kill()
                 server.wait()
 
-    def __call__(self, arguments: list[str], environment: dict[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
+    def __call__(
+        self, arguments: list[str], environment: dict[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
         """@raises subprocess.TimeoutExpired after having killed it"""
         with self._lock:
             connection, _ = next(self._turns)
         ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, ours:
-            request = {"arguments": arguments, "environment": environment, "directory": os.getcwd(), "cores": sorted(os.sched_getaffinity(0))}
+            request = {
+                "arguments": arguments,
+                "environment": environment,
+                "directory": os.getcwd(),
+                "cores": sorted(os.sched_getaffinity(0)),
+            }
             with theirs:
                 descriptors = array.array("i", [theirs.fileno(), out.fileno(), err.fileno()])
                 connection.sendmsg([b"call"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])

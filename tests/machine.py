@@ -24,7 +24,9 @@ Lacks = dict[str, str]
 
 
 def _programs(packages: str, *programs: str) -> str:
-    absent = [name for name in programs if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/usr/lib/ganesha") is None]
+    absent = [
+        name for name in programs if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/usr/lib/ganesha") is None
+    ]
     if not absent:
         return ""
     return f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed. Install the Debian packages {packages}."
@@ -49,7 +51,9 @@ def slurm() -> str:
         return f"The host name '{host}' has no address, which Slurm asks for. Add the line '127.0.1.1 {host}' to /etc/hosts."
     if not any(Path("/sys/fs/cgroup").glob("*")):
         return "No cgroups are mounted, without which slurmd doesn't start. Mount them: mount -t cgroup2 none /sys/fs/cgroup."
-    return _programs("slurmctld, slurmd, slurm-client and munge", "munged", "slurmctld", "slurmd", "sbatch") or _root("start slurmd")
+    return _programs("slurmctld, slurmd, slurm-client and munge", "munged", "slurmctld", "slurmd", "sbatch") or _root(
+        "start slurmd"
+    )
 
 
 def mongodb() -> str:
@@ -61,27 +65,43 @@ def mongodb() -> str:
     try:
         Collections.fetch()
     except subprocess.CalledProcessError as error:
-        printed = next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason").removeprefix("[ERROR]").strip()
+        printed = (
+            next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason")
+            .removeprefix("[ERROR]")
+            .strip()
+        )
         return f"Maven could not fetch the server: {printed[:300]} Look at its proxy and at Java's certificates (the package ca-certificates-java)."
     return ""
 
 
 def nfs() -> str:
     """The backend posix on NFS."""
-    if missing := _root("start an NFS server") or _fuse() or _programs("nfs-ganesha, nfs-ganesha-vfs, libnfs-dev and libfuse3-dev", "ganesha.nfsd"):
+    if (
+        missing := _root("start an NFS server")
+        or _fuse()
+        or _programs("nfs-ganesha, nfs-ganesha-vfs, libnfs-dev and libfuse3-dev", "ganesha.nfsd")
+    ):
         return missing
     known = subprocess.run(["pkg-config", "--exists", "libnfs", "fuse3"], check=False).returncode == 0
-    return "" if known else "pkg-config knows no libnfs or no fuse3. Install the Debian packages libnfs-dev and libfuse3-dev."
+    return (
+        ""
+        if known
+        else "pkg-config knows no libnfs or no fuse3. Install the Debian packages libnfs-dev and libfuse3-dev."
+    )
 
 
 def cephfs() -> str:
     """The backend cephfs."""
-    return _programs("ceph-mon, ceph-osd, ceph-mds, python3-rados and python3-cephfs", "ceph-mon", "ceph-osd", "ceph-mds") or _root("start a Ceph cluster")
+    return _programs(
+        "ceph-mon, ceph-osd, ceph-mds, python3-rados and python3-cephfs", "ceph-mon", "ceph-osd", "ceph-mds"
+    ) or _root("start a Ceph cluster")
 
 
 def postgresql() -> str:
     """The backend postgresql."""
-    return "" if any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) else _programs("postgresql", "initdb", "postgres")
+    return (
+        "" if any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) else _programs("postgresql", "initdb", "postgres")
+    )
 
 
 def s3() -> str:
@@ -92,7 +112,11 @@ def s3() -> str:
 
 def browser() -> str:
     """The report and the manual in a browser."""
-    return "" if shutil.which("chromium") or shutil.which("chromium-browser") else "Chromium is not installed. Install the Debian package chromium."
+    return (
+        ""
+        if shutil.which("chromium") or shutil.which("chromium-browser")
+        else "Chromium is not installed. Install the Debian package chromium."
+    )
 
 
 def fuse() -> str:
@@ -104,14 +128,22 @@ def mounts() -> str:
     """File systems that fill up, and files that are made unwritable for one command."""
     if os.geteuid() != 0:
         return ""  # such tests are not for others than root
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, text=True, check=False
+    )
     printed = done.stderr.strip().splitlines()
-    return f"There are no private mount namespaces ({printed[-1] if printed else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN." if done.returncode else ""
+    return (
+        f"There are no private mount namespaces ({printed[-1] if printed else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN."
+        if done.returncode
+        else ""
+    )
 
 
 def tools() -> str:
     """Other benchmarks, system calls as the kernel sees them, the manual pages."""
-    return _programs("fio, fsmark, postmark, strace, man-db and groff-base", "fio", "fs_mark", "postmark", "strace", "man", "groff")
+    return _programs(
+        "fio, fsmark, postmark, strace, man-db and groff-base", "fio", "fs_mark", "postmark", "strace", "man", "groff"
+    )
 
 
 NEEDS: dict[str, Callable[[], str]] = {
@@ -134,7 +166,9 @@ class Machine:
             raise pytest.UsageError(f"--without can't be '{unknown[0]}'; it takes {', '.join(NEEDS)}.")
         self.left_out: dict[str, int] = defaultdict(int)
 
-    def pytest_collection_modifyitems(self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         needed: dict[str, list[pytest.Item]] = defaultdict(list)
         for item in items:
             for marker in item.iter_markers("needs"):
@@ -148,7 +182,9 @@ class Machine:
             if name in self.without:
                 self.left_out[name] = len(tests)
             elif name in missing:
-                failures.append(Lack.from_parent(session, name=f"lacks-{name}", sentence=missing[name], tests=len(tests)))
+                failures.append(
+                    Lack.from_parent(session, name=f"lacks-{name}", sentence=missing[name], tests=len(tests))
+                )
             else:
                 continue
             gone |= set(tests)
@@ -166,7 +202,9 @@ class Machine:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name, number in self.left_out.items():
-            terminalreporter.write_line(f"Left out by --without: {name}, {number} tests ({(NEEDS[name].__doc__ or '').rstrip('.')}).")
+            terminalreporter.write_line(
+                f"Left out by --without: {name}, {number} tests ({(NEEDS[name].__doc__ or '').rstrip('.')})."
+            )
 
 
 class Lack(pytest.Item):
@@ -174,7 +212,9 @@ class Lack(pytest.Item):
 
     def __init__(self, *, sentence: str, tests: int, **how: object) -> None:
         super().__init__(**how)  # type: ignore[arg-type]
-        self._words = f"{tests} tests can't be run. {sentence} Or leave them out: --without {self.name.removeprefix('lacks-')}."
+        self._words = (
+            f"{tests} tests can't be run. {sentence} Or leave them out: --without {self.name.removeprefix('lacks-')}."
+        )
 
     def runtest(self) -> None:
         pytest.fail(self._words, pytrace=False)

@@ -26,7 +26,11 @@ RUN_ELSEWHERE = {"README.md": "end_to_end/test_readme.py", "docs/backends.md": "
 
 
 def all_pages() -> list[str]:
-    found = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "examples").glob("*/README.md")]
+    found = [
+        REPOSITORY / "README.md",
+        *(REPOSITORY / "docs").rglob("*.md"),
+        *(REPOSITORY / "examples").glob("*/README.md"),
+    ]
     return sorted(str(page.relative_to(REPOSITORY)) for page in found)
 
 
@@ -43,7 +47,9 @@ class Block:
 
 def blocks_of(page: str) -> list[Block]:
     text = (REPOSITORY / page).read_text()
-    assert not re.search(r"^ +```", text, flags=re.MULTILINE), f"{page} has an indented block; the site shows only those that begin a line"
+    assert not re.search(r"^ +```", text, flags=re.MULTILINE), (
+        f"{page} has an indented block; the site shows only those that begin a line"
+    )
     found: list[Block] = []
     end = 0
     for match in re.finditer(r"(?:`(\S+)`:\n\n)?^```([^\n]*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
@@ -59,7 +65,9 @@ def commands_of(page: str) -> list[str]:
 
 
 def lines_of(block: Block) -> list[str]:
-    return [line for line in block.content.replace("\\\n", " ").splitlines() if line.strip() and not line.startswith("#")]
+    return [
+        line for line in block.content.replace("\\\n", " ").splitlines() if line.strip() and not line.startswith("#")
+    ]
 
 
 def images_of(page: str) -> list[tuple[str, Path]]:
@@ -110,7 +118,9 @@ class Page:
         page = name if (REPOSITORY / name).exists() else f"docs/{name}"
         # The longest first, so that no one is taken for a part of another.
         changes = {"/scratch/me": str(self.place / "scratch"), "DIR": str(self.place / "scratch"), **(change or {})}
-        words = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?!\w)" for word in sorted(changes, key=len, reverse=True)))
+        words = re.compile(
+            "|".join(rf"(?<![\w.]){re.escape(word)}(?!\w)" for word in sorted(changes, key=len, reverse=True))
+        )
         for text in change or {}:
             assert text in (REPOSITORY / page).read_text(), f"{page} no longer says '{text}'"
         blocks = blocks_of(page)
@@ -156,15 +166,36 @@ class Page:
             with (self.place / f"background-{len(self._background)}.log").open("wb") as log:
                 command = ["bash", "-c", f"exec {line.rstrip().rstrip('&')}"]
                 self._background.append(
-                    subprocess.Popen(command, cwd=self.place, env={**self.environment, **environment}, stdout=log, stderr=log, start_new_session=True)
+                    subprocess.Popen(
+                        command,
+                        cwd=self.place,
+                        env={**self.environment, **environment},
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
                 )
             return
         reported = STATUS.search(line)
-        self._run(["bash", "-c", line], {int(status) for status in reported[1].split(" or ")} if reported else statuses, environment)
+        self._run(
+            ["bash", "-c", line],
+            {int(status) for status in reported[1].split(" or ")} if reported else statuses,
+            environment,
+        )
 
     def _run(self, command: list[str], statuses: set[int], environment: Mapping[str, str]) -> None:
-        done = subprocess.run(command, cwd=self.place, env={**self.environment, **environment}, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode in statuses, f"{command[-1]}\nexit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        done = subprocess.run(
+            command,
+            cwd=self.place,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode in statuses, (
+            f"{command[-1]}\nexit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
         self.said.append(done.stdout)
 
 
@@ -175,9 +206,14 @@ def own_copy(page: Page, name: str) -> Path:
 
 
 def assert_same_text(page: str, shown: str, text: str) -> None:
-    parts = [re.escape("\n".join(line.rstrip() for line in part.splitlines())) for part in re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)]
+    parts = [
+        re.escape("\n".join(line.rstrip() for line in part.splitlines()))
+        for part in re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE)
+    ]
     plain = "\n".join(line.rstrip() for line in text.splitlines())
-    assert re.fullmatch(r"(?:.*\n)*?".join(part + r"\n" if part else "" for part in parts), plain + "\n"), f"{page} shows\n{shown}\nand its commands say\n{text}"
+    assert re.fullmatch(r"(?:.*\n)*?".join(part + r"\n" if part else "" for part in parts), plain + "\n"), (
+        f"{page} shows\n{shown}\nand its commands say\n{text}"
+    )
 
 
 def assert_same_picture(made: Path, shown: Path) -> None:
@@ -185,4 +221,6 @@ def assert_same_picture(made: Path, shown: Path) -> None:
     small = [Image.open(file).convert("RGB").resize((256, 256), Image.Resampling.BOX) for file in (made, shown)]
     histogram = ImageChops.difference(*small).convert("L").histogram()
     off = sum(histogram[24:]) / sum(histogram)
-    assert off < 0.02, f"{shown} shows something else than {made}: {100 * off:.1f} % of its area differs; copy the new one there"
+    assert off < 0.02, (
+        f"{shown} shows something else than {made}: {100 * off:.1f} % of its area differs; copy the new one there"
+    )

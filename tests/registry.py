@@ -15,7 +15,10 @@ from typing import Any
 
 from programs import REPOSITORY, find_program
 
-KINDS = {"iocast-bench": ("patterns", "workloads", "backends"), "iocast-sim": ("patterns", "workloads", "platforms", "primitives")}
+KINDS = {
+    "iocast-bench": ("patterns", "workloads", "backends"),
+    "iocast-sim": ("patterns", "workloads", "platforms", "primitives"),
+}
 
 
 def listed(program: str, kind: str) -> list[dict[str, Any]]:
@@ -44,7 +47,9 @@ def workload_names(program: str) -> list[str]:
 def answer(program: Path, *arguments: str) -> Any:
     """The JSON that a program prints. @raises AssertionError with its standard error, when it fails"""
     done = subprocess.run([str(program), *arguments, "--json"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{program.name} {' '.join(arguments)} failed with exit status {done.returncode}: {done.stderr}"
+    assert done.returncode == 0, (
+        f"{program.name} {' '.join(arguments)} failed with exit status {done.returncode}: {done.stderr}"
+    )
     return json.loads(done.stdout)
 
 
@@ -72,7 +77,11 @@ def _key(program: Path) -> str:
     """Changes with the program, and with the files that it reads its workloads and platforms from."""
     status = program.stat()
     digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {os.environ.get('IOCAST_HOME', '')}".encode())
-    for file in (*sorted((REPOSITORY / "workload" / "catalogue").iterdir()), *sorted((REPOSITORY / "platforms").iterdir()), Path(__file__)):
+    for file in (
+        *sorted((REPOSITORY / "workload" / "catalogue").iterdir()),
+        *sorted((REPOSITORY / "platforms").iterdir()),
+        Path(__file__),
+    ):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -83,7 +92,9 @@ def _ask(program: Path) -> dict[str, Any]:
     found["described"] = {name: answer(program, "--describe", name) for name in sorted(names)}
     if program.name == "iocast-bench":
         found["operations"] = {
-            f"{name} {settings}": answer(program, "--workload", name, *_arguments(settings), "--dry-run")["footprint"]["operations"]
+            f"{name} {settings}": answer(program, "--workload", name, *_arguments(settings), "--dry-run")["footprint"][
+                "operations"
+            ]
             for name, described in found["described"].items()
             for settings in described["small"]
         }

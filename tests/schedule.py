@@ -56,7 +56,9 @@ class Schedule:
 
         def key(item: pytest.Item) -> tuple[float, int, int]:
             group = groups[item.nodeid]
-            first = next((number for number, beginning in enumerate(LONGEST) if group.startswith(beginning)), len(LONGEST))
+            first = next(
+                (number for number, beginning in enumerate(LONGEST) if group.startswith(beginning)), len(LONGEST)
+            )
             return -known.get(group, 0.0), first, place[group]
 
         items.sort(key=key)
@@ -76,7 +78,9 @@ def group_of(item: pytest.Item) -> str:
     """The module, and the place of a backend, where its tests share a fixture of the module; else the test itself."""
     fixtures = getattr(item, "_fixtureinfo", None)
     definitions = fixtures.name2fixturedefs if fixtures else {}
-    if not any(definition.scope in ("module", "package") for found in definitions.values() for definition in found[-1:]):
+    if not any(
+        definition.scope in ("module", "package") for found in definitions.values() for definition in found[-1:]
+    ):
         return item.nodeid
     module = item.nodeid.partition("::")[0]
     place = getattr(getattr(item, "callspec", None), "params", {}).get("place")

@@ -33,11 +33,19 @@ class Cluster:
     """Use as a context manager. `environment` makes the client programs speak to it."""
 
     def __init__(self) -> None:
-        absent = [package for program, package in PROGRAMS.items() if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None]
+        absent = [
+            package
+            for program, package in PROGRAMS.items()
+            if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None
+        ]
         assert not absent, f"install the Debian packages {', '.join(absent)}; ./check does"
         # Socket names have no room for a test's long directory.
         self.directory = Path(tempfile.mkdtemp(prefix="slurm-"))
-        self.environment = {**os.environ, "SLURM_CONF": str(self.directory / "slurm.conf"), "PATH": os.environ["PATH"] + ":/usr/sbin"}
+        self.environment = {
+            **os.environ,
+            "SLURM_CONF": str(self.directory / "slurm.conf"),
+            "PATH": os.environ["PATH"] + ":/usr/sbin",
+        }
         # A test that itself runs in a job must not speak of that one.
         for name in [n for n in self.environment if n.startswith(("SLURM_", "SBATCH_")) and n != "SLURM_CONF"]:
             del self.environment[name]
@@ -57,7 +65,9 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._children[1:]:
             self.client("scancel", "--full", "--signal=KILL", f"--partition={PARTITION}", check=False)
             until = time.monotonic() + 10
@@ -76,7 +86,9 @@ class Cluster:
     @property
     def changed(self) -> dict[str, str]:
         """What is other in `environment` than here, PATH apart."""
-        return {name: value for name, value in self.environment.items() if os.environ.get(name) != value and name != "PATH"}
+        return {
+            name: value for name, value in self.environment.items() if os.environ.get(name) != value and name != "PATH"
+        }
 
     def client(self, *command: str, check: bool = True) -> str:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
@@ -90,7 +102,9 @@ class Cluster:
             time.sleep(0.1)
 
     def logs(self) -> str:
-        return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-2000:]}" for p in sorted(self.directory.glob("*.log")))
+        return "\n".join(
+            f"== {p.name}\n{p.read_text(errors='replace')[-2000:]}" for p in sorted(self.directory.glob("*.log"))
+        )
 
     def _configure(self) -> None:
         self.directory.chmod(0o711)  # munge refuses a socket in a directory that others can't enter
@@ -132,5 +146,7 @@ PartitionName={PARTITION} Nodes={host} Default=YES MaxTime=INFINITE State=UP Ove
     def _wait(self, ready: object, what: str) -> None:
         until = time.monotonic() + 30
         while not ready():  # type: ignore[operator]
-            assert time.monotonic() < until and all(c.poll() is None for c in self._children), f"{what} did not start:\n{self.logs()}"
+            assert time.monotonic() < until and all(c.poll() is None for c in self._children), (
+                f"{what} did not start:\n{self.logs()}"
+            )
             time.sleep(0.05)

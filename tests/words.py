@@ -37,8 +37,32 @@ ALLOWED = re.compile(
 WIDEST = 120
 LONGEST_SENTENCE = 40
 LONGEST_MEAN = 20
-SUFFIXES = {".py", ".cpp", ".hpp", ".h", ".c", ".md", ".yaml", ".yml", ".txt", ".cmake", ".j2", ".js", ".css", ".sh", ""}
-LEFT_OUT = ("tests/samples/", "tests/words.", "tests/python/test_words.py", "LICENSE", "docs/figures/", "examples/first-forecast/", ".git")
+SUFFIXES = {
+    ".py",
+    ".cpp",
+    ".hpp",
+    ".h",
+    ".c",
+    ".md",
+    ".yaml",
+    ".yml",
+    ".txt",
+    ".cmake",
+    ".j2",
+    ".js",
+    ".css",
+    ".sh",
+    "",
+}
+LEFT_OUT = (
+    "tests/samples/",
+    "tests/words.",
+    "tests/python/test_words.py",
+    "LICENSE",
+    "docs/figures/",
+    "examples/first-forecast/",
+    ".git",
+)
 ROOMS = (
     "docs", "examples", "platforms", "campaigns", "workload/catalogue", "iocast/report", "iocast/study", "iocast/calibrate", "iocast/importers", "iocast/knee",
     "iocast/analytic", "iocast/export", "iocast", "input", "workload", "profile", "real", "models", "sim", "selftest", "tests", "validation", "packaging",
@@ -47,8 +71,14 @@ ROOMS = (
 
 
 def files() -> list[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split("\n")
-    return [name for name in listed if name and Path(name).suffix in SUFFIXES and not name.startswith(LEFT_OUT) and (REPOSITORY / name).is_file()]
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    return [
+        name
+        for name in listed
+        if name and Path(name).suffix in SUFFIXES and not name.startswith(LEFT_OUT) and (REPOSITORY / name).is_file()
+    ]
 
 
 def room_of(name: str) -> str:
@@ -56,14 +86,18 @@ def room_of(name: str) -> str:
 
 
 def is_page(name: str) -> bool:
-    return name.endswith(".md") and (name.startswith(("docs/", "examples/")) or "/" not in name or name == "tests/README.md")
+    return name.endswith(".md") and (
+        name.startswith(("docs/", "examples/")) or "/" not in name or name == "tests/README.md"
+    )
 
 
 def places(name: str, text: str) -> Iterator[tuple[str, int, str]]:
     """Kind, line and words of everything that counts in a file."""
     code = made = False
     for number, line in enumerate(text.splitlines(), start=1):
-        if name.endswith(".md") and line.startswith("<!-- "):  # what programs write into pages stands between two comments
+        if name.endswith(".md") and line.startswith(
+            "<!-- "
+        ):  # what programs write into pages stands between two comments
             made = not line.startswith("<!-- end")
         plain = ALLOWED.sub("", line)
         for found in DICTION.finditer(plain):
@@ -151,12 +185,18 @@ def main(arguments: list[str]) -> int:
     now = counts()
     if arguments == ["--lower"]:
         before = kept() if RATCHET.exists() else now
-        lowered = {room: {kind: min(count, now.get(room, {}).get(kind, 0)) for kind, count in here.items()} for room, here in before.items()}
+        lowered = {
+            room: {kind: min(count, now.get(room, {}).get(kind, 0)) for kind, count in here.items()}
+            for room, here in before.items()
+        }
         lowered = {room: {kind: count for kind, count in here.items() if count} for room, here in lowered.items()}
         RATCHET.write_text(json.dumps({room: here for room, here in lowered.items() if here}, indent=1) + "\n")
         return 0
     for room, here in now.items():
-        print(f"{room:22}" + "".join(f"  {kind} {count} ({kept().get(room, {}).get(kind, 0)})" for kind, count in here.items()))
+        print(
+            f"{room:22}"
+            + "".join(f"  {kind} {count} ({kept().get(room, {}).get(kind, 0)})" for kind, count in here.items())
+        )
     for sentence in risen(now, kept()):
         print(sentence)
     return 1 if risen(now, kept()) else 0

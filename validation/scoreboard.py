@@ -46,12 +46,16 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
         if kind == "throughput":
             found["nine in ten"] = float(np.quantile(errors_of(kind), 0.9))
         found[f"{kind}, {BASELINE}"] = float(np.median(errors_of(kind, BASELINE) or [np.nan]))
-    distances = [d for validation in validations for point in validation["points"] for d in point["wasserstein"].values()]
+    distances = [
+        d for validation in validations for point in validation["points"] for d in point["wasserstein"].values()
+    ]
     found["Wasserstein"] = float(np.median(distances or [np.nan]))
     found["inside 90 %"] = float(np.mean([row["inside"] for row in rows]))
     found["high / low"] = float(np.median([row["high"] / row["low"] for row in rows]))
     found["interval score"] = float(np.mean([interval_score(row) for row in rows]))
-    found["noise of throughput"] = float(np.median([validation["summary"]["noise"]["rate"] for validation in validations]))
+    found["noise of throughput"] = float(
+        np.median([validation["summary"]["noise"]["rate"] for validation in validations])
+    )
     return found
 
 
@@ -76,9 +80,17 @@ def behind_rules(validations: list[dict[str, Any]], by: float = 0.03) -> list[st
 
 def judge(found: Scores, bars: Bars) -> list[str]:
     """Names of the bars that are missed."""
-    most = {"throughput": bars.throughput, "nine in ten": bars.throughput_ninth, "q50 to q95": bars.quantiles, "q99": bars.q99, "Wasserstein": bars.wasserstein}
+    most = {
+        "throughput": bars.throughput,
+        "nine in ten": bars.throughput_ninth,
+        "q50 to q95": bars.quantiles,
+        "q99": bars.q99,
+        "Wasserstein": bars.wasserstein,
+    }
     low, high = bars.coverage
-    return [name for name, limit in most.items() if found[name] > limit] + ([] if low <= found["inside 90 %"] <= high else ["inside 90 %"])
+    return [name for name, limit in most.items() if found[name] > limit] + (
+        [] if low <= found["inside 90 %"] <= high else ["inside 90 %"]
+    )
 
 
 def error_table(title: str, rows: dict[str, Scores], more: dict[str, dict[str, str]] | None = None) -> list[str]:
@@ -89,7 +101,15 @@ def error_table(title: str, rows: dict[str, Scores], more: dict[str, dict[str, s
     for name, found in rows.items():
         cells = [(more or {})[name][column] for column in further]
         for column, value in found.items():
-            text = f"{value:.0f}" if column == "forecasts" else f"{value:.1f}" if column == "high / low" else f"{value:.2f}" if column == "interval score" else f"{100 * value:.{0 if value > 0.0995 else 1}f} %"
+            text = (
+                f"{value:.0f}"
+                if column == "forecasts"
+                else f"{value:.1f}"
+                if column == "high / low"
+                else f"{value:.2f}"
+                if column == "interval score"
+                else f"{100 * value:.{0 if value > 0.0995 else 1}f} %"
+            )
             cells.append("-" if np.isnan(value) else text)
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines

@@ -19,7 +19,8 @@ bool chosen(const Parameters& given, const std::string& name, const std::string&
 {
   const auto& text = given.text(name);
   if (text != no && text != yes)
-    throw InputError(fmt::format("The parameter '{}' can't be '{}'. {}", name, text, allowed_sentence(text, std::vector<std::string>{no, yes})));
+    throw InputError(fmt::format("The parameter '{}' can't be '{}'. {}", name, text,
+                                 allowed_sentence(text, std::vector<std::string>{no, yes})));
   return text == yes;
 }
 } // namespace
@@ -47,8 +48,10 @@ const std::vector<Parameter>& arrival_parameters()
   static const std::vector<Parameter> parameters{
       {"waiting_factor", Unit::factor, "0", "T: after each operation wait T times its response time", 0, 1e6},
       {"think_time", Unit::seconds, "0s", "after each operation wait so long in addition", 0, 86400},
-      {"think_law", Unit::text, "fixed", "think_time is fixed, or the mean of an exponential law: fixed or exponential"},
-      {"rate", Unit::rate, "0/s", "open loop: operations a second that each rank intends, whatever the answers take; 0 for none", 0, 1e9},
+      {"think_law", Unit::text, "fixed",
+       "think_time is fixed, or the mean of an exponential law: fixed or exponential"},
+      {"rate", Unit::rate, "0/s",
+       "open loop: operations a second that each rank intends, whatever the answers take; 0 for none", 0, 1e9},
       {"arrivals", Unit::text, "poisson", "open loop: poisson (exponential gaps) or fixed (equal gaps)"}};
   return parameters;
 }
@@ -58,11 +61,13 @@ Arrivals read_arrivals(const Parameters& given)
   Arrivals arrivals;
   arrivals.waiting_factor = given.number("waiting_factor");
   arrivals.think_time     = given.number("think_time");
-  arrivals.think          = chosen(given, "think_law", "fixed", "exponential") ? Arrivals::Law::exponential : Arrivals::Law::fixed;
-  arrivals.rate           = given.number("rate");
-  arrivals.gap            = chosen(given, "arrivals", "poisson", "fixed") ? Arrivals::Law::fixed : Arrivals::Law::exponential;
+  arrivals.think =
+      chosen(given, "think_law", "fixed", "exponential") ? Arrivals::Law::exponential : Arrivals::Law::fixed;
+  arrivals.rate = given.number("rate");
+  arrivals.gap  = chosen(given, "arrivals", "poisson", "fixed") ? Arrivals::Law::fixed : Arrivals::Law::exponential;
   if (arrivals.is_open() && arrivals.thinks())
-    throw InputError("A workload with a rate is an open loop and doesn't think between operations; leave out rate, or waiting_factor "
+    throw InputError("A workload with a rate is an open loop and doesn't think between operations; leave out rate, or "
+                     "waiting_factor "
                      "and think_time.");
   return arrivals;
 }

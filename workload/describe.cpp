@@ -37,7 +37,10 @@ nlohmann::ordered_json describe_one(const Workload& workload, const std::string&
                                    : format_quantity(workload.parameters.number(declared.name), declared.unit);
   }
   for (const auto& [name, text] : workload.parameters.nested())
-    parameters.push_back({{"name", name}, {"unit", unit_name(Unit::text)}, {"default", text}, {"meaning", "see " + workload.pattern->name}});
+    parameters.push_back({{"name", name},
+                          {"unit", unit_name(Unit::text)},
+                          {"default", text},
+                          {"meaning", "see " + workload.pattern->name}});
   return {{"kind", "workload"},
           {"name", workload.name},
           {"summary", summary.empty() ? workload.pattern->summary : summary},
@@ -99,8 +102,8 @@ std::string parameter_line(const nlohmann::ordered_json& item, const std::string
 {
   const auto fallback = item.value("default", "");
   const auto unit     = item.value("unit", "");
-  return fmt::format("{}  {:<18} {:<16} {}{}\n", margin, prefix + item.value("name", ""), fallback, item.value("meaning", ""),
-                     unit.empty() ? "" : " [" + unit + "]");
+  return fmt::format("{}  {:<18} {:<16} {}{}\n", margin, prefix + item.value("name", ""), fallback,
+                     item.value("meaning", ""), unit.empty() ? "" : " [" + unit + "]");
 }
 
 /// Keys and values with indentation.
@@ -114,7 +117,8 @@ std::string node_text(const nlohmann::ordered_json& node, size_t indent, const s
     } else if (value.is_array() && !value.empty() && value.front().is_object()) {
       text += fmt::format("{}{}:\n", margin, key);
       for (const auto& item : value)
-        text += item.contains("meaning") ? parameter_line(item, margin, prefix) : margin + "  -\n" + node_text(item, indent + 4, prefix);
+        text += item.contains("meaning") ? parameter_line(item, margin, prefix)
+                                         : margin + "  -\n" + node_text(item, indent + 4, prefix);
     } else {
       text += fmt::format("{}{}: {}\n", margin, key, plain(value));
     }

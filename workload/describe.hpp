@@ -11,7 +11,7 @@ namespace iocast {
 struct Listed {
   std::string name;
   std::string summary;
-  std::string needs = {};
+  std::string needs              = {};
   std::optional<bool> keeps_data = {}; ///< of a backend: whether data outlives the process
 };
 
@@ -25,6 +25,7 @@ std::optional<nlohmann::ordered_json> describe_workload(const std::string& name)
 /// `{what: [{name, summary, available, needs}]}`, of backends also keeps_data; or lines for people.
 std::string list_text(const std::string& what, const std::vector<Listed>& entries, bool json);
 /// A description, as JSON or for people. `option_prefix` stands before the names of the parameters.
-std::string description_text(const nlohmann::ordered_json& description, bool json, const std::string& option_prefix = "");
+std::string description_text(const nlohmann::ordered_json& description, bool json,
+                             const std::string& option_prefix = "");
 
 } // namespace iocast

@@ -25,7 +25,7 @@ public:
   /// Writes at `out`, where there is room for most_bytes. @return the end
   unsigned char* encode(const TracedOp& traced, unsigned char* out)
   {
-    const Op& op       = traced.op;
+    const Op& op         = traced.op;
     unsigned char* begin = out;
     out += 2;
     uint8_t changed = 0;
@@ -91,7 +91,15 @@ public:
   }
 
 private:
-  enum Changed : uint8_t { of_dataset = 1, of_object = 2, of_size = 4, of_offset = 8, of_blocks = 16, of_flags = 32, of_error = 64 };
+  enum Changed : uint8_t {
+    of_dataset = 1,
+    of_object  = 2,
+    of_size    = 4,
+    of_offset  = 8,
+    of_blocks  = 16,
+    of_flags   = 32,
+    of_error   = 64
+  };
 
   void remember(const TracedOp& traced)
   {

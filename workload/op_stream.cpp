@@ -19,8 +19,8 @@ OpStreamWriter::OpStreamWriter(const std::string& directory, uint32_t rank)
 
 void OpStreamWriter::write(const Op& op)
 {
-  fmt::print(file_.get(), "{} {} {} {} {} {} {} {}\n", name_of(op.kind), op.dataset, op.object, op.size, op.offset, op.count, op.stride,
-             op.flags);
+  fmt::print(file_.get(), "{} {} {} {} {} {} {} {}\n", name_of(op.kind), op.dataset, op.object, op.size, op.offset,
+             op.count, op.stride, op.flags);
 }
 
 } // namespace iocast

@@ -19,7 +19,7 @@ namespace {
 class Handle {
 public:
   using Close = herr_t (*)(hid_t);
-  Handle() = default;
+  Handle()    = default;
   Handle(hid_t id, Close close) : id_(id), close_(close) {}
   Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   Handle& operator=(Handle&& other) noexcept
@@ -168,7 +168,8 @@ Chunk pack(const std::vector<Row>& rows)
     }
     uLongf length = compressBound(shuffled.size());
     chunk[column].resize(length);
-    if (compress2(reinterpret_cast<Bytef*>(chunk[column].data()), &length, reinterpret_cast<const Bytef*>(shuffled.data()), shuffled.size(), level) != Z_OK)
+    if (compress2(reinterpret_cast<Bytef*>(chunk[column].data()), &length,
+                  reinterpret_cast<const Bytef*>(shuffled.data()), shuffled.size(), level) != Z_OK)
       throw RunError("Traced operations can't be compressed: zlib is out of memory.");
     chunk[column].resize(length);
     chunk[column].shrink_to_fit();
@@ -176,7 +177,8 @@ Chunk pack(const std::vector<Row>& rows)
   return chunk;
 }
 
-// ---- writing ------------------------------------------------------------------------------------------------------------
+// ---- writing
+// ------------------------------------------------------------------------------------------------------------
 
 struct Writer::Handles {
   Handle file;
@@ -186,7 +188,8 @@ struct Writer::Handles {
   {
     const int error = errno;
     ::unlink((file + ".new").c_str());
-    throw RunError(fmt::format("The trace '{}' can't be written: {}.", file, error != 0 ? std::strerror(error) : "HDF5 refuses"));
+    throw RunError(
+        fmt::format("The trace '{}' can't be written: {}.", file, error != 0 ? std::strerror(error) : "HDF5 refuses"));
   }
 };
 
@@ -209,7 +212,8 @@ bool put_attribute(hid_t file, const char* name, hid_t type, const void* value)
 }
 } // namespace
 
-Writer::Writer(std::string file, const Index& index, const nlohmann::ordered_json& about) : file_(std::move(file)), handles_(std::make_unique<Handles>())
+Writer::Writer(std::string file, const Index& index, const nlohmann::ordered_json& about)
+    : file_(std::move(file)), handles_(std::make_unique<Handles>())
 {
   be_quiet();
   errno = 0;
@@ -225,9 +229,11 @@ Writer::Writer(std::string file, const Index& index, const nlohmann::ordered_jso
   H5Tset_size(text.get(), words.size());
   H5Tset_cset(text.get(), H5T_CSET_UTF8);
   const int version = 1;
-  bool good         = put_attribute(root, "schema_version", H5T_NATIVE_INT, &version) && put_attribute(root, "about", text.get(), words.data()) &&
-              put_list(root, "first_row", H5T_STD_U64LE, H5T_NATIVE_UINT64, index.first_row.data(), index.first_row.size()) &&
-              put_list(root, "group", H5T_STD_U32LE, H5T_NATIVE_UINT32, index.group.data(), index.group.size());
+  bool good =
+      put_attribute(root, "schema_version", H5T_NATIVE_INT, &version) &&
+      put_attribute(root, "about", text.get(), words.data()) &&
+      put_list(root, "first_row", H5T_STD_U64LE, H5T_NATIVE_UINT64, index.first_row.data(), index.first_row.size()) &&
+      put_list(root, "group", H5T_STD_U32LE, H5T_NATIVE_UINT32, index.group.data(), index.group.size());
   const auto kinds     = kind_type();
   const hsize_t rows   = index.rows();
   const hsize_t a_time = chunk_rows;
@@ -241,10 +247,11 @@ Writer::Writer(std::string file, const Index& index, const nlohmann::ordered_jso
       H5Pset_shuffle(settings.get());
       H5Pset_deflate(settings.get(), 4);
     }
-    handles_->datasets[column] = Handle(H5Dcreate2(root, std::string(column_names[column]).c_str(), type_of(column, kinds), space.get(), H5P_DEFAULT,
-                                                   settings.get(), H5P_DEFAULT),
-                                        H5Dclose);
-    good                       = handles_->datasets[column].good();
+    handles_->datasets[column] =
+        Handle(H5Dcreate2(root, std::string(column_names[column]).c_str(), type_of(column, kinds), space.get(),
+                          H5P_DEFAULT, settings.get(), H5P_DEFAULT),
+               H5Dclose);
+    good = handles_->datasets[column].good();
   }
   if (!good)
     Handles::fail(file_);
@@ -256,7 +263,8 @@ void Writer::put(uint64_t number, const Chunk& chunk)
 {
   const hsize_t first = number * chunk_rows;
   for (size_t column = 0; column < columns; ++column)
-    if (H5Dwrite_chunk(handles_->datasets[column].get(), H5P_DEFAULT, 0, &first, chunk[column].size(), chunk[column].data()) < 0)
+    if (H5Dwrite_chunk(handles_->datasets[column].get(), H5P_DEFAULT, 0, &first, chunk[column].size(),
+                       chunk[column].data()) < 0)
       Handles::fail(file_);
 }
 
@@ -271,7 +279,8 @@ void Writer::finish()
     Handles::fail(file_);
 }
 
-// ---- reading ------------------------------------------------------------------------------------------------------------
+// ---- reading
+// ------------------------------------------------------------------------------------------------------------
 
 struct Reader::Handles {
   Handle file;
@@ -291,7 +300,7 @@ Reader::Reader(std::string file) : file_(std::move(file)), handles_(std::make_un
   be_quiet();
   if (::access(file_.c_str(), R_OK) != 0)
     fail(std::strerror(errno));
-  handles_->file = Handle(H5Fopen(file_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  handles_->file   = Handle(H5Fopen(file_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   const hid_t root = handles_->file.get();
   if (root < 0)
     fail("it is no HDF5 file, or was cut off");
@@ -370,7 +379,8 @@ Reader::Reader(std::string file) : file_(std::move(file)), handles_(std::make_un
 /// Of times in a trace: the end of an operation is the sum of two, a pause the difference of two such.
 constexpr int64_t longest_ns = int64_t{1} << 61;
 
-void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see, const std::vector<Column>& only) const
+void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see,
+                   const std::vector<Column>& only) const
 {
   std::vector<Row> rows(std::min(end - first, chunk_rows));
   std::vector<uint64_t> values(rows.size());
@@ -384,9 +394,10 @@ void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const 
       const auto& dataset = handles_->datasets[column];
       const Handle space(H5Dget_space(dataset.get()), H5Sclose);
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &from, nullptr, &count, nullptr);
-      const bool is_kind = static_cast<Column>(column) == Column::kind;
+      const bool is_kind   = static_cast<Column>(column) == Column::kind;
       const bool is_signed = static_cast<Column>(column) >= Column::start_ns;
-      const bool is_time   = static_cast<Column>(column) == Column::start_ns || static_cast<Column>(column) == Column::duration_ns;
+      const bool is_time =
+          static_cast<Column>(column) == Column::start_ns || static_cast<Column>(column) == Column::duration_ns;
       // The codes of kinds are read as they are, whatever their names; the rest as numbers of 64 bits.
       const Handle raw(is_kind ? H5Dget_type(dataset.get()) : -1, H5Tclose);
       const hid_t type = is_kind ? raw.get() : is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
@@ -403,7 +414,8 @@ void Reader::visit(uint64_t first, uint64_t end, const std::function<void(const 
         }
         const auto ns = static_cast<int64_t>(value);
         if (is_time && (ns < -longest_ns || ns > longest_ns))
-          fail(fmt::format("row {} has {} in its column '{}', which is more than 70 years", at + i, ns, column_names[column]));
+          fail(fmt::format("row {} has {} in its column '{}', which is more than 70 years", at + i, ns,
+                           column_names[column]));
         set_value(rows[i], column, value);
       }
     }

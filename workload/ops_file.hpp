@@ -19,7 +19,20 @@ namespace ops_file {
 void require();
 
 /// The columns, in the order in which a chunk holds them.
-enum class Column : uint8_t { rank, kind, flags, count, dataset, object, size, offset, stride, start_ns, duration_ns, error };
+enum class Column : uint8_t {
+  rank,
+  kind,
+  flags,
+  count,
+  dataset,
+  object,
+  size,
+  offset,
+  stride,
+  start_ns,
+  duration_ns,
+  error
+};
 constexpr std::array<std::string_view, 12> column_names{"rank", "kind",   "flags",  "count",    "dataset",     "object",
                                                         "size", "offset", "stride", "start_ns", "duration_ns", "error"};
 constexpr std::array<uint8_t, 12> column_bytes{4, 1, 1, 4, 8, 8, 8, 8, 8, 8, 8, 4};
@@ -83,7 +96,8 @@ public:
   /// Visits rows [first, end) in order. With `only` set to some columns the others are left at their defaults and not
   /// read.
   /// @throws InputError when the file is damaged, or has an operation that this program doesn't know
-  void visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see, const std::vector<Column>& only = {}) const;
+  void visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see,
+             const std::vector<Column>& only = {}) const;
 
 private:
   struct Handles;

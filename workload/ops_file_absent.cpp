@@ -8,7 +8,8 @@ namespace iocast::ops_file {
 
 void require()
 {
-  throw InputError("This build has no HDF5, in which traces are kept; install the Debian package libhdf5-dev and build iocast again.");
+  throw InputError("This build has no HDF5, in which traces are kept; install the Debian package libhdf5-dev and build "
+                   "iocast again.");
 }
 
 struct Writer::Handles {};

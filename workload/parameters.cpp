@@ -57,7 +57,8 @@ void Parameters::set(const std::string& name, const std::string& value)
   }
   if (!(number >= parameter.low && number <= parameter.high))
     throw InputError(fmt::format("The parameter '{}' can't be {}; it lies between {} and {}.", name, value,
-                                 format_quantity(parameter.low, parameter.unit), format_quantity(parameter.high, parameter.unit)));
+                                 format_quantity(parameter.low, parameter.unit),
+                                 format_quantity(parameter.high, parameter.unit)));
   numbers_[name] = number;
 }
 
@@ -95,8 +96,9 @@ void Parameters::set_all(const YamlNode& map, bool may_declare, const std::strin
 
 void Parameters::declare(const std::string& name, const YamlNode& declaration)
 {
-  static const std::vector<std::pair<std::string, Unit>> units{{"count", Unit::count}, {"factor", Unit::factor}, {"bytes", Unit::bytes},
-                                                               {"seconds", Unit::seconds}, {"flag", Unit::flag}, {"text", Unit::text}};
+  static const std::vector<std::pair<std::string, Unit>> units{{"count", Unit::count}, {"factor", Unit::factor},
+                                                               {"bytes", Unit::bytes}, {"seconds", Unit::seconds},
+                                                               {"flag", Unit::flag},   {"text", Unit::text}};
   declaration.allow_only({"default", "meaning", "unit"});
   for (const auto& other : declared_)
     if (other.name == name)
@@ -104,7 +106,8 @@ void Parameters::declare(const std::string& name, const YamlNode& declaration)
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
     declaration.fail(fmt::format("'{}' is no name for a parameter; use small letters, digits and '_'", name));
   const std::string fallback = joined(declaration["default"]);
-  const Unit guessed = declaration["default"].is_sequence() ? Unit::text : unit_of(fallback); // a list may be of several numbers
+  const Unit guessed =
+      declaration["default"].is_sequence() ? Unit::text : unit_of(fallback); // a list may be of several numbers
   Parameter parameter{name, guessed, fallback, declaration["meaning"].text()};
   if (const auto unit = declaration.find("unit")) {
     std::vector<std::string> names;

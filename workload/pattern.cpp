@@ -28,7 +28,8 @@ uint64_t within(const char* pattern, const char* parameter, const Parameters& gi
 {
   const uint64_t wanted = given.count(parameter);
   if (wanted > most)
-    throw InputError(fmt::format("{} can't reach over a {} of {}: the run has {} {}. Set {} to at most {}.", pattern, parameter, wanted, most, what, parameter, most));
+    throw InputError(fmt::format("{} can't reach over a {} of {}: the run has {} {}. Set {} to at most {}.", pattern,
+                                 parameter, wanted, most, what, parameter, most));
   return wanted;
 }
 
@@ -71,9 +72,11 @@ void check_size(const Footprint& footprint)
       read = std::max(read, at_most);
   }
   const double kept = static_cast<double>(footprint.peak_bytes), objects = static_cast<double>(footprint.peak_objects);
-  for (const auto& [value, what] : {std::pair{objects, "has objects"}, {kept, "keeps bytes"}, {written, "writes bytes"}, {read, "reads bytes"}})
+  for (const auto& [value, what] :
+       {std::pair{objects, "has objects"}, {kept, "keeps bytes"}, {written, "writes bytes"}, {read, "reads bytes"}})
     if (value >= most)
-      throw InputError(fmt::format("The workload {} beyond 2^63, where file systems and this program stop counting; make it smaller.", what));
+      throw InputError(fmt::format(
+          "The workload {} beyond 2^63, where file systems and this program stop counting; make it smaller.", what));
 }
 
 } // namespace iocast

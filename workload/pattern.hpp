@@ -24,7 +24,7 @@ struct Placement {
 
 struct Phase {
   std::string name;
-  uint32_t repeat = 0; ///< 1, 2, ... for repeated phases; 0 for a phase that happens once
+  uint32_t repeat     = 0; ///< 1, 2, ... for repeated phases; 0 for a phase that happens once
   double most_seconds = 0; ///< the executor ends the phase after so long, see Pattern::cut; 0: when all is done
 };
 
@@ -55,7 +55,7 @@ struct Footprint {
   uint64_t bytes_read    = 0;
   uint64_t peak_objects  = 0;
   uint64_t peak_bytes    = 0;
-  uint64_t largest_size  = 0; ///< largest number of bytes of an operation, all its blocks together
+  uint64_t largest_size  = 0;     ///< largest number of bytes of an operation, all its blocks together
   bool collective        = false; ///< whether ranks make accesses together
 };
 
@@ -64,10 +64,22 @@ class Amount {
 public:
   constexpr Amount(uint64_t value = 0) : value_(value) {}
   constexpr operator uint64_t() const { return value_; }
-  template <std::integral T> friend constexpr Amount operator*(Amount a, T b) { return a * Amount(static_cast<uint64_t>(b)); }
-  template <std::integral T> friend constexpr Amount operator*(T a, Amount b) { return Amount(static_cast<uint64_t>(a)) * b; }
-  template <std::integral T> friend constexpr Amount operator+(Amount a, T b) { return a + Amount(static_cast<uint64_t>(b)); }
-  template <std::integral T> friend constexpr Amount operator+(T a, Amount b) { return Amount(static_cast<uint64_t>(a)) + b; }
+  template <std::integral T> friend constexpr Amount operator*(Amount a, T b)
+  {
+    return a * Amount(static_cast<uint64_t>(b));
+  }
+  template <std::integral T> friend constexpr Amount operator*(T a, Amount b)
+  {
+    return Amount(static_cast<uint64_t>(a)) * b;
+  }
+  template <std::integral T> friend constexpr Amount operator+(Amount a, T b)
+  {
+    return a + Amount(static_cast<uint64_t>(b));
+  }
+  template <std::integral T> friend constexpr Amount operator+(T a, Amount b)
+  {
+    return Amount(static_cast<uint64_t>(a)) + b;
+  }
   friend constexpr Amount operator*(Amount a, Amount b)
   {
     uint64_t result = 0;
@@ -129,7 +141,10 @@ public:
   /// the pattern is of names its files otherwise.
   virtual char* name_object(uint64_t object, char* out) const;
   /// For patterns whose objects are named differently in different datasets; executors ask this one.
-  virtual char* name_object_in(uint64_t /*dataset*/, uint64_t object, char* out) const { return name_object(object, out); }
+  virtual char* name_object_in(uint64_t /*dataset*/, uint64_t object, char* out) const
+  {
+    return name_object(object, out);
+  }
 
   /// What a data set must agree on to be used again by a later run: stored in the manifest and compared.
   virtual nlohmann::ordered_json data_set() const = 0;
@@ -149,7 +164,7 @@ private:
 struct PatternEntry {
   std::string name;
   std::string summary;
-  std::string source; ///< paper or page
+  std::string source;                ///< paper or page
   std::vector<Parameter> parameters; ///< registration adds those of arrivals.hpp
   /// Settings that together reach every kind of operation and end in a moment on 1 to 16 ranks, each "key=value ...":
   /// what the tests of all patterns run.

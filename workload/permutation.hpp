@@ -60,8 +60,8 @@ private:
   }
 
   uint64_t n_;
-  uint64_t low_  = 1; ///< values of the lower digit
-  uint64_t high_ = 1; ///< values of the upper digit
+  uint64_t low_    = 1; ///< values of the lower digit
+  uint64_t high_   = 1; ///< values of the upper digit
   uint64_t rounds_ = 4;
 };
 

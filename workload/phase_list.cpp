@@ -10,7 +10,8 @@
 
 namespace iocast {
 
-std::vector<size_t> requested_phases(const std::string& pattern, const std::vector<std::string>& names, const std::string& wanted)
+std::vector<size_t> requested_phases(const std::string& pattern, const std::vector<std::string>& names,
+                                     const std::string& wanted)
 {
   std::vector<size_t> places;
   std::istringstream list(wanted);
@@ -20,7 +21,8 @@ std::vector<size_t> requested_phases(const std::string& pattern, const std::vect
       throw InputError(fmt::format("{} has no phase '{}'. {}", pattern, name, allowed_sentence(name, names)));
     const auto place = static_cast<size_t>(found - names.begin());
     if (!places.empty() && place <= places.back())
-      throw InputError(fmt::format("The phases of {} run in the order {}, each once, not '{}'.", pattern, fmt::join(names, ", "), wanted));
+      throw InputError(fmt::format("The phases of {} run in the order {}, each once, not '{}'.", pattern,
+                                   fmt::join(names, ", "), wanted));
     places.push_back(place);
   }
   if (places.empty())

@@ -9,6 +9,7 @@ namespace iocast {
 /// What a parameter `phases` such as "create,remove" asks for: places in `names`, the phases of the pattern in their
 /// order.
 /// @throws InputError: a phase that isn't there (with the nearest match), another order, none at all
-std::vector<size_t> requested_phases(const std::string& pattern, const std::vector<std::string>& names, const std::string& wanted);
+std::vector<size_t> requested_phases(const std::string& pattern, const std::vector<std::string>& names,
+                                     const std::string& wanted);
 
 } // namespace iocast

@@ -33,7 +33,8 @@ void PhasedPattern::cut(Cursor& cursor) const
   cursor.step = 0;
 }
 
-void PhasedPattern::choose_phases(const std::string& pattern, const std::string& wanted, const std::vector<PhaseOfWork>& all)
+void PhasedPattern::choose_phases(const std::string& pattern, const std::string& wanted,
+                                  const std::vector<PhaseOfWork>& all)
 {
   std::vector<std::string> names;
   for (const auto& planned : all)
@@ -67,12 +68,14 @@ void PhasedPattern::choose_phases(const std::string& pattern, const std::string&
   }
   making_phases_ = fmt::format("{}", fmt::join(makers, ","));
   if (makes_ && leaves)
-    throw InputError(fmt::format("The phases {} of {} make one data set together; choose all of them or none, not '{}'.",
-                                 fmt::join(makers, ", "), pattern, wanted));
+    throw InputError(
+        fmt::format("The phases {} of {} make one data set together; choose all of them or none, not '{}'.",
+                    fmt::join(makers, ", "), pattern, wanted));
   if (limited && !removes)
-    throw InputError(fmt::format("A later run of {} can't know how much a phase that ends after some time made; set most_seconds=0s or "
-                                 "add the phase cleanup.",
-                                 pattern));
+    throw InputError(fmt::format(
+        "A later run of {} can't know how much a phase that ends after some time made; set most_seconds=0s or "
+        "add the phase cleanup.",
+        pattern));
 }
 
 bool PhasedPattern::runs(size_t which) const

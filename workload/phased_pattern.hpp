@@ -10,7 +10,7 @@ namespace iocast {
 /// A phase of a PhasedPattern.
 struct PhaseOfWork {
   enum class Does : uint8_t {
-    makes,  ///< makes what others need; those that do run all in one run
+    makes, ///< makes what others need; those that do run all in one run
     uses,
     removes
   };
@@ -56,7 +56,7 @@ private:
 struct Opened {
   uint64_t dataset = 0;
   uint64_t object  = 0;
-  uint8_t flags    = 0; ///< OpFlag of the open; `shared` goes for fsync and close too
+  uint8_t flags    = 0;     ///< OpFlag of the open; `shared` goes for fsync and close too
   bool sync        = false; ///< fsync before the close
 };
 

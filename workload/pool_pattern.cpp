@@ -10,7 +10,8 @@
 
 namespace iocast {
 
-PoolPattern::PoolPattern(PoolPlan plan, const Placement& placement) : plan_(std::move(plan)), placement_(placement), ranks_(placement.ranks)
+PoolPattern::PoolPattern(PoolPlan plan, const Placement& placement)
+    : plan_(std::move(plan)), placement_(placement), ranks_(placement.ranks)
 {
   uint64_t start = plan_.start;
   for (const size_t place : requested_phases(plan_.pattern, {"precreate", "benchmark", "cleanup"}, plan_.phases)) {
@@ -26,11 +27,13 @@ PoolPattern::PoolPattern(PoolPlan plan, const Placement& placement) : plan_(std:
     }
   }
   if (kinds_.front() == Kind::precreate && plan_.start > 0)
-    throw InputError(fmt::format("{} can't precreate files that have {} steps behind them already; leave out start, or run "
-                                 "phases=benchmark,cleanup on files that an earlier run left.",
-                                 plan_.pattern, plan_.start));
+    throw InputError(
+        fmt::format("{} can't precreate files that have {} steps behind them already; leave out start, or run "
+                    "phases=benchmark,cleanup on files that an earlier run left.",
+                    plan_.pattern, plan_.start));
   if (plan_.files + start > UINT32_MAX)
-    throw InputError(fmt::format("{} can't number more than 4 billion files of one rank; ask for fewer files or steps.", plan_.pattern));
+    throw InputError(fmt::format("{} can't number more than 4 billion files of one rank; ask for fewer files or steps.",
+                                 plan_.pattern));
 }
 
 bool PoolPattern::next(Cursor& cursor, Op& op) const
@@ -127,11 +130,13 @@ bool PoolPattern::next_cleanup(Rank& rank, Cursor& cursor, Op& op) const
   }
   if (cursor.j == datasets())
     return false;
-  op = {OpKind::rmdir, uint64_t{cursor.rank} * datasets() + (datasets() - 1 - cursor.j++), 0}; // the one that holds the others last
+  op = {OpKind::rmdir, uint64_t{cursor.rank} * datasets() + (datasets() - 1 - cursor.j++),
+        0}; // the one that holds the others last
   return true;
 }
 
-// ---- what can be done to a file -----------------------------------------------------------------------------------------
+// ---- what can be done to a file
+// -----------------------------------------------------------------------------------------
 
 void PoolPattern::create(Rank& rank, Cursor& cursor, Op& op) const
 {
@@ -161,17 +166,18 @@ void PoolPattern::unlink(Rank& rank, Cursor& cursor, Op& op, uint64_t place) con
 }
 
 /// One operation, or the first of those that go through the bytes block by block.
-void PoolPattern::transfer(Cursor& cursor, Op& op, OpKind whole, uint64_t block, uint32_t number, uint64_t from, uint64_t to) const
+void PoolPattern::transfer(Cursor& cursor, Op& op, OpKind whole, uint64_t block, uint32_t number, uint64_t from,
+                           uint64_t to) const
 {
   if (block == 0) {
     op = {whole, dataset_of(cursor.rank, number), number, to - from};
     return;
   }
-  op        = {OpKind::open, dataset_of(cursor.rank, number), number};
-  op.flags  = whole == OpKind::read ? 0 : whole == OpKind::append ? for_writing : for_writing | make_it;
-  cursor.a  = static_cast<uint32_t>(from);
-  cursor.b  = static_cast<uint32_t>(to);
-  cursor.c  = number;
+  op       = {OpKind::open, dataset_of(cursor.rank, number), number};
+  op.flags = whole == OpKind::read ? 0 : whole == OpKind::append ? for_writing : for_writing | make_it;
+  cursor.a = static_cast<uint32_t>(from);
+  cursor.b = static_cast<uint32_t>(to);
+  cursor.c = number;
   cursor.step |= whole == OpKind::read ? reading : writing;
 }
 
@@ -190,7 +196,8 @@ bool PoolPattern::next_block(Cursor& cursor, Op& op) const
   return true;
 }
 
-// ---- names and numbers --------------------------------------------------------------------------------------------------
+// ---- names and numbers
+// --------------------------------------------------------------------------------------------------
 
 /// With several directories, number 0 of the rank's is the one that holds the others: directory k is number (k + 1).
 uint64_t PoolPattern::directory(uint32_t rank, uint32_t which) const
@@ -206,7 +213,9 @@ uint32_t& PoolPattern::entries_of(Rank& rank, uint64_t dataset) const
 /// A file's directory is drawn when it is made.
 uint64_t PoolPattern::dataset_of(uint32_t rank, uint32_t number) const
 {
-  return plan_.directories == 1 ? rank : directory(rank, static_cast<uint32_t>(below(words(rank, number, place_of_file)[0], plan_.directories)));
+  return plan_.directories == 1
+             ? rank
+             : directory(rank, static_cast<uint32_t>(below(words(rank, number, place_of_file)[0], plan_.directories)));
 }
 
 char* PoolPattern::name_dataset(uint64_t dataset, char* out) const
@@ -226,7 +235,8 @@ char* PoolPattern::name_object(uint64_t object, char* out) const
 
 nlohmann::ordered_json PoolPattern::data_set() const
 {
-  nlohmann::ordered_json json{{"ranks", placement_.ranks}, {"files", plan_.files}, {"directories", plan_.directories}, {"seed", plan_.seed}};
+  nlohmann::ordered_json json{
+      {"ranks", placement_.ranks}, {"files", plan_.files}, {"directories", plan_.directories}, {"seed", plan_.seed}};
   json.update(own_data_set());
   return json;
 }
@@ -271,12 +281,14 @@ Footprint PoolPattern::count() const
   }
   const double share = static_cast<double>(placement_.ranks) / static_cast<double>(looked_at);
   for (uint64_t* count : {&result.bytes_written, &result.bytes_read, &result.peak_objects, &result.peak_bytes})
-    *count = looked_at == placement_.ranks ? *count : static_cast<uint64_t>(std::llround(static_cast<double>(*count) * share));
+    *count = looked_at == placement_.ranks ? *count
+                                           : static_cast<uint64_t>(std::llround(static_cast<double>(*count) * share));
   for (size_t kind = 1; kind < op_count; ++kind)
     if (counted[kind] > 0)
       result.operations.emplace_back(static_cast<OpKind>(kind), looked_at == placement_.ranks
                                                                     ? counted[kind]
-                                                                    : static_cast<uint64_t>(std::llround(static_cast<double>(counted[kind]) * share)));
+                                                                    : static_cast<uint64_t>(std::llround(
+                                                                          static_cast<double>(counted[kind]) * share)));
   return result;
 }
 

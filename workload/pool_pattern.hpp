@@ -94,8 +94,8 @@ protected:
   /// The next operation of step `number`, counted over all benchmark phases; false when the step is over. It may begin
   /// one of the operations below and must then set the next part before.
   virtual bool next_in_step(Rank& rank, Cursor& cursor, Op& op, uint64_t number) const = 0;
-  virtual uint64_t size_of_new(uint32_t rank, uint32_t number) const                 = 0;
-  virtual nlohmann::ordered_json own_data_set() const                                = 0;
+  virtual uint64_t size_of_new(uint32_t rank, uint32_t number) const                   = 0;
+  virtual nlohmann::ordered_json own_data_set() const                                  = 0;
 
   // Each begins something on a file of the pool and gives its first operation; next() gives the others before the next
   // part.
@@ -130,7 +130,8 @@ private:
   bool next_precreate(Rank& rank, Cursor& cursor, Op& op) const;
   bool next_benchmark(Rank& rank, Cursor& cursor, Op& op, uint64_t first, uint64_t steps) const;
   bool next_cleanup(Rank& rank, Cursor& cursor, Op& op) const;
-  void transfer(Cursor& cursor, Op& op, OpKind whole, uint64_t block, uint32_t number, uint64_t from, uint64_t to) const;
+  void transfer(Cursor& cursor, Op& op, OpKind whole, uint64_t block, uint32_t number, uint64_t from,
+                uint64_t to) const;
   void begin(Rank& rank, uint32_t number) const;
   Footprint count() const;
   uint32_t datasets() const { return plan_.directories > 1 ? plan_.directories + 1 : 1; }

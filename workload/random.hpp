@@ -30,8 +30,8 @@ enum class Stream : uint32_t {
 /// numbers: as easy as 1, 2, 3", SC11. Real and simulated runs draw the same.
 inline std::array<uint32_t, 4> random_words(uint64_t seed, Stream stream, uint32_t who, uint64_t counter)
 {
-  const r123::Philox4x32::ctr_type at{{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), who,
-                                       static_cast<uint32_t>(stream)}};
+  const r123::Philox4x32::ctr_type at{
+      {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), who, static_cast<uint32_t>(stream)}};
   const r123::Philox4x32::key_type key{{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}};
   const auto drawn = r123::Philox4x32{}(at, key);
   return {drawn[0], drawn[1], drawn[2], drawn[3]};

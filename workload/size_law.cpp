@@ -29,7 +29,8 @@ SizeLaw SizeLaw::lognormal(double median, double sigma, double most)
   law.sigma_  = sigma;
   law.most_   = most;
   for (int i = 0; i <= cells; ++i)
-    law.logarithms_.push_back(std::log(median) + sigma * normal_quantile(std::clamp(static_cast<double>(i) / cells, 1e-12, 1 - 1e-12)));
+    law.logarithms_.push_back(std::log(median) +
+                              sigma * normal_quantile(std::clamp(static_cast<double>(i) / cells, 1e-12, 1 - 1e-12)));
   return law;
 }
 
@@ -41,7 +42,8 @@ SizeLaw SizeLaw::table(const std::string& text)
     item.erase(0, item.find_first_not_of(' '));
     const auto colon = item.find(':');
     if (colon == std::string::npos)
-      throw InputError(fmt::format("'{}' is no point of a table of sizes; write PROBABILITY:SIZE, such as 0.5:4KiB.", item));
+      throw InputError(
+          fmt::format("'{}' is no point of a table of sizes; write PROBABILITY:SIZE, such as 0.5:4KiB.", item));
     double probability = 0;
     double size        = 0;
     try {
@@ -50,13 +52,17 @@ SizeLaw SizeLaw::table(const std::string& text)
     } catch (const InputError& error) {
       throw InputError(fmt::format("The table of sizes can't be read: {}.", error.what()));
     }
-    if (!law.probabilities_.empty() && (probability <= law.probabilities_.back() || std::log1p(size) < law.logarithms_.back()))
-      throw InputError(fmt::format("The table of sizes '{}' does not rise at '{}': its probabilities rise from 0 to 1, and its sizes with them.", text, item));
+    if (!law.probabilities_.empty() &&
+        (probability <= law.probabilities_.back() || std::log1p(size) < law.logarithms_.back()))
+      throw InputError(fmt::format(
+          "The table of sizes '{}' does not rise at '{}': its probabilities rise from 0 to 1, and its sizes with them.",
+          text, item));
     law.probabilities_.push_back(probability);
     law.logarithms_.push_back(std::log1p(size));
   }
   if (law.probabilities_.size() < 2 || law.probabilities_.front() != 0 || law.probabilities_.back() != 1)
-    throw InputError(fmt::format("The table of sizes '{}' does not go from probability 0 to 1; write 0:SMALLEST,...,1:LARGEST.", text));
+    throw InputError(fmt::format(
+        "The table of sizes '{}' does not go from probability 0 to 1; write 0:SMALLEST,...,1:LARGEST.", text));
   return law;
 }
 
@@ -67,12 +73,14 @@ uint64_t SizeLaw::at(double u) const
       return static_cast<uint64_t>(std::llround(std::min(median_ * std::exp(sigma_ * normal_quantile(u)), most_)));
     const double place = u * cells;
     const auto cell    = static_cast<size_t>(place);
-    const double log   = logarithms_[cell] + (place - static_cast<double>(cell)) * (logarithms_[cell + 1] - logarithms_[cell]);
+    const double log =
+        logarithms_[cell] + (place - static_cast<double>(cell)) * (logarithms_[cell + 1] - logarithms_[cell]);
     return static_cast<uint64_t>(std::llround(std::min(std::exp(log), most_)));
   }
-  const auto above   = std::upper_bound(probabilities_.begin() + 1, probabilities_.end() - 1, u) - probabilities_.begin();
+  const auto above = std::upper_bound(probabilities_.begin() + 1, probabilities_.end() - 1, u) - probabilities_.begin();
   const double share = (u - probabilities_[above - 1]) / (probabilities_[above] - probabilities_[above - 1]);
-  return static_cast<uint64_t>(std::llround(std::expm1(logarithms_[above - 1] + share * (logarithms_[above] - logarithms_[above - 1]))));
+  return static_cast<uint64_t>(
+      std::llround(std::expm1(logarithms_[above - 1] + share * (logarithms_[above] - logarithms_[above - 1]))));
 }
 
 uint64_t SizeLaw::largest() const

@@ -25,7 +25,8 @@ private:
   double sigma_  = 0;
   double most_   = 0;
   std::vector<double> probabilities_;
-  std::vector<double> logarithms_; ///< of 1 + size, so that there may be empty files; of a lognormal law, of sizes at equal steps
+  std::vector<double>
+      logarithms_; ///< of 1 + size, so that there may be empty files; of a lognormal law, of sizes at equal steps
 };
 
 } // namespace iocast

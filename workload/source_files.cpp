@@ -15,7 +15,7 @@ namespace iocast {
 namespace {
 enum FileDraw : uint32_t { size = 2, header = 3 }; ///< of Stream::tree; the others are Tree's
 constexpr uint64_t most_known = uint64_t{1} << 20;
-}
+} // namespace
 
 SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, const Sizes& sizes, uint64_t seed)
     : files_(files)
@@ -28,8 +28,9 @@ SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, co
     , seed_(seed)
 {
   if (compiled > sources_)
-    throw InputError(fmt::format("{} sources can't be compiled: of {} files {} are sources. Set sources to at most that.", compiled, files,
-                                 sources_));
+    throw InputError(
+        fmt::format("{} sources can't be compiled: of {} files {} are sources. Set sources to at most that.", compiled,
+                    files, sources_));
   while (headers_ > 0 && std::gcd(step_, headers_) != 1) // else it would come back too early
     ++step_;
   for (size_t i = 0; i < sizes_.size(); ++i) {

@@ -32,7 +32,7 @@ Tree::Tree(const std::vector<uint32_t>& parents) : nodes_(parents.size() + 1)
     if (i > 0) {
       number[i] = next[parents[i]];
       next[parents[i]] += within[i];
-      next[i] = number[i] + 1;
+      next[i]                  = number[i] + 1;
       nodes_[number[i]].parent = number[parents[i]];
     }
     nodes_[number[i]].after = number[i] + within[i];
@@ -47,7 +47,9 @@ void Tree::keep_names()
     if (directory > 0) { // its parent comes before it
       char digits[10];
       const uint32_t above = parent(directory);
-      names_.append(names_, name_at_[above], name_at_[above + 1] - name_at_[above]).append(1, '/').append(digits, write_number(directory, digits));
+      names_.append(names_, name_at_[above], name_at_[above + 1] - name_at_[above])
+          .append(1, '/')
+          .append(digits, write_number(directory, digits));
     }
     if (names_.size() > most_kept) {
       names_.clear();
@@ -122,7 +124,7 @@ uint32_t Tree::directory_of(uint64_t file) const
   uint32_t from       = cells_[cell];
   if (shift_ == 0)
     return from;
-  uint32_t to         = cell + 1 < cells_.size() ? cells_[cell + 1] : directories() - 1;
+  uint32_t to = cell + 1 < cells_.size() ? cells_[cell + 1] : directories() - 1;
   while (from < to) { // the last one that begins at the file or before
     const uint32_t middle = to - (to - from) / 2;
     if (first_file(middle) <= file)

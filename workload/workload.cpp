@@ -26,14 +26,16 @@ std::string data_directory(const std::string& name)
   for (const auto& place : places)
     if (fs::is_directory(place / name, ignored))
       return (place / name).string();
-  throw RunError(fmt::format("The directory '{}' of iocast is nowhere to be found; set IOCAST_HOME to where iocast lies.", name));
+  throw RunError(
+      fmt::format("The directory '{}' of iocast is nowhere to be found; set IOCAST_HOME to where iocast lies.", name));
 }
 
 std::unique_ptr<Pattern> Workload::make(const Placement& placement) const
 {
   auto made = pattern->make(parameters, placement);
   if (const size_t phases = made->phases().size(); phases > UINT16_MAX)
-    throw InputError(fmt::format("The workload has {} phases, repeats counted; the most is {}. Lower its repeats.", phases, UINT16_MAX));
+    throw InputError(fmt::format("The workload has {} phases, repeats counted; the most is {}. Lower its repeats.",
+                                 phases, UINT16_MAX));
   made->set_arrivals(read_arrivals(parameters));
   return made;
 }
@@ -79,7 +81,8 @@ Workload read_workload(const std::string& name, const YamlNode& yaml)
     throw InputError(fmt::format("{}: {}", yaml["pattern"].where(), error.what()));
   }
   std::vector<std::string> keys{"schema_version", "description", "source", "pattern", "parameters", "small"};
-  Workload workload{name, pattern, yaml.text_or("source", pattern->source), Parameters(pattern->parameters), pattern->small};
+  Workload workload{name, pattern, yaml.text_or("source", pattern->source), Parameters(pattern->parameters),
+                    pattern->small};
   if (!pattern->section.empty()) {
     keys.push_back(pattern->section);
     workload.parameters.set_section(yaml[pattern->section]);
@@ -119,8 +122,9 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
       names.push_back(name);
     for (const auto& entry : patterns()) {
       if (entry.name == name_or_file)
-        return entry.example.empty() ? Workload{entry.name, &entry, entry.source, Parameters(entry.parameters), entry.small}
-                                     : read_workload(entry.name, YamlNode::parse(entry.example, entry.name));
+        return entry.example.empty()
+                        ? Workload{entry.name, &entry, entry.source, Parameters(entry.parameters), entry.small}
+                        : read_workload(entry.name, YamlNode::parse(entry.example, entry.name));
       names.push_back(entry.name);
     }
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -133,7 +137,8 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
     workload.parameters.set(setting.substr(0, equals), setting.substr(equals + 1));
   }
   const auto& known = workload.parameters.declared();
-  if (std::any_of(known.begin(), known.end(), [](const auto& parameter) { return parameter.name == "seed"; }) && !workload.parameters.is_set("seed"))
+  if (std::any_of(known.begin(), known.end(), [](const auto& parameter) { return parameter.name == "seed"; }) &&
+      !workload.parameters.is_set("seed"))
     workload.parameters.set("seed", std::to_string(as_parameter(seed)));
   return workload;
 }
@@ -141,7 +146,8 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
 Placement make_placement(long long nodes, long long ranks_per_node)
 {
   if (nodes < 1 || ranks_per_node < 1)
-    throw InputError(fmt::format("{} nodes with {} ranks each is no place to run; both are at least 1.", nodes, ranks_per_node));
+    throw InputError(
+        fmt::format("{} nodes with {} ranks each is no place to run; both are at least 1.", nodes, ranks_per_node));
   if (nodes > 4'000'000'000LL / ranks_per_node)
     throw InputError(fmt::format("{} nodes with {} ranks each are more than 4 billion ranks.", nodes, ranks_per_node));
   return {static_cast<uint32_t>(nodes * ranks_per_node), static_cast<uint32_t>(ranks_per_node)};

@@ -28,7 +28,12 @@ from iocast.errors import InputError, RunError  # noqa: E402
 
 index: list[tuple[str, str, str]] = []
 """Address, title and words of every section."""
-ELSEWHERE = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changes.md": "CHANGELOG.md", "tests.md": "tests/README.md"}
+ELSEWHERE = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changes.md": "CHANGELOG.md",
+    "tests.md": "tests/README.md",
+}
 """Pages that lie outside of docs/, by their address in the site; the examples' pages are found."""
 
 
@@ -54,14 +59,28 @@ def reference() -> dict[str, str]:
         if page.section == 1:
             commands.append(page.markdown(2))
         else:
-            things[page.name.removeprefix("iocast-")] = page.markdown(1).replace(f"# {page.name} {{", f"# {page.name.removeprefix('iocast-').capitalize()} {{", 1)
-    return {"commands": "# Commands and options\n\n" + "\n".join(commands), **things, "keys": platform_keys(), "python": python_modules()}
+            things[page.name.removeprefix("iocast-")] = page.markdown(1).replace(
+                f"# {page.name} {{", f"# {page.name.removeprefix('iocast-').capitalize()} {{", 1
+            )
+    return {
+        "commands": "# Commands and options\n\n" + "\n".join(commands),
+        **things,
+        "keys": platform_keys(),
+        "python": python_modules(),
+    }
 
 
 def platform_keys() -> str:
     """A table of all keys of platform files, from what the simulator says of its primitives."""
     simulator = binaries.find("iocast-sim")
-    lines = ["# Keys of platform files", "", "Each primitive, its keys, and what they mean. [Platform files](../platforms.md) shows them in use.", "", "| primitive | key | meaning |", "|---|---|---|"]
+    lines = [
+        "# Keys of platform files",
+        "",
+        "Each primitive, its keys, and what they mean. [Platform files](../platforms.md) shows them in use.",
+        "",
+        "| primitive | key | meaning |",
+        "|---|---|---|",
+    ]
     for entry in binaries.run_json([simulator, "--list", "primitives", "--json"])["primitives"]:
         described = binaries.run_json([simulator, "--describe", entry["name"], "--json"])
         for key in described["keys"]:
@@ -71,7 +90,11 @@ def platform_keys() -> str:
 
 def python_modules() -> str:
     """The docstrings of the package's modules, classes and functions, those whose names begin with _ left out."""
-    lines = ["# Python modules", "", "What `import iocast` gives. Verbs of the command line call these functions; times are in seconds, sizes in bytes."]
+    lines = [
+        "# Python modules",
+        "",
+        "What `import iocast` gives. Verbs of the command line call these functions; times are in seconds, sizes in bytes.",
+    ]
     for file in sorted((REPOSITORY / "iocast").rglob("*.py")):
         tree = ast.parse(file.read_text())
         name = ".".join(file.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
@@ -90,7 +113,9 @@ def documented(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.ClassDef):
             what = f"class {node.name}"
         else:
-            what = f"{node.name}({ast.unparse(node.args)})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+            what = f"{node.name}({ast.unparse(node.args)})" + (
+                f" -> {ast.unparse(node.returns)}" if node.returns else ""
+            )
         first, *more = paragraphs(docstring)[1::2]
         yield from ("", f"`{what}`", f":   {first}", *(line for text in more for line in ("", indent(text, "    "))))
 
@@ -98,20 +123,31 @@ def documented(tree: ast.Module) -> Iterator[str]:
 def paragraphs(docstring: str) -> list[str]:
     """Of a docstring, each after an empty line, as Markdown: what is indented as it stands, all else as text."""
     parts = [part.strip("\n") for part in re.split(r"\n\s*\n", docstring)]
-    texts = [indent(dedent(part), "    ") if part.startswith("  ") else re.sub(r"([\\*_\[\]<>#|{}])", r"\\\1", " ".join(part.split())) for part in parts]
+    texts = [
+        indent(dedent(part), "    ")
+        if part.startswith("  ")
+        else re.sub(r"([\\*_\[\]<>#|{}])", r"\\\1", " ".join(part.split()))
+        for part in parts
+    ]
     return [line for text in texts for line in ("", text)]
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links between files of the repository become links between pages."""
-    return re.sub(r"\]\(([^)#\s:]+)(#[^)\s]*)?\)", lambda link: f"]({target(link[1], page.file.src_uri)}{link[2] or ''})", markdown)
+    return re.sub(
+        r"\]\(([^)#\s:]+)(#[^)\s]*)?\)",
+        lambda link: f"]({target(link[1], page.file.src_uri)}{link[2] or ''})",
+        markdown,
+    )
 
 
 def target(link: str, page: str) -> str:
     if page.startswith("reference/"):
         return link
     lies_at = ELSEWHERE.get(page) or re.sub(r"^examples/([^/]*)\.md$", r"examples/\1/README.md", page)
-    in_repository = posixpath.normpath(posixpath.join(posixpath.dirname(lies_at if lies_at != page else f"docs/{page}"), link))
+    in_repository = posixpath.normpath(
+        posixpath.join(posixpath.dirname(lies_at if lies_at != page else f"docs/{page}"), link)
+    )
     if found := re.fullmatch(r"workload/catalogue/(.*)\.yaml", in_repository):
         return posixpath.relpath("reference/workloads.md", posixpath.dirname(page) or ".") + f"#{found[1]}"
     if found := re.fullmatch(r"examples/([^/]*)(/README\.md)?", in_repository):
@@ -137,4 +173,6 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 def on_post_build(config: MkDocsConfig) -> None:
     """As a script, since pages that are read without a server may load nothing else."""
-    Path(config.site_dir, "search-index.js").write_text("const sections = " + json.dumps(index, ensure_ascii=False) + ";\n")
+    Path(config.site_dir, "search-index.js").write_text(
+        "const sections = " + json.dumps(index, ensure_ascii=False) + ";\n"
+    )

@@ -94,7 +94,9 @@ def build(
         if visits and sum(w * v.demand.mean for w, v in visits) > 0:
             served[name] = _station(platform, name, spec, visits, nodes, ranks_per_node, datasets)
             if served[name].waits:
-                _check_one_class(platform, name, spec, [r.operation for r in routes if any(v.station == name for v in r.visits)])
+                _check_one_class(
+                    platform, name, spec, [r.operation for r in routes if any(v.station == name for v in r.visits)]
+                )
     for name, flow in _links(platform, routes, nodes):
         served[name] = flow
     waiting = {n: s for n, s in served.items() if s.waits}
@@ -143,7 +145,9 @@ def build(
     return Network(ranks, groups, shared, local, delays, outer, served, list(limits.values()), most * groups)
 
 
-def _check_one_class(platform: Mapping[str, Any], name: str, spec: Mapping[str, Any], operations: Sequence[str]) -> None:
+def _check_one_class(
+    platform: Mapping[str, Any], name: str, spec: Mapping[str, Any], operations: Sequence[str]
+) -> None:
     """Raises InputError where some wait for others that came after them: the queue has no product form."""
     if "priority" not in spec:
         return

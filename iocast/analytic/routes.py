@@ -116,7 +116,12 @@ def read_routes(
 
 def _drop_shared_locks(routes: list[Route]) -> None:
     """Locks that all share make nobody wait. Raises InputError for those that some take shared and some alone."""
-    alone = {visit.lock: route.operation for route in routes for visit in route.visits if visit.lock and not visit.shares_lock}
+    alone = {
+        visit.lock: route.operation
+        for route in routes
+        for visit in route.visits
+        if visit.lock and not visit.shares_lock
+    }
     for route in routes:
         for i, step in enumerate(route.steps):
             if not isinstance(step, Visit) or not step.shares_lock:
@@ -160,7 +165,11 @@ def _read_steps(
                 "can't know when it is empty; use the simulator."
             )
         elif "cache" in step or "forget" in step:
-            waits = "cache" in step and "ahead" in platform["caches"][step["cache"]] and route.operation in ("read", "pread")
+            waits = (
+                "cache" in step
+                and "ahead" in platform["caches"][step["cache"]]
+                and route.operation in ("read", "pread")
+            )
             if "forget" in step or ("hit" not in step and "miss" not in step and not waits):
                 continue  # it takes no time
             raise InputError(
@@ -179,7 +188,10 @@ def _read_steps(
             slowest = min([r for r in rates if r > 0], default=float("inf"))
             route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
         else:
-            demand, bandwidth = at_speed(platform, step["station"], read_law(step["demand"])), float(step.get("bandwidth", 0))
+            demand, bandwidth = (
+                at_speed(platform, step["station"], read_law(step["demand"])),
+                float(step.get("bandwidth", 0)),
+            )
             stripes = int(step.get("stripes", 1))
             if step.get("per") == "entry":
                 if not knows_entries:
@@ -197,12 +209,16 @@ def _read_steps(
                     f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep depends on the order of earlier requests, "
                     "which the analytic solver can't know; use the simulator."
                 )
-            if lock and ((platform["locks"][lock]["per"] == "object" and not shares) or "hand_over" in platform["locks"][lock]):
+            if lock and (
+                (platform["locks"][lock]["per"] == "object" and not shares) or "hand_over" in platform["locks"][lock]
+            ):
                 raise InputError(
                     f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by nodes; the analytic solver "
                     "can't know who asks for it in turn; use the simulator."
                 )
-            route.steps.append(Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes))
+            route.steps.append(
+                Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes)
+            )
 
 
 def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:

@@ -128,7 +128,9 @@ def bounds_of(network: Network, waiting_factor: float, overshoot: float) -> Boun
     bounds = asymptotic(stations, network.delays, network.ranks, waiting_factor)
     upper = bounds.upper
     for held in network.limits:
-        at_least = held.delays + sum(d / network.served[name].station().best_speed for name, (_, d) in held.visits.items())
+        at_least = held.delays + sum(
+            d / network.served[name].station().best_speed for name, (_, d) in held.visits.items()
+        )
         if at_least > 0:
             upper = min(upper, held.slots * network.groups / at_least)
     lower = 1 / (1 / bounds.lower + overshoot / network.ranks)
@@ -152,7 +154,12 @@ class StallEffect:
 
 
 def stall_effects(
-    platform: Mapping[str, Any], routes: Sequence[Route], flow: Flow, ranks: int, waiting_factor: float, pause: float = 0.0
+    platform: Mapping[str, Any],
+    routes: Sequence[Route],
+    flow: Flow,
+    ranks: int,
+    waiting_factor: float,
+    pause: float = 0.0,
 ) -> list[StallEffect]:
     """The stall law: a stall of s seconds every P costs (1+T) s/P of the throughput, as each rank then thinks T times
     what it waited.

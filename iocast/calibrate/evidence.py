@@ -35,7 +35,9 @@ def _slow_reads(points: list[Point]) -> bool:
 def _slow_writes(points: list[Point]) -> bool:
     """The same of writes; or they slow down so from the first third of a phase to the last, in most runs of some
     scale."""
-    return _slower_than_alone(points, WRITES) or any(sum(_fills(run) for run in point.runs) > len(point.runs) / 2 for point in points)
+    return _slower_than_alone(points, WRITES) or any(
+        sum(_fills(run) for run in point.runs) > len(point.runs) / 2 for point in points
+    )
 
 
 def _slower_than_alone(points: list[Point], which: tuple[str, ...]) -> bool:
@@ -61,7 +63,10 @@ def _slowing(line: dict[str, list[float | None]]) -> float | None:
     third = len(counts) // 3
     if third == 0:
         return None
-    first, last = (float((counts[part] * means[part]).sum() / max(counts[part].sum(), 1)) for part in (slice(third), slice(-third, None)))
+    first, last = (
+        float((counts[part] * means[part]).sum() / max(counts[part].sum(), 1))
+        for part in (slice(third), slice(-third, None))
+    )
     return math.log(last / first) if first > 0 and last > 0 else None
 
 
@@ -72,4 +77,9 @@ def _stands_out(slower: dict[str, float | None], which: tuple[str, ...]) -> bool
     return bool(those) and max(those) - max([0.0, *others]) > CLEARLY
 
 
-EVIDENCE: dict[str, Callable[[list[Point]], bool]] = {"stall": _stall, "shared nodes": _shared_nodes, "slow reads": _slow_reads, "slow writes": _slow_writes}
+EVIDENCE: dict[str, Callable[[list[Point]], bool]] = {
+    "stall": _stall,
+    "shared nodes": _shared_nodes,
+    "slow reads": _slow_reads,
+    "slow writes": _slow_writes,
+}

@@ -46,20 +46,43 @@ class Finding:
 
 def findings(points: list[Point]) -> list[Finding]:
     """Everything that these measurements show; `points` as they are calibrated."""
-    found = [ageing(points), drift(points), *nodes(points), lone_ranks(points), outside(points), ramps(points), others(points), *bands(points), clock(points)]
+    found = [
+        ageing(points),
+        drift(points),
+        *nodes(points),
+        lone_ranks(points),
+        outside(points),
+        ramps(points),
+        others(points),
+        *bands(points),
+        clock(points),
+    ]
     return [one for one in found if one is not None]
 
 
 def ageing(points: list[Point]) -> Finding | None:
     """Whether the system slows down, or speeds up, as it is used: the phase's last repeat within a run against its
     first. Student's t over the runs of a point, with the variance between runs pooled over points."""
-    every = [(p, [math.log(_rate(r.phases[-1]) / _rate(r.phases[0])) for r in p.runs if len(r.phases) > 1 and _rates_known(r)]) for p in points]
+    every = [
+        (
+            p,
+            [
+                math.log(_rate(r.phases[-1]) / _rate(r.phases[0]))
+                for r in p.runs
+                if len(r.phases) > 1 and _rates_known(r)
+            ],
+        )
+        for p in points
+    ]
     ratios = [(p, logs) for p, logs in every if logs]
     degrees = sum(len(logs) - 1 for _, logs in ratios)
     pooled = sum(float(np.var(logs)) * len(logs) for _, logs in ratios) / degrees if degrees else UNREPEATED_PHASES**2
     critical = float(stdtrit(degrees or 1000, 1 - FALSE_ALARM / 2 / max(1, len(ratios))))
     shown = [
-        (mean, p) for p, logs in ratios if abs(mean := float(np.mean(logs))) > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
+        (mean, p)
+        for p, logs in ratios
+        if abs(mean := float(np.mean(logs)))
+        > max(critical * math.sqrt(max(pooled, 1e-8) / len(logs)), -math.log(1 - MATTERS))
     ]
     if not shown:
         return None
@@ -80,7 +103,11 @@ def drift(points: list[Point]) -> Finding | None:
 
     logs = []
     for point in points:
-        visits = sorted((str(run.json.get("started")), run.rate) for run in point.runs if run.json.get("started") and not run.imported)
+        visits = sorted(
+            (str(run.json.get("started")), run.rate)
+            for run in point.runs
+            if run.json.get("started") and not run.imported
+        )
         if len(visits) > 1:
             logs.append(math.log(visits[-1][1] / visits[0][1]))
     if len(logs) < 3 or abs(mean := float(np.mean(logs))) < -math.log(1 - MATTERS):
@@ -123,7 +150,13 @@ def nodes(points: list[Point]) -> list[Finding]:
         f"Nodes differ: ranks on {host} took {_share(-abs(told[host])) if told[host] < 0 else f'{100 * math.expm1(told[host]):.0f} %'} {'longer' if told[host] > 0 else 'less time'} than those of the node in the "
         f"middle ({significant} of {tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for speed_sigma."
     )
-    return [Finding("nodes", text, {"node": host, "log_ratio": told[host], "runs": significant, "tested": tested, "by_node": told})]
+    return [
+        Finding(
+            "nodes",
+            text,
+            {"node": host, "log_ratio": told[host], "runs": significant, "tested": tested, "by_node": told},
+        )
+    ]
 
 
 def lone_ranks(points: list[Point]) -> Finding | None:
@@ -172,7 +205,11 @@ def lone_ranks(points: list[Point]) -> Finding | None:
 
 def outside(points: list[Point]) -> Finding | None:
     """Ranks' time that was neither in operations nor in thinking: where the identity Q = N / (1 + T) doesn't hold."""
-    shares = [(float(np.mean(known)), p) for p in points if (known := [s for run in p.runs if (s := _outside(run)) is not None])]
+    shares = [
+        (float(np.mean(known)), p)
+        for p in points
+        if (known := [s for run in p.runs if (s := _outside(run)) is not None])
+    ]
     share, worst = max(shares, key=lambda one: one[0], default=(0.0, points[0]))
     if share < MATTERS:
         return None
@@ -192,7 +229,12 @@ def ramps(points: list[Point]) -> Finding | None:
     to the first rank's end)."""
     losses = []
     for point in points:
-        logs = [math.log(_rate(p) / p["steady_state"]["rate"]) for run in point.runs for p in run.phases if p.get("steady_state") and _rate(p) > 0]
+        logs = [
+            math.log(_rate(p) / p["steady_state"]["rate"])
+            for run in point.runs
+            for p in run.phases
+            if p.get("steady_state") and _rate(p) > 0
+        ]
         if logs:
             losses.append((float(np.mean(logs)), point))
     loss, worst = min(losses, key=lambda one: one[0], default=(0.0, points[0]))
@@ -217,15 +259,22 @@ def others(points: list[Point]) -> Finding | None:
         for run in point.runs:
             for phase in run.phases:
                 lines = [line["count"] for line in (phase.get("timeline") or {}).values() if isinstance(line, dict)]
-                counts = np.array([sum(bins) for bins in zip_longest(*lines, fillvalue=0)])[1:-1]  # the first and the last are cut
-                together = max(1, math.ceil(50 / max(counts.mean(), 1e-9))) if len(counts) else 1  # bins, for 50 operations in each
+                counts = np.array([sum(bins) for bins in zip_longest(*lines, fillvalue=0)])[
+                    1:-1
+                ]  # the first and the last are cut
+                together = (
+                    max(1, math.ceil(50 / max(counts.mean(), 1e-9))) if len(counts) else 1
+                )  # bins, for 50 operations in each
                 counts = counts[: len(counts) // together * together].reshape(-1, together).sum(axis=1)
                 if len(counts) >= 20:
                     known.append((counts, _variation(run)))
         if not known:
             continue
         degrees = sum(len(counts) - 1 for counts, _ in known)
-        statistic = sum(float(((counts - counts.mean()) ** 2).sum()) / (counts.mean() * max(0.05, variation)) for counts, variation in known)
+        statistic = sum(
+            float(((counts - counts.mean()) ** 2).sum()) / (counts.mean() * max(0.05, variation))
+            for counts, variation in known
+        )
         swing = float(np.median([counts.std() / counts.mean() for counts, _ in known]))
         if swing > MATTERS and statistic > 4 * float(gammaincinv(degrees / 2, 1 - FALSE_ALARM)):
             return Finding(
@@ -248,7 +297,13 @@ def bands(points: list[Point]) -> list[Finding]:
         parts = latency_bands(lone.first.latencies(op))  # type: ignore[union-attr]
         if len(parts) > 1:
             told = ", ".join(f"{quantity('', value)} ({100 * share:.0f} %)" for value, share in parts)
-            found.append(Finding("bands", f"Latencies of {op} at N=1 lie in bands: {told}.", {"operation": op, "bands": [list(one) for one in parts]}))
+            found.append(
+                Finding(
+                    "bands",
+                    f"Latencies of {op} at N=1 lie in bands: {told}.",
+                    {"operation": op, "bands": [list(one) for one in parts]},
+                )
+            )
     return found
 
 
@@ -278,7 +333,9 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
     if not logs.size or float(np.ptp(logs)) < 2 * step:
         return []
     edges = np.arange(logs.min() - 10 * smooth, logs.max() + 10 * smooth, step)
-    density = gaussian_filter1d(np.histogram(logs, edges, weights=counts)[0].astype(float), smooth / step, mode="constant")
+    density = gaussian_filter1d(
+        np.histogram(logs, edges, weights=counts)[0].astype(float), smooth / step, mode="constant"
+    )
     peaks = list(find_peaks(density)[0])
     total = float(sum(counts))
     weights = np.asarray(counts, dtype=float)
@@ -287,7 +344,10 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
         """Bands between the valleys of these peaks: edges and share."""
         valleys = [a + int(np.argmin(density[a : b + 1])) for a, b in zip(kept, kept[1:], strict=False)]
         borders = [-math.inf, *(float(edges[v]) + step / 2 for v in valleys), math.inf]
-        return [(low, high, float(weights[(logs > low) & (logs <= high)].sum()) / total) for low, high in zip(borders, borders[1:], strict=False)]
+        return [
+            (low, high, float(weights[(logs > low) & (logs <= high)].sum()) / total)
+            for low, high in zip(borders, borders[1:], strict=False)
+        ]
 
     while len(peaks) > 1:  # the least band that is none joins its neighbour
         parts = split(peaks)
@@ -295,7 +355,12 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
         for n, (a, b) in enumerate(zip(peaks, peaks[1:], strict=False)):
             lesser = n if density[a] < density[b] else n + 1
             shallow = density[a : b + 1].min() > BAND_VALLEY * min(density[a], density[b])
-            if shallow or (b - a) * step < math.log10(BAND_APART) or parts[lesser][2] < BAND_SHARE or parts[lesser][2] * total < 100:
+            if (
+                shallow
+                or (b - a) * step < math.log10(BAND_APART)
+                or parts[lesser][2] < BAND_SHARE
+                or parts[lesser][2] * total < 100
+            ):
                 bad.append((float(density[peaks[lesser]]), lesser))
         if not bad:
             break

@@ -77,7 +77,14 @@ WARN = ("ageing", "drift")
 Report = Callable[[str, int, int], None]
 
 
-def calibrate(points: list[Point], platform: str, seed: int, report: Report, workers: Workers | None = None, trace: Path | None = None) -> Document:
+def calibrate(
+    points: list[Point],
+    platform: str,
+    seed: int,
+    report: Report,
+    workers: Workers | None = None,
+    trace: Path | None = None,
+) -> Document:
     """Fits `platform` to these points; `workers` simulate, by default all cores of this machine. What was tried is kept
     in the file `trace`, and taken from there by whoever goes on.
 
@@ -96,7 +103,9 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report, wor
         holdout = search.hold_out(simulations, best)
         rows = search.rows(simulations, search.build(best.options, best.values), fitting)
     document = search.build(best.options, best.values)
-    document["description"] = f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
+    document["description"] = (
+        f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
+    )
     document["source"] = "calibrated by iocast; see the section 'fitted'"
     document["fitted"] = _fitted(search, fits, holdout, rows)
     return document
@@ -105,7 +114,9 @@ def calibrate(points: list[Point], platform: str, seed: int, report: Report, wor
 def shown_by(run: Run, recipe: Recipe) -> dict[str, Any]:
     """What a run's environment says of the platform, as the platform's values by path; it is not fitted then."""
     environment = run.json.get("environment") or {}
-    known = {path: (fact, environment[fact]) for path, fact in recipe.measured.items() if environment.get(fact) is not None}
+    known = {
+        path: (fact, environment[fact]) for path, fact in recipe.measured.items() if environment.get(fact) is not None
+    }
     return {path: f"{value:.9g}s" if fact.endswith("_seconds") else value for path, (fact, value) in known.items()}
 
 
@@ -131,10 +142,15 @@ class _Search:
         self.backtest: blend.Backtest | None = None
         self.rivals: dict[str, list[Fit]] = {}  # by choice, what was compared when it was made
         seen = {name for name, shown in EVIDENCE.items() if shown(points)}
-        self.choices = {choice: [option for option in options if not option.needs or option.needs in seen] for choice, options in recipe.choices.items()}
+        self.choices = {
+            choice: [option for option in options if not option.needs or option.needs in seen]
+            for choice, options in recipe.choices.items()
+        }
 
     def _laws(self, below: float = math.inf) -> Document:
-        single = max((p for p in self.points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations))
+        single = max(
+            (p for p in self.points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations)
+        )
         laws = {}
         for demand, tag in self.recipe.laws.items():
             law = reading.single_rank_law(single, tag, below)
@@ -142,7 +158,9 @@ class _Search:
                 laws[demand] = law
         laws |= self._laws_of_parts(single, laws)
         if not laws:
-            raise InputError(f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service times from.")
+            raise InputError(
+                f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service times from."
+            )
         return laws
 
     def _laws_of_parts(self, single: Point, known: Document) -> Document:
@@ -159,13 +177,19 @@ class _Search:
             whole = reading.single_rank_law(single, op)
             if whole is not None:
                 laws |= reading.split_law(whole, {demand: family.get(demand) for demand in demands})
-                self.notes.append(f"The measurements tell {op} as a whole only; its parts are split as in '{self.recipe.family}', so which station serves them is a guess.")
+                self.notes.append(
+                    f"The measurements tell {op} as a whole only; its parts are split as in '{self.recipe.family}', so which station serves them is a guess."
+                )
         return laws
 
     def build(self, options: list[Option], values: dict[str, float]) -> Document:
         """The platform document of a candidate."""
         laws = self.laws_between_stalls if any(option.needs == "stall" for option in options) else self.laws
-        document: Document = {"schema_version": 1, "extends": reference(self.recipe.family), "demands": copy.deepcopy(laws)}
+        document: Document = {
+            "schema_version": 1,
+            "extends": reference(self.recipe.family),
+            "demands": copy.deepcopy(laws),
+        }
         for path, value in self.told.items():
             set_path(document, path, value)
         for path, value in self.recipe.fixed.items():
@@ -176,7 +200,11 @@ class _Search:
             document = merge(document, option.edit)
             for fact, path in option.detected:
                 assert self.stall is not None
-                set_path(document, path, round(self.stall.sigma, 4) if fact == "sigma" else f"{getattr(self.stall, fact):.9g}s")
+                set_path(
+                    document,
+                    path,
+                    round(self.stall.sigma, 4) if fact == "sigma" else f"{getattr(self.stall, fact):.9g}s",
+                )
         for option in options:
             follow(document, option.then, self.family)
         for parameter in self._active(options):
@@ -186,13 +214,32 @@ class _Search:
     def _active(self, options: list[Option]) -> list[Parameter]:
         own = [p for option in options for p in option.parameters]
         # Nobody waits at a station whose requests share its servers, so that nothing crowds there.
-        shared = {f"stations.{name}.crowding" for o in options for name, edit in (o.edit.get("stations") or {}).items() if (edit or {}).get("discipline") == "ps"}
-        return [p for p in (*self.recipe.parameters, *own) if p.path not in self.told and p.path not in shared and (p.when != "thinking" or self.thinking)]
+        shared = {
+            f"stations.{name}.crowding"
+            for o in options
+            for name, edit in (o.edit.get("stations") or {}).items()
+            if (edit or {}).get("discipline") == "ps"
+        }
+        return [
+            p
+            for p in (*self.recipe.parameters, *own)
+            if p.path not in self.told and p.path not in shared and (p.when != "thinking" or self.thinking)
+        ]
 
-    def _fit(self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target]) -> Fit:
+    def _fit(
+        self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target]
+    ) -> Fit:
         options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]
         return fit_structure(
-            simulations, self.build, dict(structure), options, self._active(options), start, targets, self.seed, self.trace
+            simulations,
+            self.build,
+            dict(structure),
+            options,
+            self._active(options),
+            start,
+            targets,
+            self.seed,
+            self.trace,
         )
 
     def explore(self, simulations: Simulations) -> list[Fit]:
@@ -250,9 +297,15 @@ class _Search:
         """Options by weight of the choices that the measurements don't settle."""
         found = {}
         for choice, rivals in self.rivals.items():
-            weights = {fit.structure[choice]: float(weight) for fit, weight in zip(rivals, self.weights(rivals), strict=True)}
+            weights = {
+                fit.structure[choice]: float(weight) for fit, weight in zip(rivals, self.weights(rivals), strict=True)
+            }
             if max(weights.values()) < SETTLED:
-                found[choice] = {option: weight for option, weight in sorted(weights.items(), key=lambda one: -one[1]) if weight > 1 - SETTLED}
+                found[choice] = {
+                    option: weight
+                    for option, weight in sorted(weights.items(), key=lambda one: -one[1])
+                    if weight > 1 - SETTLED
+                }
         return found
 
     def score(self, fit: Fit) -> float:
@@ -280,7 +333,9 @@ class _Search:
         # What was measured with a switch at no smaller scale is no forecast of it.
         entries = [point for point in self.points if point.ranks >= below and answer[point.name] in known_before]
         if not entries:
-            self.notes.append("No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies.")
+            self.notes.append(
+                "No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies."
+            )
             return {}
         scales = sorted({point.ranks for point in entries})
         self.report(f"holding out {' and '.join(map(str, scales))} ranks", 1, 1)
@@ -299,7 +354,11 @@ class _Search:
         drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), entries) for _ in range(DRAWS)]
         drawn = [one for one in drawn if one]
         for number, row in enumerate(rows):
-            row["spread"] = float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1)) if len(drawn) > 1 else 0.0
+            row["spread"] = (
+                float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1))
+                if len(drawn) > 1
+                else 0.0
+            )
         self.backtest = self._backtest(smaller, entries, rows, answer)
         return {"ranks": scales[-1], "scales": scales, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
 
@@ -323,7 +382,16 @@ class _Search:
         """What a platform says of these points, beside what was measured; nothing when work of others piles up in it
         without end."""
         platform = simulations.write(document)
-        jobs = [(platform, p.first.json["workload"]["pattern"], whole_settings(p.first, remembers(document)), *p.first.placement, self.seed + 1) for p in points]
+        jobs = [
+            (
+                platform,
+                p.first.json["workload"]["pattern"],
+                whole_settings(p.first, remembers(document)),
+                *p.first.placement,
+                self.seed + 1,
+            )
+            for p in points
+        ]
         found = simulations.run_those_that_settle(jobs)
         rows: list[dict[str, Any]] = []
         for point, simulated in zip(points, found, strict=True):
@@ -332,7 +400,16 @@ class _Search:
             for quantity in point.quantities():
                 measured = point.value(quantity)
                 forecast = pooled_quantity(simulated, quantity, point.first.phase)
-                rows.append({"point": point.name, "runs": len(point.runs), "quantity": quantity, "measured": measured, "forecast": forecast, "error": forecast / measured - 1})
+                rows.append(
+                    {
+                        "point": point.name,
+                        "runs": len(point.runs),
+                        "quantity": quantity,
+                        "measured": measured,
+                        "forecast": forecast,
+                        "error": forecast / measured - 1,
+                    }
+                )
         return rows
 
     def draws(self, fits: list[Fit]) -> list[tuple[dict[str, str], Document]]:
@@ -349,12 +426,19 @@ class _Search:
             for one, place in zip(drawn, generator.permutation(DRAWS), strict=True):
                 one[choice] = rivals[int(np.searchsorted(cumulative, (place + 0.5) / DRAWS))]
         structures = [{choice: fit.structure[choice] for choice, fit in one.items()} for one in drawn]
-        return [(structure, self._difference(*self._together(one, best, generator), best)) for structure, one in zip(structures, drawn, strict=True)]
+        return [
+            (structure, self._difference(*self._together(one, best, generator), best))
+            for structure, one in zip(structures, drawn, strict=True)
+        ]
 
-    def _together(self, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator) -> tuple[list[Option], dict[str, float]]:
+    def _together(
+        self, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator
+    ) -> tuple[list[Option], dict[str, float]]:
         """Options that were fitted apart: each brings its own parameters, those of all come from the one that differs
         from the best, or the best."""
-        options = [next(o for o in self.choices[choice] if o.name == fit.structure[choice]) for choice, fit in chosen.items()]
+        options = [
+            next(o for o in self.choices[choice] if o.name == fit.structure[choice]) for choice, fit in chosen.items()
+        ]
         base = next((fit for choice, fit in chosen.items() if fit.structure[choice] != best.structure[choice]), best)
         values = _drawn(base, generator)
         for fit, option in zip(chosen.values(), options, strict=True):
@@ -362,8 +446,12 @@ class _Search:
                 from_it = _drawn(fit, generator)
                 values |= {p.name: from_it[p.name] for p in option.parameters if p.name in from_it}
         for parameter in self._active(options):
-            if parameter.name not in values:  # no fit drawn had it: crowding where each of them shares its servers, and these together do not
-                known = next((fit for rivals in self.rivals.values() for fit in rivals if parameter.name in fit.values), None)
+            if (
+                parameter.name not in values
+            ):  # no fit drawn had it: crowding where each of them shares its servers, and these together do not
+                known = next(
+                    (fit for rivals in self.rivals.values() for fit in rivals if parameter.name in fit.values), None
+                )
                 values[parameter.name] = _drawn(known, generator)[parameter.name] if known else parameter.start
         return options, values
 
@@ -385,8 +473,14 @@ def _drawn(fit: Fit, generator: np.random.Generator) -> dict[str, float]:
     if not fit.parameters:
         return {}
     logs = np.log([fit.values[p.name] for p in fit.parameters])
-    spread = np.clip(np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)), -MAX_DRAWN, MAX_DRAWN)
-    return {p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)}
+    spread = np.clip(
+        np.linalg.cholesky(fit.covariance + 1e-9 * np.eye(len(logs))) @ generator.standard_normal(len(logs)),
+        -MAX_DRAWN,
+        MAX_DRAWN,
+    )
+    return {
+        p.name: float(np.clip(math.exp(x), p.low, p.high)) for p, x in zip(fit.parameters, logs + spread, strict=True)
+    }
 
 
 def follow(document: Document, then: Document, family: Document) -> None:
@@ -422,7 +516,9 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "high": min(p.high, value * math.exp(1.645 * min(sd, 5))),
             "unit": p.unit,
         }
-    missed = max((abs(math.log(1 + row["error"])) for row in holdout.get("rows", []) if row["quantity"] == "rate"), default=0.0)
+    missed = max(
+        (abs(math.log(1 + row["error"])) for row in holdout.get("rows", []) if row["quantity"] == "rate"), default=0.0
+    )
     alarm = missed > max(0.25, 2 * search.noise["rate"])
     power = MISFIT_GROWTH_POWER if misfit else GROWTH_POWER
     step = max(DOUBLING, holdout["ranks"] / holdout["fitted_up_to"]) if holdout else DOUBLING
@@ -441,14 +537,18 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "workload": max(search.points, key=lambda p: (p.ranks, -p.waiting_factor)).first.json["workload"],
             "phase": search.points[0].first.phase,
             "environment": search.points[0].first.json.get("environment") or {},
-            "points": [_measured(point) | ({"switches": reported} if reported else {}) for point, reported in zip(search.points, switches(search.points), strict=True)],
+            "points": [
+                _measured(point) | ({"switches": reported} if reported else {})
+                for point, reported in zip(search.points, switches(search.points), strict=True)
+            ],
         },
         "family": search.recipe.family,
         "structure": best.structure,
         "parameters": parameters,
         "correlations": correlations([p.name for p in best.parameters], best.covariance),
         "alternatives": [
-            {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values} for f, w in zip(fits, weights, strict=True)
+            {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values}
+            for f, w in zip(fits, weights, strict=True)
         ],
         "open": search.open_choices(),
         "misfit": best.cost,
@@ -465,12 +565,19 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "notes": search.notes,
     }
     drawn = search.draws(fits)
-    fitted["draws"], fitted["draw_structures"] = [document for _, document in drawn], [structure for structure, _ in drawn]
+    fitted["draws"], fitted["draw_structures"] = (
+        [document for _, document in drawn],
+        [structure for structure, _ in drawn],
+    )
     observed = reading.observed_demands(search.points)
     if observed:
         fitted["observed"] = observed
     if search.stall is not None:
-        fitted["stall"] = {"every": search.stall.every, "length": search.stall.length, "operations": list(search.stall.operations)}
+        fitted["stall"] = {
+            "every": search.stall.every,
+            "length": search.stall.length,
+            "operations": list(search.stall.operations),
+        }
     fitted["notes"] += tied(fitted["correlations"])
     for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):
         if weight > 0.2:
@@ -501,17 +608,32 @@ def _worst(rows: list[dict[str, Any]]) -> str:
 def _ruled(point: Point) -> tuple[baselines.Point, int]:
     """A point as simple rules take it, with its nodes."""
     reported = _measured(point)
-    args = (reported["ranks"], reported["waiting_factor"], reported["rate"], reported["latency"], reported["think_time"])
+    args = (
+        reported["ranks"],
+        reported["waiting_factor"],
+        reported["rate"],
+        reported["latency"],
+        reported["think_time"],
+    )
     return baselines.Point(*args), int(reported["nodes"])
 
 
 def _measured(point: Point) -> Document:
     """What baselines need of a point, and how many objects its workload kept."""
     latency = {
-        op: {"count": point.first.count(op) / len(point.first.phases)} | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
+        op: {"count": point.first.count(op) / len(point.first.phases)}
+        | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
-    measured = {"name": point.name, "ranks": point.ranks, "nodes": point.first.placement[0], "waiting_factor": point.waiting_factor, "think_time": point.think_time, "rate": point.value("rate"), "latency": latency}
+    measured = {
+        "name": point.name,
+        "ranks": point.ranks,
+        "nodes": point.first.placement[0],
+        "waiting_factor": point.waiting_factor,
+        "think_time": point.think_time,
+        "rate": point.value("rate"),
+        "latency": latency,
+    }
     objects = [known for run in point.runs if (known := run.json.get("peak_objects")) is not None]
     return measured | ({"peak_objects": max(objects)} if objects else {})
 
@@ -543,7 +665,12 @@ def independent_values(rows: list[dict[str, Any]]) -> float:
 
 
 def _discrepancy(
-    holdout: dict[str, Any], noise: dict[str, float], stranger: bool, aged: float, step: float = 2.0, power: float = GROWTH_POWER
+    holdout: dict[str, Any],
+    noise: dict[str, float],
+    stranger: bool,
+    aged: float,
+    step: float = 2.0,
+    power: float = GROWTH_POWER,
 ) -> dict[str, tuple[float, float]]:
     """By kind of quantity, standard deviation of the logarithm of a forecast's own error at `step` times the fitted
     scales, with what the system ages within a run, and its degrees of freedom. It is what the held-out scale was missed
@@ -558,7 +685,9 @@ def _discrepancy(
         if not rows:
             result[kind] = math.hypot(unchecked, aged), FEWEST_DEGREES
             continue
-        beyond = [math.log(1 + row["error"]) ** 2 - row["spread"] ** 2 - noise[kind] ** 2 / row.get("runs", 1) for row in rows]
+        beyond = [
+            math.log(1 + row["error"]) ** 2 - row["spread"] ** 2 - noise[kind] ** 2 / row.get("runs", 1) for row in rows
+        ]
         seen, own = max(0.0, float(np.mean(beyond))), independent_values(rows)
         if stranger:
             square, degrees = max((MISFIT_FLOOR[kind] * known) ** 2, seen), 1 + own

@@ -31,7 +31,13 @@ def chosen_phases(sources: list[Path], named: list[str]) -> list[str]:
 
 
 def calibrate_phases(
-    sources: list[Path], phases: list[str], platform: str, seed: int, report: Report, workers: Workers | None = None, trace: Path | None = None
+    sources: list[Path],
+    phases: list[str],
+    platform: str,
+    seed: int,
+    report: Report,
+    workers: Workers | None = None,
+    trace: Path | None = None,
 ) -> Document:
     """Fits `platform` to each of the phases of these runs.
 
@@ -45,13 +51,21 @@ def calibrate_phases(
         def told(text: str, done: int, total: int, phase: str = phase, number: int = number) -> None:
             report(f"{phase}: {text}" if len(phases) > 1 else text, number * total + done, len(phases) * total)
 
-        kept = trace if trace is None or number == 0 else trace.with_name(f"{trace.name.removesuffix('.jsonl')}.{as_file_name(phase)}.jsonl")
+        kept = (
+            trace
+            if trace is None or number == 0
+            else trace.with_name(f"{trace.name.removesuffix('.jsonl')}.{as_file_name(phase)}.jsonl")
+        )
         documents[phase] = calibrate(own, platform, seed, told, workers, kept)
     document = documents[phases[0]]
     if len(phases) > 1:
         prose = ("fitted", "schema_version", "extends", "description", "source")
         document["fitted"]["further_phases"] = {
-            phase: {"platform": {key: value for key, value in documents[phase].items() if key not in prose}, "fitted": documents[phase]["fitted"]} for phase in phases[1:]
+            phase: {
+                "platform": {key: value for key, value in documents[phase].items() if key not in prose},
+                "fitted": documents[phase]["fitted"],
+            }
+            for phase in phases[1:]
         }
     campaigns = [path for path in sources if (path / "campaign.json").is_file()]
     document["fitted"]["notes"] += [note for path in campaigns for note in busy.notes(read_campaign(path), path.name)]

@@ -143,7 +143,9 @@ def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Ar
         step = _next_step(explained, 1 - power)
         power = min(1.0, power + step)
         weights = _normalised(step * explained)
-        kept = np.searchsorted(np.cumsum(weights), (np.arange(SAMPLES) + generator.random()) / SAMPLES).clip(0, SAMPLES - 1)
+        kept = np.searchsorted(np.cumsum(weights), (np.arange(SAMPLES) + generator.random()) / SAMPLES).clip(
+            0, SAMPLES - 1
+        )
         logs, before, explained = logs[kept], before[kept], explained[kept]
         for move in range(MOVES):
             stride = 2.38 / math.sqrt(2 * len(PARAMETERS)) * (1.0, 0.4, 0.15)[move % 3]
@@ -249,8 +251,13 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "misfit": float(np.mean([(miss / sigma) ** 2 for (miss, _), sigma in zip(missed, sigmas, strict=True)])),
         "noise": noise,
         "noise_basis": basis,
-        "fit": [_row(p, growth.forecast(measured, m, operations=unit == OPERATIONS).value) for p, m in zip(points, measured, strict=True)],
-        "residuals": [{"point": p.name, "residual": miss, "alarm": alarm} for p, (miss, alarm) in zip(points, missed, strict=True)],
+        "fit": [
+            _row(p, growth.forecast(measured, m, operations=unit == OPERATIONS).value)
+            for p, m in zip(points, measured, strict=True)
+        ],
+        "residuals": [
+            {"point": p.name, "residual": miss, "alarm": alarm} for p, (miss, alarm) in zip(points, missed, strict=True)
+        ],
         "holdout": _hold_out(points, measured, unit),
         "discrepancy": {"rate": DISCREPANCY},
         "discrepancy_growth": GROWTH,
@@ -277,13 +284,23 @@ def _numbers(logs: Array) -> Document:
     for parameter, log in zip(PARAMETERS, logs, strict=True):
         value = f"{math.exp(log):.6g}s" if parameter.unit else float(f"{math.exp(log):.6g}")
         path, _, key = parameter.path.rpartition(".")
-        set_path(document, path if key == "mean" else parameter.path, {"law": "exponential", "mean": value} if key == "mean" else value)
+        set_path(
+            document,
+            path if key == "mean" else parameter.path,
+            {"law": "exponential", "mean": value} if key == "mean" else value,
+        )
     return document
 
 
 def _row(point: Point, log_forecast: float) -> dict[str, Any]:
     measured, forecast = point.value("rate"), math.exp(log_forecast)
-    return {"point": point.name, "quantity": "rate", "measured": measured, "forecast": forecast, "error": forecast / measured - 1}
+    return {
+        "point": point.name,
+        "quantity": "rate",
+        "measured": measured,
+        "forecast": forecast,
+        "error": forecast / measured - 1,
+    }
 
 
 def measured_growth(point: Point) -> growth.Measured:
@@ -291,7 +308,9 @@ def measured_growth(point: Point) -> growth.Measured:
     logs = np.log(point.observations("rate"))
     nodes, ranks_per_node = point.first.placement
     variance = float(np.var(logs, ddof=1)) if len(logs) > 1 else 0.0
-    return growth.Measured(nodes, ranks_per_node / (1 + point.waiting_factor), float(np.mean(logs)), len(logs), variance)
+    return growth.Measured(
+        nodes, ranks_per_node / (1 + point.waiting_factor), float(np.mean(logs)), len(logs), variance
+    )
 
 
 def unit_of(points: Sequence[Point]) -> str:
@@ -300,7 +319,9 @@ def unit_of(points: Sequence[Point]) -> str:
     @raises InputError when the points disagree"""
     units = {str(phase.get("rate_unit", OPERATIONS)) for point in points for run in point.runs for phase in run.phases}
     if len(units) > 1:
-        raise InputError(f"These rates have the units {' and '.join(sorted(units))} a second; calibrate each by itself.")
+        raise InputError(
+            f"These rates have the units {' and '.join(sorted(units))} a second; calibrate each by itself."
+        )
     return units.pop()
 
 
@@ -321,11 +342,18 @@ def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -
 
 def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
     """What the rates leave open, in finished sentences."""
-    notes = ["Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow."]
+    notes = [
+        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow."
+    ]
     if growth.one_scale(measured):
         notes.append(one_scale_note(points))
-    settings = [{name: value for name, value in point.first.parameters.items() if name not in NOT_OF_THE_WORKLOAD} for point in points]
-    differing = sorted(name for name in {name for one in settings for name in one} if len({str(one.get(name)) for one in settings}) > 1)
+    settings = [
+        {name: value for name, value in point.first.parameters.items() if name not in NOT_OF_THE_WORKLOAD}
+        for point in points
+    ]
+    differing = sorted(
+        name for name in {name for one in settings for name in one} if len({str(one.get(name)) for one in settings}) > 1
+    )
     if differing:
         notes.append(
             f"The measurements differ in {', '.join(differing)}, of which the model knows nothing: it takes them for one workload. "
@@ -337,7 +365,11 @@ def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
 def one_scale_note(points: list[Point]) -> str:
     """That growth was not measured, and which runs would measure it: half and a quarter of the ranks."""
     nodes, ranks_per_node = points[0].first.placement
-    smaller = [f"{nodes // k} x {ranks_per_node}" if nodes >= k else f"1 x {nodes * ranks_per_node // k}" for k in (2, 4) if nodes * ranks_per_node >= k]
+    smaller = [
+        f"{nodes // k} x {ranks_per_node}" if nodes >= k else f"1 x {nodes * ranks_per_node // k}"
+        for k in (2, 4)
+        if nodes * ranks_per_node >= k
+    ]
     advice = f" Measure {' and '.join(smaller)} next." if smaller else " Measure more ranks."
     return f"All measurements have {points[0].ranks} ranks, so that growth from there is not measured.{advice}"
 
@@ -346,7 +378,11 @@ def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) ->
     """The misfit alarm: rates that no curve of growth follows, with their residuals."""
     if not any(alarm for _, alarm in residuals):
         return []
-    listed = ", ".join(f"{point.name} {100 * math.expm1(miss):+.0f} %" for point, (miss, alarm) in zip(points, residuals, strict=True) if alarm)
+    listed = ", ".join(
+        f"{point.name} {100 * math.expm1(miss):+.0f} %"
+        for point, (miss, alarm) in zip(points, residuals, strict=True)
+        if alarm
+    )
     return [
         f"Misfit: no curve of growth follows these rates (measured against fitted: {listed}). The system may have changed between the runs, "
         "the rates may be of different things, or the system collapses there; intervals are widened by the residuals. Measure these placements again."
@@ -360,4 +396,6 @@ def check_platform(document: Document, platform: str) -> None:
         for key in parameter.path.split("."):
             here = here.get(key) if isinstance(here, dict) else None
             if here is None:
-                raise InputError(f"The platform '{platform}' has no {parameter.path}, which a calibration of rates fits; extend the platform queue.")
+                raise InputError(
+                    f"The platform '{platform}' has no {parameter.path}, which a calibration of rates fits; extend the platform queue."
+                )

@@ -29,7 +29,29 @@ BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within r
 more."""
 
 LAW_PROBABILITIES = (
-    *(0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9),
+    *(
+        0.0,
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.15,
+        0.2,
+        0.25,
+        0.3,
+        0.35,
+        0.4,
+        0.45,
+        0.5,
+        0.55,
+        0.6,
+        0.65,
+        0.7,
+        0.75,
+        0.8,
+        0.85,
+        0.9,
+    ),
     *(0.925, 0.95, 0.965, 0.98, 0.9875, 0.995, 0.9975, 0.999, 0.9995, 0.9999, 0.99999, 1.0),
 )
 
@@ -87,7 +109,17 @@ def empirical_law(latencies: Latencies) -> dict[str, Any]:
 def quantile_law(run: Run, tag: str) -> dict[str, Any] | None:
     """The `empirical` law of an imported run that tells quantiles only: straight between them, which knows nothing of
     the tail beyond the last one but its maximum. None with fewer than three."""
-    answer = {"min": 0.0, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999, "max": 1.0}
+    answer = {
+        "min": 0.0,
+        "q25": 0.25,
+        "q50": 0.5,
+        "q75": 0.75,
+        "q90": 0.9,
+        "q95": 0.95,
+        "q99": 0.99,
+        "q999": 0.999,
+        "max": 1.0,
+    }
     points = [(q, value) for name, q in answer.items() if (value := run.quantity(tag, name)) is not None]
     if points and points[-1][0] == 1:  # no operation took longer in any of its repeats
         points[-1] = 1.0, max(float(phase["latency"].get(tag, {}).get("max") or points[-1][1]) for phase in run.phases)
@@ -106,7 +138,10 @@ def split_law(whole: dict[str, Any], parts: dict[str, Any]) -> dict[str, dict[st
     largest = max(means, key=lambda name: means[name])
     values = [float(value.removesuffix("s")) for value in whole["values"]]
     constant = {name: max(values[0] * mean / total, NS) for name, mean in means.items() if name != largest}
-    laws = {name: {"law": "empirical", "probabilities": [0.0, 1.0], "values": [f"{v:.9g}s"] * 2} for name, v in constant.items()}
+    laws = {
+        name: {"law": "empirical", "probabilities": [0.0, 1.0], "values": [f"{v:.9g}s"] * 2}
+        for name, v in constant.items()
+    }
     rest = [f"{max(value - sum(constant.values()), NS):.9g}s" for value in values]
     return laws | {largest: {"law": "empirical", "probabilities": whole["probabilities"], "values": rest}}
 
@@ -171,9 +206,7 @@ def find_stall(runs: list[Run]) -> Stall | None:
         for phase in run.phases:
             if not phase["slowest"]:
                 continue
-            slow = [
-                s for s in phase["slowest"] if s["seconds"] > max(0.04, 20 * phase["latency"][s["op"]]["q50"])
-            ]
+            slow = [s for s in phase["slowest"] if s["seconds"] > max(0.04, 20 * phase["latency"][s["op"]]["q50"])]
             ends = sorted((s["start"] + s["seconds"], s["seconds"], s["op"]) for s in slow)
             bursts: list[list[tuple[float, float, str]]] = []
             for one in ends:
@@ -191,7 +224,14 @@ def find_stall(runs: list[Run]) -> Stall | None:
                 continue
             operations = tuple(sorted({s[2] for b in bursts for s in b}))
             lengths = [max(s[1] for s in b) for b in bursts]
-            found.append(Stall(float(np.median(gaps / multiples)), float(np.median(lengths)), operations, float(np.std(np.log(lengths), ddof=1))))
+            found.append(
+                Stall(
+                    float(np.median(gaps / multiples)),
+                    float(np.median(lengths)),
+                    operations,
+                    float(np.std(np.log(lengths), ddof=1)),
+                )
+            )
     if not found:
         return None
     return Stall(
@@ -218,7 +258,8 @@ def noise_basis_of(fitted: dict[str, Any]) -> dict[str, str]:
     is one of the two assumed values."""
     stated = fitted.get("noise_basis") or {}
     return {
-        kind: stated.get(kind) or (ASSUMED if value in (UNREPEATED, UNREPEATED_IMPORTED) else BETWEEN_RUNS) for kind, value in fitted["noise"].items()
+        kind: stated.get(kind) or (ASSUMED if value in (UNREPEATED, UNREPEATED_IMPORTED) else BETWEEN_RUNS)
+        for kind, value in fitted["noise"].items()
     }
 
 
@@ -237,12 +278,16 @@ def _noise(points: list[Point]) -> dict[str, tuple[float, str]]:
             for quantity in point.quantities():
                 logs = np.log(np.maximum(point.observations(quantity), NS))
                 between.setdefault(kind_of(quantity), []).append((float(np.var(logs, ddof=1)), len(logs) - 1))
-    return found | {kind: (_pooled(variances), BETWEEN_RUNS) for kind, variances in between.items() if kind in NOISE_KINDS}
+    return found | {
+        kind: (_pooled(variances), BETWEEN_RUNS) for kind, variances in between.items() if kind in NOISE_KINDS
+    }
 
 
 def _pooled(variances: list[tuple[float, int]]) -> float:
     """Standard deviation from variances with their degrees of freedom."""
-    return math.sqrt(sum(variance * degrees for variance, degrees in variances) / sum(degrees for _, degrees in variances))
+    return math.sqrt(
+        sum(variance * degrees for variance, degrees in variances) / sum(degrees for _, degrees in variances)
+    )
 
 
 def _rate_within(run: Run) -> tuple[float, int] | None:
@@ -255,7 +300,11 @@ def _rate_within(run: Run) -> tuple[float, int] | None:
     if len(rates) > 1:
         return float(np.var(np.log(rates), ddof=1)), len(rates) - 1
     reported = run.phases[0].get("rate_over_repeats") or {}
-    if int(reported.get("repeats") or 0) > 1 and reported.get("standard_deviation") is not None and reported.get("mean"):
+    if (
+        int(reported.get("repeats") or 0) > 1
+        and reported.get("standard_deviation") is not None
+        and reported.get("mean")
+    ):
         return (float(reported["standard_deviation"]) / float(reported["mean"])) ** 2, int(reported["repeats"]) - 1
     return None
 
@@ -274,5 +323,9 @@ def observed_demands(points: list[Point]) -> dict[str, Any]:
                 if known["kind"] == "process":
                     continue  # a process may use all of a machine's cores: they are the resource
                 found[name] = {k: known[k] for k in ("servers", "demand", "utilisation")}
-                found[name] |= {"ranks": point.ranks, "nodes": run.placement[0], "per_node": name.partition(" ")[0] in hosts}
+                found[name] |= {
+                    "ranks": point.ranks,
+                    "nodes": run.placement[0],
+                    "per_node": name.partition(" ")[0] in hosts,
+                }
     return found

@@ -26,8 +26,12 @@ class Parameter:
     start: float
     unit: str = ""
     when: str = ""  # "thinking": only when some measurement has a waiting factor
-    also: tuple[tuple[str, float], ...] = ()  # further paths that get the value times a factor, where what they are in was measured
-    within: tuple[tuple[str, str], ...] = ()  # (law, demand): a way to and fro of its own, as long as this one but no longer than what was measured
+    also: tuple[
+        tuple[str, float], ...
+    ] = ()  # further paths that get the value times a factor, where what they are in was measured
+    within: tuple[
+        tuple[str, str], ...
+    ] = ()  # (law, demand): a way to and fro of its own, as long as this one but no longer than what was measured
 
     def write(self, document: Document, value: float) -> None:
         set_path(document, self.path, self._text(value))
@@ -82,9 +86,18 @@ def read_recipe(platform: str) -> Recipe:
     """@raises InputError when the platform can't be calibrated, or its section is malformed (with file and line)"""
     documents = chain(find_platform(platform))
     # The nearest one that says how.
-    file = next((path for path, document in documents if "calibration" in document and set(document["calibration"] or {"": ""}) != {MEASURED_SYSTEM}), None)
+    file = next(
+        (
+            path
+            for path, document in documents
+            if "calibration" in document and set(document["calibration"] or {"": ""}) != {MEASURED_SYSTEM}
+        ),
+        None,
+    )
     if file is None:
-        raise InputError(f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' section.")
+        raise InputError(
+            f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' section."
+        )
     yaml_section = Section.load(file).section("calibration")
     yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)
     recipe = Recipe(

@@ -84,7 +84,9 @@ def only(phases: str | list[str], pattern: str, remembering: bool = False) -> di
 
 def remembers(document: Document) -> bool:
     """Whether it has memory that what was done before a phase leaves full or empty."""
-    return any(document.get(kind) for kind in MEMORY) or ("extends" in document and _family_remembers(str(document["extends"])))
+    return any(document.get(kind) for kind in MEMORY) or (
+        "extends" in document and _family_remembers(str(document["extends"]))
+    )
 
 
 @lru_cache(maxsize=None)
@@ -114,9 +116,15 @@ def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
     remembers of the phases before it as well, and of all phases when the pattern has no choice of them."""
     units = units_of(run.json["workload"]["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
-    settings = {name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units}
+    settings = {
+        name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units
+    }
     settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
-    return settings | ({"start_index": "0"} if "start_index" in units else {}) | only(run.phase, run.json["workload"]["pattern"], remembering)
+    return (
+        settings
+        | ({"start_index": "0"} if "start_index" in units else {})
+        | only(run.phase, run.json["workload"]["pattern"], remembering)
+    )
 
 
 def for_the_search(run: Run) -> dict[str, str]:
@@ -268,9 +276,16 @@ class Simulations:
         """Logarithms of each candidate's values, one candidate after the other as they are done; far from all
         measurements where background work piles up without end, or can't be."""
         platforms = [self.write(document) for document in documents]
-        found = self._outcomes([(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets])
+        found = self._outcomes(
+            [(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
+        )
         for platform in platforms:
-            entries = [t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t.names, t.point.first.phase) for t in targets]
+            entries = [
+                t.logs + FAR
+                if isinstance(one := next(found), RunError)
+                else summaries(one, t.names, t.point.first.phase)
+                for t in targets
+            ]
             platform.unlink()
             yield entries
 
@@ -321,7 +336,10 @@ def fit_structure(
     def residuals_at(points: list[np.ndarray]) -> list[np.ndarray]:
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
-        keys = [kept.key(document, [(*t.asked(remembers(document)), t.point.first.phase, t.names) for t in targets], seed) for document in documents]
+        keys = [
+            kept.key(document, [(*t.asked(remembers(document)), t.point.first.phase, t.names) for t in targets], seed)
+            for document in documents
+        ]
         fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}
         simulated = simulations.at_targets(list(fresh.values()), targets, seed)
         found = []
@@ -352,8 +370,14 @@ def fit_structure(
         columns = np.zeros((len(x), len(here)))
         unclear = list(range(len(x)))
         for wider in (1, 2, 4):
-            steps = {i: wider * SLOPE_STEP if x[i] + wider * SLOPE_STEP < high[i] else -wider * SLOPE_STEP for i in unclear}
-            for (i, step), there in zip(steps.items(), residuals_at([x + step * (np.arange(len(x)) == i) for i, step in steps.items()]), strict=True):
+            steps = {
+                i: wider * SLOPE_STEP if x[i] + wider * SLOPE_STEP < high[i] else -wider * SLOPE_STEP for i in unclear
+            }
+            for (i, step), there in zip(
+                steps.items(),
+                residuals_at([x + step * (np.arange(len(x)) == i) for i, step in steps.items()]),
+                strict=True,
+            ):
                 columns[i] = (there - here) / step
             unclear = [i for i, step in steps.items() if np.sqrt(np.mean((columns[i] * step) ** 2)) < CLEAR]
             if not unclear:
@@ -370,7 +394,17 @@ def fit_structure(
     nearest = int(np.argmin([cost_of(r) for r in seen]))
     first = candidates[nearest]
     latest[first.tobytes()] = seen[nearest]
-    found = least_squares(residuals, first, jac=slopes, bounds=(low, high), loss="soft_l1", x_scale=1.0, max_nfev=STEPS, ftol=2e-3, xtol=2e-3)
+    found = least_squares(
+        residuals,
+        first,
+        jac=slopes,
+        bounds=(low, high),
+        loss="soft_l1",
+        x_scale=1.0,
+        max_nfev=STEPS,
+        ftol=2e-3,
+        xtol=2e-3,
+    )
     cost, _ = min(trace, key=lambda entry: entry[0])
     best = next(v for c, v in trace if c == cost)
     # Misfit beyond the stated errors widens the parameters' uncertainty in proportion.

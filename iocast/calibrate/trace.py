@@ -47,7 +47,10 @@ class Trace:
         question, seed, simulator."""
         own = {key: value for key, value in document.items() if key != "extends"}
         platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
-        questions = [[workload_hash(workload, settings), nodes, per_node, phase, names] for workload, settings, nodes, per_node, phase, names in rows]
+        questions = [
+            [workload_hash(workload, settings), nodes, per_node, phase, names]
+            for workload, settings, nodes, per_node, phase, names in rows
+        ]
         return content_hash([self._simulator, platform_hash(platform), questions, seed])
 
     def _family(self, name: str) -> Document:
@@ -59,10 +62,23 @@ class Trace:
     def get(self, key: str) -> list[np.ndarray] | None:
         return self._known.get(key)
 
-    def put(self, key: str, structure: dict[str, str], parameters: dict[str, float], cost: float, summaries: Sequence[np.ndarray]) -> None:
+    def put(
+        self,
+        key: str,
+        structure: dict[str, str],
+        parameters: dict[str, float],
+        cost: float,
+        summaries: Sequence[np.ndarray],
+    ) -> None:
         self._known[key] = list(summaries)
         if self._file is not None:
-            entry = {"key": key, "structure": structure, "parameters": parameters, "cost": cost, "summaries": [values.tolist() for values in summaries]}
+            entry = {
+                "key": key,
+                "structure": structure,
+                "parameters": parameters,
+                "cost": cost,
+                "summaries": [values.tolist() for values in summaries],
+            }
             self._append(json.dumps(entry) + "\n")
 
     def _append(self, text: str) -> None:

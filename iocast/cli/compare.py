@@ -21,7 +21,7 @@ OFFERS = "Of offers"
 
 @verb(
     epilog="Examples: iocast compare runs/before runs/after --fail-on 10% --fail-on create.q99=25%\n\n"
-    "iocast compare results/dne:d4 results/dne:d6\n\niocast compare offer-a.yaml offer-b.yaml --study tender.yaml",
+    "iocast compare results/dne:d4 results/dne:d6\n\niocast compare offer-a.yaml offer-b.yaml --study tender.yaml"
 )
 def compare(
     a: Annotated[

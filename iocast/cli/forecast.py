@@ -19,7 +19,7 @@ MEASUREMENTS = "Results"
 
 @verb(
     epilog="Examples: iocast forecast 'results/mdtest-*.txt' --nodes 32,1000 --out forecast\n\n"
-    "iocast forecast campaigns/scratch --nodes 100 --out forecast",
+    "iocast forecast campaigns/scratch --nodes 100 --out forecast"
 )
 def forecast(
     sources: Annotated[

@@ -32,7 +32,7 @@ QUESTION = "Question"
 @verb(
     epilog="Examples: iocast knee /scratch/me --slo 'p99(create) < 50 ms' --ppn 8 --budget 10min "
     "--out knees/scratch\n\n"
-    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power",
+    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power"
 )
 def knee(
     directory: Annotated[
@@ -80,8 +80,7 @@ def knee(
     backend_option: BackendOptions = None,
     take_over: TakeOver = False,
     out: Annotated[
-        Path,
-        typer.Option(help="Campaign directory; a search that it holds is continued.", rich_help_panel=OUTPUT),
+        Path, typer.Option(help="Campaign directory; a search that it holds is continued.", rich_help_panel=OUTPUT)
     ] = Path("campaign"),
     seed: Seed = 0,
     json_: Json = False,

@@ -135,16 +135,7 @@ def measure(
     """Run a measurement campaign on a storage system.
 
     Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
-    from iocast.campaign import (
-        DROP_CACHES,
-        POSIX,
-        Backend,
-        Campaign,
-        Ending,
-        SharedUse,
-        check_backend,
-        read_plan,
-    )
+    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, SharedUse, check_backend, read_plan
 
     storage = Backend(backend, tuple(backend_option or ()))
     use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)

@@ -17,7 +17,7 @@ from iocast.progress import stderr
 
 @verb(
     epilog="Example: iocast observe --out obs.jsonl --process iocast-bench "
-    "-- mpirun -n 8 iocast-bench ... --out runs/a; iocast observe --join runs/a mds.jsonl",
+    "-- mpirun -n 8 iocast-bench ... --out runs/a; iocast observe --join runs/a mds.jsonl"
 )
 def observe(
     words: Annotated[

@@ -70,8 +70,7 @@ MaxRate = Annotated[
     ),
 ]
 MaxObjects = Annotated[
-    str,
-    typer.Option(metavar="COUNT", help="Maximum of objects that exist at once in a run.", rich_help_panel=SHARED),
+    str, typer.Option(metavar="COUNT", help="Maximum of objects that exist at once in a run.", rich_help_panel=SHARED)
 ]
 StopLatency = Annotated[
     str,
@@ -82,8 +81,7 @@ StopLatency = Annotated[
     ),
 ]
 MinFree = Annotated[
-    str,
-    typer.Option(metavar="SIZE", help="End when the file system has less free: 50GiB.", rich_help_panel=SHARED),
+    str, typer.Option(metavar="SIZE", help="End when the file system has less free: 50GiB.", rich_help_panel=SHARED)
 ]
 WorkerCount = Annotated[
     int,
@@ -95,8 +93,7 @@ WorkerCount = Annotated[
     ),
 ]
 Scheduler = Annotated[
-    str,
-    typer.Option(help="Address of a running Dask scheduler, such as tls://host:8786.", rich_help_panel=WORKERS),
+    str, typer.Option(help="Address of a running Dask scheduler, such as tls://host:8786.", rich_help_panel=WORKERS)
 ]
 Secret = Annotated[
     Optional[Path],
@@ -135,13 +132,7 @@ def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
 
 
 def crew_of(
-    workers: int,
-    scheduler: str,
-    secret: Path | None,
-    slurm: bool,
-    options: list[str] | None,
-    interface: str,
-    out: Path,
+    workers: int, scheduler: str, secret: Path | None, slurm: bool, options: list[str] | None, interface: str, out: Path
 ) -> AbstractContextManager[Workers | None]:
     """The workers that the options name, or None. What workers inside Slurm write lies beside `out`."""
     from iocast.workers import Workers

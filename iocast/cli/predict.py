@@ -20,7 +20,7 @@ PLATFORM = "Platform"
 
 @verb(
     epilog="Example: iocast predict fitted.yaml --nodes 100 --ppn 10 "
-    "--set waiting_factor=4 --edit stations.mds.servers=32",
+    "--set waiting_factor=4 --edit stations.mds.servers=32"
 )
 def predict(
     platform: Annotated[

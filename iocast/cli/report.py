@@ -15,9 +15,7 @@ from iocast.errors import InputError
 from iocast.progress import PATIENCE, Steps
 
 
-@verb(
-    epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html",
-)
+@verb(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")
 def report(
     sources: Annotated[
         list[Path],

@@ -17,7 +17,7 @@ from iocast.progress import PATIENCE, Steps
 
 @verb(
     epilog="Examples: iocast simulate lustre md-workbench --nodes 500 --ppn 8\n\n"
-    "iocast simulate our-lustre.yaml ior-easy --nodes 64 --ppn 4 --set per_process=128MiB",
+    "iocast simulate our-lustre.yaml ior-easy --nodes 64 --ppn 4 --set per_process=128MiB"
 )
 def simulate(
     platform: Annotated[str, typer.Argument(help="Platform of the catalogue, or a platform file with hardware data.")],

@@ -28,7 +28,7 @@ from iocast.progress import Steps
 
 @verb(
     epilog="Example: iocast study examples/one-mds-or-dne/study.yaml --out results/dne "
-    "&& iocast report results/dne --out dne.html",
+    "&& iocast report results/dne --out dne.html"
 )
 def study(
     file: Annotated[

@@ -16,7 +16,11 @@ from iocast.strict_yaml import allowed_sentence
 
 __all__ = ["COLUMNS", "FORMATS", "Row", "export", "rows_of"]
 
-TABLES: dict[str, Callable[[Sequence[Row], Path], None]] = {"csv": write_csv, "parquet": write_parquet, "openmetrics": write_openmetrics}
+TABLES: dict[str, Callable[[Sequence[Row], Path], None]] = {
+    "csv": write_csv,
+    "parquet": write_parquet,
+    "openmetrics": write_openmetrics,
+}
 FORMATS = (*TABLES, "md-workbench")
 
 

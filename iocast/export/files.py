@@ -20,7 +20,10 @@ def write_csv(rows: Sequence[Row], out: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in astuple(row)] for row in rows)
+    writer.writerows(
+        ["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in astuple(row)]
+        for row in rows
+    )
     write_text(out, text.getvalue())
 
 
@@ -38,7 +41,10 @@ def write_parquet(rows: Sequence[Row], out: Path) -> None:
     }
     texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     schema = pyarrow.schema([(name, types.get(name, texts)) for name in COLUMNS])
-    table = pyarrow.table([pyarrow.array([getattr(row, name) for row in rows], type=schema.field(name).type) for name in COLUMNS], schema=schema)
+    table = pyarrow.table(
+        [pyarrow.array([getattr(row, name) for row in rows], type=schema.field(name).type) for name in COLUMNS],
+        schema=schema,
+    )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with replacing(out) as file:

@@ -35,13 +35,19 @@ def write_md_workbench(path: Path, out: Path) -> None:
         raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
     run = read_json(path / "run.json", "run")
     if run["workload"]["pattern"] != "md-workbench":
-        raise InputError(f"The run '{path}' is of the workload {run['workload']['name']}; md-workbench can say nothing of it.")
+        raise InputError(
+            f"The run '{path}' is of the workload {run['workload']['name']}; md-workbench can say nothing of it."
+        )
     write_text(out, "\n".join(lines_of(path, run)) + "\n")
 
 
 def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
     reported, ranks = run["workload"]["parameters"], run["placement"]["ranks"]
-    total = reported.get("datasets", 0) * (reported.get("iterations", 0) * reported.get("repeats", 1) + reported.get("objects", 0)) * ranks
+    total = (
+        reported.get("datasets", 0)
+        * (reported.get("iterations", 0) * reported.get("repeats", 1) + reported.get("objects", 0))
+        * ranks
+    )
     tool = run["tool"]
     when = str(run.get("started") or "1970-01-01T00:00:00").rstrip("Z").partition(".")[0].replace("T", " ")
     yield f"MD-Workbench total objects: {total} (version: {tool['name']}-{tool.get('version')}@iocast) time: {when}"
@@ -73,7 +79,9 @@ def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: 
     operations = sum(count(op) for op in phase["latency"] if "." not in op) / seconds
     errors = f"({round((phase['errors'] or 0) * share)} errs)"
     if name == "benchmark":
-        return f"{name} {seconds:.6f}s {operations:.1f} iops/s {objects} obj {rate:.1f} obj/s {moved:.1f} Mib/s {errors}"
+        return (
+            f"{name} {seconds:.6f}s {operations:.1f} iops/s {objects} obj {rate:.1f} obj/s {moved:.1f} Mib/s {errors}"
+        )
     if name == "precreate":
         sets = count("mkdir")
         return f"{name} {seconds:.6f}s {operations:.1f} iops/s {sets} dset {objects} obj {sets / seconds:.3f} dset/s {rate:.1f} obj/s {moved:.1f} Mib/s {errors}"

@@ -51,16 +51,29 @@ def rows_of(path: Path) -> Iterator[Row]:
     histograms = histograms_by_phase(path, run)
     for number, phase in enumerate(run["phases"]):
 
-        def row(operation: str, quantity: str, value: Any, rank: int | None = None, at: float | None = None, phase: Any = phase) -> Row:
+        def row(
+            operation: str,
+            quantity: str,
+            value: Any,
+            rank: int | None = None,
+            at: float | None = None,
+            phase: Any = phase,
+        ) -> Row:
             return Row(*fixed, phase["name"], phase["repeat"], operation, quantity, rank, at, float(value))
 
         for key, value in phase.items():
             if key != "repeat" and _is_number(value):
                 yield row("", key, value)
         for operation, summary in phase["latency"].items():
-            yield from (row(operation, f"latency_{key}" if key != "count" else "count", value) for key, value in summary.items() if _is_number(value))
+            yield from (
+                row(operation, f"latency_{key}" if key != "count" else "count", value)
+                for key, value in summary.items()
+                if _is_number(value)
+            )
         for operation, did in (phase.get("by_operation") or {}).items():
-            yield from (row(operation, key, value) for key, value in did.items() if key != "count" and _is_number(value))
+            yield from (
+                row(operation, key, value) for key, value in did.items() if key != "count" and _is_number(value)
+            )
         for operation, counts in histograms.get(number, {}).items():
             yield from (row(operation, "latency_count", count, at=seconds) for seconds, count in counts)
         for rank, seconds in enumerate(phase.get("rank_seconds") or []):
@@ -70,7 +83,9 @@ def rows_of(path: Path) -> Iterator[Row]:
             if isinstance(series, dict):
                 for key, values in series.items():
                     yield from (
-                        row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"]) for i, v in enumerate(values) if series["count"][i]
+                        row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"])
+                        for i, v in enumerate(values)
+                        if series["count"][i]
                     )
         for slow in phase.get("slowest") or []:
             yield row(slow["op"], "slow_seconds", slow["seconds"], rank=slow["rank"], at=slow["start"])
@@ -98,9 +113,12 @@ def histograms_by_phase(path: Path, run: dict[str, Any]) -> dict[int, dict[str, 
         number = same[0] if len(same) == 1 else own[seen[tag]] if seen[tag] < len(own) else None
         seen[tag] += 1
         if number is None:
-            raise InputError(f"The log '{path / 'latency.hlog'}' has more intervals of '{tag}' than run.json has such phases.")
+            raise InputError(
+                f"The log '{path / 'latency.hlog'}' has more intervals of '{tag}' than run.json has such phases."
+            )
         counts = np.ctypeslib.as_array(histogram.counts)
         found[number][tag.partition(".")[2]] = [
-            (histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(i))) * NS, int(counts[i])) for i in np.flatnonzero(counts)
+            (histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(i))) * NS, int(counts[i]))
+            for i in np.flatnonzero(counts)
         ]
     return found

@@ -44,7 +44,9 @@ def all_importers() -> dict[str, Importer]:
     return found
 
 
-def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, told: dict[str, Any] | None = None) -> list[Path]:
+def import_files(
+    paths: Sequence[Path], out: Path, format_: str | None = None, told: dict[str, Any] | None = None
+) -> list[Path]:
     """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold
     several runs.
 
@@ -70,7 +72,9 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
                 raise
             refusal = error
     if not records:
-        raise refusal or InputError(f"{sources[0].path}:1: there is no result in it; {chosen[0].name} may have ended before its first one.")
+        raise refusal or InputError(
+            f"{sources[0].path}:1: there is no result in it; {chosen[0].name} may have ended before its first one."
+        )
     for record in records:
         _require_names(record, sources)
     names = [as_file_name(record.name) for record in records]
@@ -85,10 +89,15 @@ def import_files(paths: Sequence[Path], out: Path, format_: str | None = None, t
 def _require_names(record: Record, sources: Sequence[Source]) -> None:
     """@raises InputError for a name that would lead out of the output directory, or break the lines of a log"""
     where = (record.sources or sources)[0].path
-    named = [*(("phase", phase.name) for phase in record.phases), *(("operation", operation) for phase in record.phases for operation in phase.latency)]
+    named = [
+        *(("phase", phase.name) for phase in record.phases),
+        *(("operation", operation) for phase in record.phases for operation in phase.latency),
+    ]
     for what, name in named:
         if not is_file_name(name):
-            raise InputError(f"{where}:1: the {what} is called {shown(name)}, which can't name a file: a name has {ALLOWED}.")
+            raise InputError(
+                f"{where}:1: the {what} is called {shown(name)}, which can't name a file: a name has {ALLOWED}."
+            )
 
 
 def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
@@ -109,7 +118,9 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
             raise
         # Other people's JSON can be built in any way; what is not where the tool writes it is bad input, not a fault
         # here.
-        raise InputError(f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error}).") from error
+        raise InputError(
+            f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error})."
+        ) from error
 
 
 def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
@@ -131,7 +142,9 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
         if len(found) > 1 and len(sources) == 1:
             return found
         if len(found) > 1:
-            raise InputError(f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; say which with --format.")
+            raise InputError(
+                f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; say which with --format."
+            )
         said[found[0].name] = source
     if len(said) > 1:
         raise InputError(

@@ -20,8 +20,18 @@ from iocast.importers.source import Source
 
 SUMMARY = "Op-Type,Sample-Type,Op-Count"
 TIMELINE = "Timestamp,Op-Count"
-COLUMNS = 7  # of each operation in a time line: count, bytes, response time, processing time, throughput, bandwidth, success
-OPERATIONS = {"write": "create", "read": "read", "delete": "unlink", "list": "readdir", "filewrite": "create", "mprepare": "create", "mwrite": "create"}
+COLUMNS = (
+    7  # of each operation in a time line: count, bytes, response time, processing time, throughput, bandwidth, success
+)
+OPERATIONS = {
+    "write": "create",
+    "read": "read",
+    "delete": "unlink",
+    "list": "readdir",
+    "filewrite": "create",
+    "mprepare": "create",
+    "mwrite": "create",
+}
 MISSING = {
     "placement.nodes": "COSBench's files do not say how many drivers there were.",
     "command": "COSBench takes a workload file, which its results do not name.",
@@ -48,7 +58,9 @@ def _record(phase: Phase) -> Record:
     record = Record(phase.name, "COSBench", [phase], pattern="cosbench")
     record.missing |= MISSING
     if phase.errors is None:
-        record.missing["phases[].errors"] = "COSBench tells the share of operations that succeeded (success_ratio), not how many failed."
+        record.missing["phases[].errors"] = (
+            "COSBench tells the share of operations that succeeded (success_ratio), not how many failed."
+        )
     return record
 
 
@@ -124,7 +136,8 @@ def _read_workers(source: Source) -> Record:
 
 def _of_stages(source: Source, number: int) -> Exception:
     return source.refuse(
-        number, "this is a summary of several stages, whose numbers of workers it does not tell; name the stages' own files ('s3-main-worker.csv') instead"
+        number,
+        "this is a summary of several stages, whose numbers of workers it does not tell; name the stages' own files ('s3-main-worker.csv') instead",
     )
 
 
@@ -139,7 +152,9 @@ def _read_timeline(source: Source) -> Record:
         if len(row) == 1 + COLUMNS + 3 and row[1] == "0":  # nothing was done: the columns of one operation
             row = [row[0], *(cell for cell in row[1 : 1 + COLUMNS] for _ in kinds), *row[1 + COLUMNS :]]
         if len(row) < 1 + COLUMNS * len(kinds) + 3:
-            raise source.refuse(number, f"this line has {len(row)} columns instead of {4 + COLUMNS * len(kinds)}; it was cut off")
+            raise source.refuse(
+                number, f"this line has {len(row)} columns instead of {4 + COLUMNS * len(kinds)}; it was cut off"
+            )
         try:
             times.append(datetime.strptime(row[0], "%H:%M:%S"))
         except ValueError:
@@ -165,4 +180,10 @@ def _read_timeline(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("cosbench", "CSV files of COSBench's stages: of workers, and time lines", "a stage's file, sN-STAGE-worker.csv or sN-STAGE.csv", recognises, read)
+IMPORTER = Importer(
+    "cosbench",
+    "CSV files of COSBench's stages: of workers, and time lines",
+    "a stage's file, sN-STAGE-worker.csv or sN-STAGE.csv",
+    recognises,
+    read,
+)

@@ -24,7 +24,23 @@ from iocast.files import sha256
 
 TEXT = b"# darshan log version:"
 """First words of darshan-parser's output."""
-KINDS = ("phase", "mkdir", "create", "stat", "read", "unlink", "rmdir", "append", "readdir", "open", "pwrite", "pread", "fsync", "close", "think")
+KINDS = (
+    "phase",
+    "mkdir",
+    "create",
+    "stat",
+    "read",
+    "unlink",
+    "rmdir",
+    "append",
+    "readdir",
+    "open",
+    "pwrite",
+    "pread",
+    "fsync",
+    "close",
+    "think",
+)
 """The codes of the trace's column `kind`."""
 COLUMNS: tuple[tuple[str, Any], ...] = (
     ("rank", "<u4"), ("kind", "u1"), ("flags", "u1"), ("count", "<u4"), ("dataset", "<u8"), ("object", "<u8"), ("size", "<u8"),
@@ -43,7 +59,12 @@ def recognises(path: Path) -> bool:
     darshan-parser."""
     with path.open("rb") as file:
         head = file.read(16)
-    return _is_text(path) or len(head) == 16 and head[:2] in (b"2.", b"3.") and 6567223 in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
+    return (
+        _is_text(path)
+        or len(head) == 16
+        and head[:2] in (b"2.", b"3.")
+        and 6567223 in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
+    )
 
 
 @dataclass
@@ -82,10 +103,14 @@ def import_log(path: Path, out: Path) -> dict[str, Any]:
     try:
         import h5py
     except ImportError as error:
-        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py.") from error
+        raise InputError(
+            "Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py."
+        ) from error
     log = _read(path)
     if not log.accesses:
-        raise InputError(f"The log '{path}' has no reads, writes or stats of the module POSIX; there is nothing to replay.")
+        raise InputError(
+            f"The log '{path}' has no reads, writes or stats of the module POSIX; there is nothing to replay."
+        )
     rows, first_row = _rows(log)
     about = {
         "source": "imported",
@@ -103,8 +128,21 @@ def import_log(path: Path, out: Path) -> dict[str, Any]:
         file.create_dataset("first_row", data=np.asarray(first_row, "<u8"))
         file.create_dataset("group", data=np.zeros(log.ranks, "<u4"))
         for name, kind in COLUMNS:
-            stored = h5py.enum_dtype({k: i for i, k in enumerate(KINDS)}, basetype="u1") if name == "kind" else np.dtype(kind)
-            file.create_dataset(name, data=rows[name], dtype=stored, maxshape=(None,), chunks=(CHUNK,), compression="gzip", compression_opts=4, shuffle=True)
+            stored = (
+                h5py.enum_dtype({k: i for i, k in enumerate(KINDS)}, basetype="u1")
+                if name == "kind"
+                else np.dtype(kind)
+            )
+            file.create_dataset(
+                name,
+                data=rows[name],
+                dtype=stored,
+                maxshape=(None,),
+                chunks=(CHUNK,),
+                compression="gzip",
+                compression_opts=4,
+                shuffle=True,
+            )
     os.replace(fresh, out)
     return {"operations": int(np.count_nonzero(rows["kind"])), "ranks": log.ranks, "notes": log.notes}
 
@@ -138,16 +176,24 @@ def _read_text(path: Path) -> Log:
                 rank, record, value = int(cells[1]), int(cells[2]), float(cells[4])
                 names[record] = cells[5]
             except (IndexError, ValueError):
-                raise InputError(f"{path}:{number}: this is no counter of darshan-parser; the line may have been cut off.") from None
+                raise InputError(
+                    f"{path}:{number}: this is no counter of darshan-parser; the line may have been cut off."
+                ) from None
             own = found.setdefault((record, rank), {"id": record, "rank": rank, "counters": {}, "fcounters": {}})
-            own["fcounters" if cells[3].startswith("POSIX_F_") else "counters"][cells[3]] = value if cells[3].startswith("POSIX_F_") else int(value)
+            own["fcounters" if cells[3].startswith("POSIX_F_") else "counters"][cells[3]] = (
+                value if cells[3].startswith("POSIX_F_") else int(value)
+            )
     for key in ("nprocs", "run time"):
         if key not in about:
             raise InputError(f"{path}:1: the header of darshan-parser has no '{key}'; its beginning is missing.")
     for own in found.values():
         if "POSIX_F_VARIANCE_RANK_BYTES" not in own["fcounters"] or "POSIX_STATS" not in own["counters"]:
-            raise InputError(f"{path}:{number}: the counters of the record {own['id']} are not all there; the text was cut off.")
-    log = Log(int(about["nprocs"]), 1, float(about["run time"].split()[0]), about.get("darshan log version", ""), names, [])
+            raise InputError(
+                f"{path}:{number}: the counters of the record {own['id']} are not all there; the text was cut off."
+            )
+    log = Log(
+        int(about["nprocs"]), 1, float(about["run time"].split()[0]), about.get("darshan log version", ""), names, []
+    )
     log.notes.append("darshan-parser does not say on how many nodes the job ran; the trace is one node's.")
     return _filled(log, [], list(found.values()), {})
 
@@ -158,7 +204,9 @@ def _read(path: Path) -> Log:
     try:
         import darshan.backend.cffi_backend as backend
     except ImportError as error:
-        raise InputError("Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py.") from error
+        raise InputError(
+            "Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py."
+        ) from error
     try:
         handle = backend.log_open(str(path))
         job = backend.log_get_job(handle)
@@ -172,16 +220,29 @@ def _read(path: Path) -> Log:
     # The library itself says nothing of records that it can't read.
     for module, records in (("DXT_POSIX", traced), ("POSIX", counted)):
         if module in modules and not records:
-            raise InputError(f"The Darshan log '{path}' can't be read (it announces records of {module} but has none); it may have been cut off.")
+            raise InputError(
+                f"The Darshan log '{path}' can't be read (it announces records of {module} but has none); it may have been cut off."
+            )
     hosts = {record["hostname"] for record in traced}
-    log = Log(int(job["nprocs"]), max(1, len(hosts)), float(job["run_time"]), str(job["metadata"].get("lib_ver", job["log_ver"])), names, [])
+    log = Log(
+        int(job["nprocs"]),
+        max(1, len(hosts)),
+        float(job["run_time"]),
+        str(job["metadata"].get("lib_ver", job["log_ver"])),
+        names,
+        [],
+    )
     return _filled(log, traced, counted, modules)
 
 
 def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]], modules: dict[str, Any]) -> Log:
     """The log with the accesses of its records."""
     names = log.files
-    skipped = {r["id"] for r in [*traced, *counted] if str(names.get(r["id"], "")).startswith(ELSEWHERE) or str(names.get(r["id"], "")).startswith("<")}
+    skipped = {
+        r["id"]
+        for r in [*traced, *counted]
+        if str(names.get(r["id"], "")).startswith(ELSEWHERE) or str(names.get(r["id"], "")).startswith("<")
+    }
     if skipped:
         log.notes.append(f"{len(skipped)} files under /dev, /proc and /sys, and standard streams, are left out.")
     traced = [r for r in traced if r["id"] not in skipped]
@@ -189,7 +250,11 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
     incomplete = _incomplete(traced, counted) if traced else set()
     if incomplete:
         done, all_ = sum(_segments(r) for r in traced), sum(_calls(r) for r in counted)
-        why = "its memory was full, as the log says" if (modules.get("DXT_POSIX") or {}).get("partial_flag") else "its memory was full, or it was set to leave files out"
+        why = (
+            "its memory was full, as the log says"
+            if (modules.get("DXT_POSIX") or {}).get("partial_flag")
+            else "its memory was full, or it was set to leave files out"
+        )
         log.notes.append(
             f"DXT recorded {done} of {all_} reads and writes ({why}): those of {len(incomplete)} files are made up from counters, as many and of"
             " as many bytes in all, equally large, in sequence, and evenly spread over the time between the first and the last."
@@ -202,7 +267,16 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
         for record in traced:
             for kind, segments in (("pread", record["read_segments"]), ("pwrite", record["write_segments"])):
                 log.accesses += [
-                    Access(int(record["rank"]), record["id"], s["start_time"], s["end_time"], kind, int(s["offset"]), int(s["length"])) for s in segments
+                    Access(
+                        int(record["rank"]),
+                        record["id"],
+                        s["start_time"],
+                        s["end_time"],
+                        kind,
+                        int(s["offset"]),
+                        int(s["length"]),
+                    )
+                    for s in segments
                 ]
         log.notes.append("Reads and writes are those of DXT, each with its time; opens and closes are put around them.")
     elif counted and not incomplete:
@@ -219,8 +293,12 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
             at = float(record["fcounters"]["POSIX_F_OPEN_START_TIMESTAMP"])
             for kind, counter in (("stat", "POSIX_STATS"), ("fsync", "POSIX_FSYNCS")):
                 when = float(record["fcounters"]["POSIX_F_CLOSE_START_TIMESTAMP"]) if kind == "fsync" else at
-                log.accesses += [Access(rank, record["id"], when, when, kind)] * share(max(0, int(record["counters"][counter])))
-    log.notes.append("Stats and syncs are counted by Darshan, not timed: stats are put before, syncs after the accesses to their file.")
+                log.accesses += [Access(rank, record["id"], when, when, kind)] * share(
+                    max(0, int(record["counters"][counter]))
+                )
+    log.notes.append(
+        "Stats and syncs are counted by Darshan, not timed: stats are put before, syncs after the accesses to their file."
+    )
     if shared:
         log.notes.append("What is counted for all ranks of a shared file together is shared out evenly among them.")
     return log
@@ -291,7 +369,9 @@ class _Files:
         written: dict[int, int] = {}
         for access in sorted(log.accesses, key=lambda a: (a.start, a.rank)):
             if access.file not in self.place:
-                directory = self.directories.setdefault(os.path.dirname(log.files.get(access.file, "?/?")), len(self.directories))
+                directory = self.directories.setdefault(
+                    os.path.dirname(log.files.get(access.file, "?/?")), len(self.directories)
+                )
                 numbers[directory] = numbers.get(directory, -1) + 1
                 self.place[access.file] = (directory, numbers[directory])
                 self.owner[access.file] = access.rank
@@ -300,7 +380,9 @@ class _Files:
                 written[access.file] = max(written.get(access.file, 0), end)
             elif access.kind == "stat" and access.file not in written:
                 self.size_before.setdefault(access.file, 0)
-            elif access.kind == "pread" and (end > written.get(access.file, 0) or access.rank != self.owner[access.file]):
+            elif access.kind == "pread" and (
+                end > written.get(access.file, 0) or access.rank != self.owner[access.file]
+            ):
                 # Written by nobody before, or by another rank, which in a replay may come later.
                 self.size_before[access.file] = max(self.size_before.get(access.file, 0), end)
         # A stat or sync of a rank that doesn't open the file itself must find it, whoever comes first.
@@ -325,8 +407,19 @@ def _rows(log: Log) -> tuple[dict[str, np.ndarray], list[int]]:
     for rank in range(log.ranks):
         begins = [0.0, 0.0, 0.0, end, end]
 
-        def put(kind: str, at: float, place: tuple[int, int] = (0, 0), *, flags: int = 0, size: int = 0, offset: int = 0, seconds: float = 0.0) -> None:
-            found.append((KINDS.index(kind), flags, *place, size, offset, round(at * 1e9), round(max(0.0, seconds) * 1e9)))
+        def put(
+            kind: str,
+            at: float,
+            place: tuple[int, int] = (0, 0),
+            *,
+            flags: int = 0,
+            size: int = 0,
+            offset: int = 0,
+            seconds: float = 0.0,
+        ) -> None:
+            found.append(
+                (KINDS.index(kind), flags, *place, size, offset, round(at * 1e9), round(max(0.0, seconds) * 1e9))
+            )
 
         put("phase", begins[0], (0, 0))
         if rank == 0:
@@ -352,9 +445,18 @@ def _rows(log: Log) -> tuple[dict[str, np.ndarray], list[int]]:
             else:
                 if len(open_files) == MAX_OPEN:
                     put("close", max(now, access.start), files.place[open_files.popitem(last=False)[0]])
-                put("open", max(now, access.start), place, flags=(FOR_WRITING | MAKE_IT) if access.file in writes else 0)
+                put(
+                    "open", max(now, access.start), place, flags=(FOR_WRITING | MAKE_IT) if access.file in writes else 0
+                )
                 open_files[access.file] = None
-            put(access.kind, max(now, access.start), place, size=access.size, offset=access.offset, seconds=access.end - access.start)
+            put(
+                access.kind,
+                max(now, access.start),
+                place,
+                size=access.size,
+                offset=access.offset,
+                seconds=access.end - access.start,
+            )
             now = max(now, access.end)
             if last[access.file] == i:
                 del open_files[access.file]
@@ -368,7 +470,9 @@ def _rows(log: Log) -> tuple[dict[str, np.ndarray], list[int]]:
                 put("rmdir", begins[4], (directory, 0))
         first_row.append(len(found))
     table = np.asarray(found, dtype=np.int64).reshape(len(found), 8)
-    columns = dict(zip(("kind", "flags", "dataset", "object", "size", "offset", "start_ns", "duration_ns"), table.T, strict=True))
+    columns = dict(
+        zip(("kind", "flags", "dataset", "object", "size", "offset", "start_ns", "duration_ns"), table.T, strict=True)
+    )
     columns["rank"] = np.repeat(np.arange(log.ranks), np.diff(first_row))
     columns["count"] = np.ones(len(found), np.int64)
     columns["stride"] = columns["error"] = np.zeros(len(found), np.int64)

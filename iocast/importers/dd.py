@@ -31,14 +31,27 @@ def _read_one(source: Source) -> Record:
         elif (found := COPIED.match(line)) and records is not None:
             size, seconds = int(found[1]), source.number(found[2], number, "the time")
             count, counted = records
-            phase = Phase("copy", len(phases) + 1, seconds=seconds or None, operations=count or None, bytes=size, origin={"": source.at(number)})
+            phase = Phase(
+                "copy",
+                len(phases) + 1,
+                seconds=seconds or None,
+                operations=count or None,
+                bytes=size,
+                origin={"": source.at(number)},
+            )
             if seconds:
                 phase.rate, phase.bytes_per_second = count / seconds, size / seconds
                 phase.more["rate_unit"] = "bytes"
-            phase.origin |= {"operations": source.at(counted), "rate": f"{source.at(counted)} / {source.at(number)} (records / time)"}
+            phase.origin |= {
+                "operations": source.at(counted),
+                "rate": f"{source.at(counted)} / {source.at(number)} (records / time)",
+            }
             phase.origin["bytes_per_second"] = f"{source.at(number)} (bytes / time)"
             if count and size % count == 0:
-                phase.more["transfer_size"], phase.origin["transfer_size"] = size // count, f"{source.at(number)} / {source.at(counted)} (bytes / records)"
+                phase.more["transfer_size"], phase.origin["transfer_size"] = (
+                    size // count,
+                    f"{source.at(number)} / {source.at(counted)} (bytes / records)",
+                )
             phases.append(phase)
             records = None
     if not phases:
@@ -51,7 +64,9 @@ def _read_one(source: Source) -> Record:
     if len(sizes) == 1 and None not in sizes:
         record.parameters["transfer_size"] = sizes.pop()
         record.origin["parameters"] = phases[0].origin["transfer_size"]
-    record.warnings.append("dd does not say whether it read or wrote what is measured, nor whether the page cache or a sync was in it.")
+    record.warnings.append(
+        "dd does not say whether it read or wrote what is measured, nor whether the page cache or a sync was in it."
+    )
     record.missing |= {
         "command": "dd does not print it.", "started": "dd prints no time of day.", "phases[].latency.*": "dd prints no latencies.",
         "phases[].errors": "dd ends at the first failed operation.", "phases[].rank_seconds": "dd is one process.",

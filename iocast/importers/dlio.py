@@ -36,19 +36,33 @@ def _read_one(source: Source) -> Record:
     metric = document.get("metric") or {}
     rates, at = metric.get("train_throughput_samples_per_second"), _line(source, "train_throughput_samples_per_second")
     if not rates:
-        raise source.refuse(_line(source, "metric"), "there is no throughput of training in it (train_throughput_samples_per_second)")
+        raise source.refuse(
+            _line(source, "metric"), "there is no throughput of training in it (train_throughput_samples_per_second)"
+        )
     mean, bandwidth = metric.get("train_throughput_mean_samples_per_second"), metric.get("train_io_mean_MB_per_second")
     size = bandwidth * 2**20 / mean if mean and bandwidth else None
     shares = metric.get("train_au_percentage") or []
-    record = Record("dlio", "DLIO", [], pattern="dlio", ranks=int(document["num_accelerators"]), nodes=int(document.get("num_hosts") or 0) or None)
+    record = Record(
+        "dlio",
+        "DLIO",
+        [],
+        pattern="dlio",
+        ranks=int(document["num_accelerators"]),
+        nodes=int(document.get("num_hosts") or 0) or None,
+    )
     record.started = document.get("start")
-    record.origin = {"ranks": source.at(_line(source, "num_accelerators")), "nodes": source.at(_line(source, "num_hosts"))}
+    record.origin = {
+        "ranks": source.at(_line(source, "num_accelerators")),
+        "nodes": source.at(_line(source, "num_hosts")),
+    }
     for epoch, rate in enumerate(rates, start=1):
         phase = Phase("train", epoch if len(rates) > 1 else 0, rate=float(rate), origin={"": source.at(at + epoch)})
         if size:
             phase.bytes_per_second = rate * size
             reported = source.at(_line(source, "train_io_mean_MB_per_second"))
-            phase.origin["bytes_per_second"] = f"{source.at(at + epoch)} x {reported} / {source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
+            phase.origin["bytes_per_second"] = (
+                f"{source.at(at + epoch)} x {reported} / {source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
+            )
         if epoch <= len(shares):
             phase.more["accelerator_utilisation"] = shares[epoch - 1] / 100
             phase.origin["accelerator_utilisation"] = source.at(_line(source, "train_au_percentage") + epoch)
@@ -59,8 +73,14 @@ def _read_one(source: Source) -> Record:
     record.environment = {"hosts": [document["hostname"]]} if document.get("hostname") else None
     if not record.environment:
         record.missing["environment"] = "DLIO's summary does not name its hosts."
-    record.facts = {key: metric[key] for key in ("train_au_mean_percentage", "train_au_meet_expectation", "train_io_mean_MB_per_second") if key in metric}
-    record.warnings.append("Accelerators compute between reads, so rates are the demand of the training, not the capacity of the storage.")
+    record.facts = {
+        key: metric[key]
+        for key in ("train_au_mean_percentage", "train_au_meet_expectation", "train_io_mean_MB_per_second")
+        if key in metric
+    }
+    record.warnings.append(
+        "Accelerators compute between reads, so rates are the demand of the training, not the capacity of the storage."
+    )
     record.missing |= {
         "command": "DLIO's summary does not name the command, nor the model that was trained.",
         "phases[].operations": "DLIO's summary has rates; how many samples an epoch took is not in it.",
@@ -75,4 +95,6 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("dlio", "summary.json of MLPerf Storage and DLIO", "the file summary.json of a run", recognises, read)
+IMPORTER = Importer(
+    "dlio", "summary.json of MLPerf Storage and DLIO", "the file summary.json of a run", recognises, read
+)

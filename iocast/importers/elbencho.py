@@ -28,7 +28,19 @@ OPERATIONS = {  # phase: operation on an entry, its part or operation on a block
 PARTS = {"pwrite": "create.write", "pread": "read.read"}
 NOT_MEASURED = ("SYNC", "DROPCACHE", "DROPCACHES")
 PLACEMENT = ("hosts", "threads")
-CONFIG = ("path type", "paths", "hosts", "threads", "dirs", "files", "file size", "block size", "direct IO", "random", "IO depth")
+CONFIG = (
+    "path type",
+    "paths",
+    "hosts",
+    "threads",
+    "dirs",
+    "files",
+    "file size",
+    "block size",
+    "direct IO",
+    "random",
+    "IO depth",
+)
 NOT_PRINTED = {
     "phases[].latency.*.quantiles": "elbencho's CSV has minimum, mean and maximum only; its JSON has a histogram with --lathisto.",
     "phases[].errors": "elbencho ends at the first failed operation and does not count them.",
@@ -47,7 +59,11 @@ UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def recognises(source: Source) -> bool:
     first = source.head.split("\n", 1)[0]
-    if ("operation" in first and "time ms [last]" in first) or TABLE.search(source.head) or tuple(first.split(",")[:4]) == LIVE:
+    if (
+        ("operation" in first and "time ms [last]" in first)
+        or TABLE.search(source.head)
+        or tuple(first.split(",")[:4]) == LIVE
+    ):
         return True
     if source.head.lstrip().startswith("[") and '"time ms [last]"' in source.head:
         return True
@@ -74,14 +90,19 @@ def _read_csv(source: Source) -> list[Record]:
     rows = csv.reader(source.lines)
     header = [name.strip() for name in next(rows)]
     if "operation" not in header or "time ms [last]" not in header:
-        raise source.refuse(1, "the first line names no columns 'operation' and 'time ms [last]'; elbencho writes it into a new file only")
+        raise source.refuse(
+            1,
+            "the first line names no columns 'operation' and 'time ms [last]'; elbencho writes it into a new file only",
+        )
     found = []
     for row in rows:
         line = rows.line_num
         if not row or row[0] == header[0]:
             continue
         if len(row) != len(header):
-            raise source.refuse(line, f"this result has {len(row)} columns instead of {len(header)}; the line was cut off")
+            raise source.refuse(
+                line, f"this result has {len(row)} columns instead of {len(header)}; the line was cut off"
+            )
         found.append(_row(source, line, dict(zip(header, row, strict=True))))
     return _records(source, found)
 
@@ -91,9 +112,14 @@ def _read_rows(source: Source) -> list[Record]:
     try:
         rows = json.loads(source.text)
     except json.JSONDecodeError as error:
-        raise source.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+        raise source.refuse(
+            error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
+        ) from error
     lines = [source.line_at(found.start()) for found in re.finditer(r'"operation"\s*:', source.text)]
-    found = [_row(source, line, {k: "" if v is None else str(v) for k, v in row.items()}) for line, row in zip(lines, rows, strict=True)]
+    found = [
+        _row(source, line, {k: "" if v is None else str(v) for k, v in row.items()})
+        for line, row in zip(lines, rows, strict=True)
+    ]
     return _records(source, found)
 
 
@@ -138,15 +164,24 @@ def _read_text(source: Source) -> list[Record]:
         if head or text.startswith(("---", "ISO DATE: ", "OPERATION ")):
             if name:
                 if not text.startswith("---"):
-                    raise source.refuse(number, "a phase begins within another: several processes wrote here at once; name one process's output")
+                    raise source.refuse(
+                        number,
+                        "a phase begins within another: several processes wrote here at once; name one process's output",
+                    )
                 found.append(_text_row(source, line, name, block, command, start, label))
                 name = ""
         if head:
             name, line = head[1], number
             if command is None and name in seen and name not in NOT_MEASURED:
-                raise source.refuse(number, f"the phase {name} is there twice in one call: several processes wrote here; name one process's output")
+                raise source.refuse(
+                    number,
+                    f"the phase {name} is there twice in one call: several processes wrote here; name one process's output",
+                )
             seen.add(name)
-            block = {"first": _milliseconds(source, number, head[3], head[2]), "last": _milliseconds(source, number, head[4], head[2])}
+            block = {
+                "first": _milliseconds(source, number, head[3], head[2]),
+                "last": _milliseconds(source, number, head[4], head[2]),
+            }
         elif text.startswith("ISO DATE: "):
             start, command, label, seen = text[10:].strip(), None, None, set()
         elif text.startswith("COMMAND LINE: "):
@@ -177,7 +212,9 @@ def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) ->
             block["iops" if row[1] == "IOPS" else "blocks"] = value
         elif row[1].endswith(" total"):
             block["entries"] = value
-    elif row := re.match(r"^\s+(IO|Ent|Entries|Files|Objects|Dirs) lat(?:ency)?\s*:\s+\[ min=(\S+) avg=(\S+) max=(\S+) \]", text):
+    elif row := re.match(
+        r"^\s+(IO|Ent|Entries|Files|Objects|Dirs) lat(?:ency)?\s*:\s+\[ min=(\S+) avg=(\S+) max=(\S+) \]", text
+    ):
         times = {key: 1e6 * _duration(source, number, row[i]) for i, key in enumerate(("min", "mean", "max"), start=2)}
         block["block times" if row[1] == "IO" else "entry times"] = times
         block.setdefault("lines", {})["latency"] = number
@@ -201,13 +238,27 @@ def _duration(source: Source, number: int, text: str) -> float:
     return sum(float(value) * UNITS[unit] for value, unit in re.findall(r"([\d.]+)(ns|us|ms|s|m|h)", text))
 
 
-def _text_row(source: Source, line: int, operation: str, block: dict[str, Any], command: str | None, start: str | None, label: str | None) -> _Found:
+def _text_row(
+    source: Source,
+    line: int,
+    operation: str,
+    block: dict[str, Any],
+    command: str | None,
+    start: str | None,
+    label: str | None,
+) -> _Found:
     options = _options(command)
     config = {}
     if command is not None:
         hosts = [h for h in re.split(r"[,\s]+", options.get("hosts", "")) if h]
         config = {"hosts": str(max(1, len(hosts))), "threads": options.get("threads", options.get("t", "1"))}
-    for theirs, ours in (("files", "files"), ("dirs", "dirs"), ("size", "file size"), ("block", "block size"), ("iodepth", "IO depth")):
+    for theirs, ours in (
+        ("files", "files"),
+        ("dirs", "dirs"),
+        ("size", "file size"),
+        ("block", "block size"),
+        ("iodepth", "IO depth"),
+    ):
         if theirs in options:
             config[ours] = str(_bytes(options[theirs]))
     config |= {ours: "1" for theirs, ours in (("direct", "direct IO"), ("rand", "random")) if theirs in options}
@@ -251,7 +302,9 @@ def _read_live(source: Source) -> list[Record]:
             raise source.refuse(i, "this line has fewer columns than the header; it was cut off")
         if row["Phase"] in NOT_MEASURED:
             continue
-        again = last and row["Phase"] == last[-1][1]["Phase"] and float(row["RuntimeMS"]) <= float(last[-1][1]["RuntimeMS"])
+        again = (
+            last and row["Phase"] == last[-1][1]["Phase"] and float(row["RuntimeMS"]) <= float(last[-1][1]["RuntimeMS"])
+        )
         before = any(row["Phase"] == other["Phase"] for _, other in last[:-1])
         if again or before:
             records.append(_live_record(source, last, most))
@@ -269,12 +322,16 @@ def _read_live(source: Source) -> list[Record]:
 
 
 def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: int) -> Record:
-    record = Record(f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])})
+    record = Record(
+        f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])}
+    )
     record.missing |= NOT_PRINTED | {
         "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.", "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
         "phases[].latency.*": "elbencho's live file has no latencies.", "started": "elbencho's live file has no time of day.",
     }  # fmt: skip
-    record.warnings.append("A live file tells what was done when it was last written, not when the phase ended; the result file is exact.")
+    record.warnings.append(
+        "A live file tells what was done when it was last written, not when the phase ended; the result file is exact."
+    )
     for i, row in rows:
         values = {name: source.number(row[name], i, name) for name in ("RuntimeMS", "DoneBytes", "Entries")}
         seconds = values["RuntimeMS"] / 1000
@@ -320,9 +377,16 @@ def _read_json(source: Source) -> list[Record]:
         kept = {
             name: str(config[key])
             for name in CONFIG
-            if (key := {"direct IO": "direct_io", "random": "random_offsets", "IO depth": "io_depth"}.get(name, name.replace(" ", "_"))) in config
+            if (
+                key := {"direct IO": "direct_io", "random": "random_offsets", "IO depth": "io_depth"}.get(
+                    name, name.replace(" ", "_")
+                )
+            )
+            in config
         }
-        found.append((line, value["phase_type"], kept, facts, config.get("version"), config.get("command"), value.get("label")))
+        found.append(
+            (line, value["phase_type"], kept, facts, config.get("version"), config.get("command"), value.get("label"))
+        )
     return _records(source, found)
 
 
@@ -349,7 +413,9 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
         operation = operation.upper()
         if operation in NOT_MEASURED or operation not in OPERATIONS:
             continue
-        threads, hosts = (int(source.number(config[name], line, name)) if name in config else None for name in ("threads", "hosts"))
+        threads, hosts = (
+            int(source.number(config[name], line, name)) if name in config else None for name in ("threads", "hosts")
+        )
         ranks = threads * hosts if threads and hosts else None
         own = (tuple(config.items()), command, label)
         done = {phase.name for phase in records[-1].phases} if records else set()
@@ -367,14 +433,18 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
                     nodes=hosts,
                 )
             )
-            records[-1].parameters = {k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items() if k not in PLACEMENT}
+            records[-1].parameters = {
+                k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items() if k not in PLACEMENT
+            }
             records[-1].origin = dict.fromkeys(("ranks", "nodes", "parameters", "command", "started"), source.at(line))
             records[-1].command = Source.words(command) if command else None
             records[-1].missing |= NOT_PRINTED
             records[-1].label = str(label or "")
         phase = _phase(operation, facts)
         if phase is not None:
-            phase.origin |= {"": source.at(line)} | {key: source.at(number) for key, number in facts.get("lines", {}).items()}
+            phase.origin |= {"": source.at(line)} | {
+                key: source.at(number) for key, number in facts.get("lines", {}).items()
+            }
             if "operations" not in phase.origin and "bytes" in phase.origin and "rate" in phase.origin:
                 phase.origin["operations"] = f"{phase.origin['bytes']} (bytes / block size)"
         if phase is None:
@@ -417,10 +487,16 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
         times, histogram = {k: v * 1e-6 for k, v in facts[f"{kind} times"].items()}, facts.get(f"{kind} histogram")
         if not tag or not (times or histogram):
             continue
-        phase.latency[tag] = Latency.of_counts(histogram, **times) if histogram else Latency(int(number) if number else None, times)
+        phase.latency[tag] = (
+            Latency.of_counts(histogram, **times) if histogram else Latency(int(number) if number else None, times)
+        )
     return phase
 
 
 IMPORTER = Importer(
-    "elbencho", "CSV, JSON, text and live files of elbencho", "the file of --csvfile, --jsonfile, --resfile or --livecsv", recognises, read
+    "elbencho",
+    "CSV, JSON, text and live files of elbencho",
+    "the file of --csvfile, --jsonfile, --resfile or --livecsv",
+    recognises,
+    read,
 )

@@ -22,7 +22,9 @@ TOOK = re.compile(r"Run took (\d+) seconds")
 FLOWOP = re.compile(
     r"^(\S+)\s+(\d+)ops\s+(\d+)ops/s\s+([\d.]+)mb/s\s+([\d.]+)ms/op(?:\s+\d+us/op-cpu)?(?:\s+\[\s*([\d.]+)ms\s+-\s+([\d.]+)ms\])?\s*$"
 )
-SUMMARY = re.compile(r"IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s,?\s+\(?(\d+)/(\d+)\s+(?:r/w\)|rd/wr),?\s+([\d.]+)mb/s")
+SUMMARY = re.compile(
+    r"IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s,?\s+\(?(\d+)/(\d+)\s+(?:r/w\)|rd/wr),?\s+([\d.]+)mb/s"
+)
 KINDS = (
     ("create", "create"), ("delete", "unlink"), ("open", "open"), ("close", "close"), ("stat", "stat"), ("fsync", "fsync"), ("append", "append"),
     ("write", "pwrite"), ("read", "pread"), ("mkdir", "mkdir"), ("rmdir", "rmdir"), ("list", "readdir"),
@@ -66,7 +68,9 @@ def _read_one(source: Source, begin: int, end: int) -> Record:
             record.origin["ranks"] = source.at(number)
         elif found := TOOK.search(line):
             phase.more["run_seconds"], phase.origin["run_seconds"] = int(found[1]), source.at(number)
-        elif (found := FLOWOP.match(line)) and (op := next((ours for theirs, ours in KINDS if found[1].startswith(theirs)), None)):
+        elif (found := FLOWOP.match(line)) and (
+            op := next((ours for theirs, ours in KINDS if found[1].startswith(theirs)), None)
+        ):
             least, most = (float(text) * 1e-3 if text else None for text in found.group(6, 7))
             parts.setdefault(op, []).append((int(found[2]), float(found[5]) * 1e-3, least, most))
             phase.origin.setdefault(f"latency.{op}", source.at(number))

@@ -22,7 +22,11 @@ from iocast.importers.record import Latency, Phase, Record, place_one_after_the_
 from iocast.importers.source import Source
 
 OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim", "sync": "fsync"}
-ENGINES = {"filecreate": {"read": "create", "write": "create"}, "filestat": {"read": "stat"}, "filedelete": {"read": "unlink"}}
+ENGINES = {
+    "filecreate": {"read": "create", "write": "create"},
+    "filestat": {"read": "stat"},
+    "filedelete": {"read": "unlink"},
+}
 PERCENTILES = {
     "q25": "25.000000",
     "q50": "50.000000",
@@ -39,7 +43,11 @@ def recognises(source: Source) -> bool:
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [record for source in sources for record in (_read_json(source) if '"fio version"' in source.head else fio_text.read(source))]
+    return [
+        record
+        for source in sources
+        for record in (_read_json(source) if '"fio version"' in source.head else fio_text.read(source))
+    ]
 
 
 def _read_json(source: Source) -> list[Record]:
@@ -48,12 +56,16 @@ def _read_json(source: Source) -> list[Record]:
         raise source.refuse_cut("the whole document with 'fio version'")
     records = [_read_one(source, line, value) for line, value in found]
     if source.cut_value is not None:
-        records[0].warnings.append(f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out.")
+        records[0].warnings.append(
+            f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out."
+        )
     return records
 
 
 def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
-    jobs = document.get("jobs") or [job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"]
+    jobs = document.get("jobs") or [
+        job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"
+    ]
     if not jobs:
         raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
     shared = document.get("global options") or {}
@@ -61,9 +73,15 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     for job in jobs:
         groups.setdefault(int(job.get("groupid", 0)), []).append(job)
     lines = _job_lines(source, line, jobs)
-    phases = [phase for _, group in sorted(groups.items()) if (phase := _phase(source, lines[id(group[0])], group, shared)) is not None]
+    phases = [
+        phase
+        for _, group in sorted(groups.items())
+        if (phase := _phase(source, lines[id(group[0])], group, shared)) is not None
+    ]
     if not phases:
-        raise source.refuse(line, f"the jobs '{', '.join(str(job.get('jobname', 'job')) for job in jobs)}' did no operation")
+        raise source.refuse(
+            line, f"the jobs '{', '.join(str(job.get('jobname', 'job')) for job in jobs)}' did no operation"
+        )
     record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"))
     if len(phases) < len(groups):
         record.warnings.append("Groups of jobs that did no operation are left out.")
@@ -87,15 +105,23 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
         record.environment = {"hosts": sorted(hosts), "ended": ended.isoformat().replace("+00:00", "Z")}
     depth = int(str(options.get("iodepth", "1")) or 1)
     if depth > 1:
-        record.warnings.append(f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks.")
+        record.warnings.append(
+            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks."
+        )
     if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(
         phase.more["latency_of"] == "total" for phase in phases
     ):
-        record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
+        record.warnings.append(
+            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total."
+        )
     if any(phase.operations is None for phase in phases):
-        record.missing["phases[].operations"] = "This version of fio prints whole operations a second, too few digits to tell how many there were."
+        record.missing["phases[].operations"] = (
+            "This version of fio prints whole operations a second, too few digits to tell how many there were."
+        )
     if not any(latency.counts for phase in phases for latency in phase.latency.values()):
-        record.missing["latency.hlog"] = "fio writes its latency bins with --output-format=json+ only; there are percentiles."
+        record.missing["latency.hlog"] = (
+            "fio writes its latency bins with --output-format=json+ only; there are percentiles."
+        )
     record.missing |= {
         "command": "fio prints its options, not its command line.",
         "seed": "fio's output does not name it.",
@@ -152,7 +178,10 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
         seconds = max(seconds, *(float(part.get("runtime", 0)) / 1000 for part in parts))
         bytes_moved += sum(_bytes(part) for part in parts)
         phase.origin[f"latency.{op}"] = source.at(_key_line(source, line, theirs))
-        phase.origin |= {"operations": source.at(_key_line(source, line, theirs, "total_ios")), "seconds": source.at(_key_line(source, line, theirs, "runtime"))}
+        phase.origin |= {
+            "operations": source.at(_key_line(source, line, theirs, "total_ios")),
+            "seconds": source.at(_key_line(source, line, theirs, "runtime")),
+        }
         if theirs != "sync":
             data[op] = count
         phase.counts[op] = count
@@ -166,13 +195,24 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     # fio's runtimes are whole milliseconds; a job's own rates say no more.
     phase.seconds = seconds or None
     phase.operations = sum(phase.counts.values())
-    phase.rate = phase.operations / seconds if seconds else sum(float(j[t].get("iops", 0)) for j in group for t in ("read", "write", "trim")) or None
+    phase.rate = (
+        phase.operations / seconds
+        if seconds
+        else sum(float(j[t].get("iops", 0)) for j in group for t in ("read", "write", "trim")) or None
+    )
     phase.bytes = round(bytes_moved) or None
     phase.bytes_per_second = bytes_moved / seconds if seconds and bytes_moved else None
-    phase.origin |= {"rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)", "bytes": phase.origin["operations"]}
-    entries = [job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])]
+    phase.origin |= {
+        "rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)",
+        "bytes": phase.origin["operations"],
+    }
+    entries = [
+        job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])
+    ]
     if not any("total_ios" in part for part in entries):
-        _forget_counts(phase, sum(float(part["iops"]) for part in entries), min(float(part["iops"]) for part in entries))
+        _forget_counts(
+            phase, sum(float(part["iops"]) for part in entries), min(float(part["iops"]) for part in entries)
+        )
         phase.origin["rate"] = source.at(_key_line(source, line, "iops"))
     phase.errors = sum(int(job.get("total_err", 0) or (1 if job.get("error") else 0)) for job in group)
     ends = [float(job["job_runtime"]) / 1000 for job in group if job.get("job_runtime")]
@@ -213,7 +253,9 @@ def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None
         return None
     inside = {share: v for k, v in (known.get("percentile") or {}).items() if (share := float(k.rstrip("%"))) > 0}
     scaled = {k: 1000 * float(v) for k, v in known.items() if isinstance(v, int | float)}
-    return scaled | ({"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {})
+    return scaled | (
+        {"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {}
+    )
 
 
 def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int) -> tuple[Latency | None, str | None]:
@@ -229,7 +271,9 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
                 continue
         weights = [int(one.get("N", _count(part))) for one, part in zip(known, parts, strict=True)]
         exact = {
-            "mean": sum(n * float(one["mean"]) for n, one in zip(weights, known, strict=True)) / max(sum(weights), 1) * 1e-9,
+            "mean": sum(n * float(one["mean"]) for n, one in zip(weights, known, strict=True))
+            / max(sum(weights), 1)
+            * 1e-9,
             "min": min(float(one["min"]) for one in known) * 1e-9,
             "max": max(float(one["max"]) for one in known) * 1e-9,
         }
@@ -237,7 +281,9 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
             counts: Counter[int] = Counter()
             for one in known:
                 for value, n in one["bins"].items():
-                    counts[int(source.number(str(value), line, "a latency bin"))] += int(source.number(str(n), line, "a latency bin's count"))
+                    counts[int(source.number(str(value), line, "a latency bin"))] += int(
+                        source.number(str(n), line, "a latency bin's count")
+                    )
             return Latency.of_counts(counts, **exact), kind
         if len(known) == 1 and "percentile" in known[0]:
             table = known[0]["percentile"]
@@ -246,4 +292,10 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
     return None, None
 
 
-IMPORTER = Importer("fio", "JSON, JSON+ and text output of fio 2 and 3", "the file of --output, best with --output-format=json+", recognises, read)
+IMPORTER = Importer(
+    "fio",
+    "JSON, JSON+ and text output of fio 2 and 3",
+    "the file of --output, best with --output-format=json+",
+    recognises,
+    read,
+)

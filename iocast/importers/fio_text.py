@@ -13,13 +13,19 @@ from typing import Any
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
-JOB = re.compile(r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$")
-JOB_LINE = re.compile(r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)")
+JOB = re.compile(
+    r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$"
+)
+JOB_LINE = re.compile(
+    r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)"
+)
 VERSION = re.compile(r"^fio[- ](\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
 RUNTIME = re.compile(r"(?:/|runt=)\s*(\d+)\s*msec")
-TIMES = re.compile(r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, avg=\s*([\d.]+)([kKMG]?)")
+TIMES = re.compile(
+    r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, avg=\s*([\d.]+)([kKMG]?)"
+)
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
 CLOSED = re.compile(r"^Run status group (\d+) \(")
@@ -99,9 +105,13 @@ def _read_run(source: Source, first: int, last: int) -> Record | None:
 def _add_words(record: Record, options: dict[str, str], cut: bool) -> None:
     if int(options.get("iodepth", 1)) > 1:
         depth = options["iodepth"]
-        record.warnings.append(f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks.")
+        record.warnings.append(
+            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks."
+        )
     if any(phase.more["latency_of"] == "completion" for phase in record.phases):
-        record.warnings.append("Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total.")
+        record.warnings.append(
+            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total."
+        )
     if cut:
         record.warnings.append("A job that did no operation is left out.")
     record.missing |= {
@@ -126,7 +136,9 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
         runtime, bandwidth = RUNTIME.search(found[2]), BANDWIDTH.search(found[2])
         if runtime is None:
             return  # a line of the closing summary
-        job["way"] = job["ways"].setdefault(found[1].lower(), {"line": number, "times": {}, "percentiles": {}, "of": ""})
+        job["way"] = job["ways"].setdefault(
+            found[1].lower(), {"line": number, "times": {}, "percentiles": {}, "of": ""}
+        )
         job["way"]["seconds"] = int(runtime[1]) / 1000
         if bandwidth:
             # fio 2 writes KB for 1024 bytes; fio 3 writes KiB for 1024 and kB for 1000.
@@ -144,11 +156,15 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
         for share, value in re.findall(r"([\d.]+)th=\[\s*([\d.]+)\]", line):
             if name := QUANTILES.get(float(share)):
                 job["way"].setdefault("quantile line", {})[name] = number
-                job["way"]["percentiles"][name] = source.number(value, number, "a percentile") * job["way"].get("unit", 1e-6)
+                job["way"]["percentiles"][name] = source.number(value, number, "a percentile") * job["way"].get(
+                    "unit", 1e-6
+                )
 
 
 def _phase(source: Source, group: list[dict[str, Any]], request: dict[str, dict[str, str]]) -> Phase:
-    phase = Phase(tag("+".join(dict.fromkeys(job["name"] for job in group))), errors=0, origin={"": source.at(group[0]["line"])})
+    phase = Phase(
+        tag("+".join(dict.fromkeys(job["name"] for job in group))), errors=0, origin={"": source.at(group[0]["line"])}
+    )
     issued = [sum(job["issued"][i] for job in group) for i in range(4)]
     phase.counts = {op: n for op, n in zip(("pread", "pwrite", "trim", "fsync"), issued, strict=True) if n}
     phase.operations = sum(phase.counts.values()) or None
@@ -168,13 +184,17 @@ def _phase(source: Source, group: list[dict[str, Any]], request: dict[str, dict[
     for name, op in OPERATIONS.items():
         parts = [job["ways"][name] for job in group if name in job["ways"]]
         if parts and op in phase.counts:
-            _add_latency(phase, op, parts, [job["issued"][list(OPERATIONS).index(name)] for job in group if name in job["ways"]])
+            _add_latency(
+                phase, op, parts, [job["issued"][list(OPERATIONS).index(name)] for job in group if name in job["ways"]]
+            )
             _add_origins(source, phase, op, parts[0])
             phase.origin[f"latency.{op}.count"] = where
     synced = [job["sync"] for job in group if "sync" in job]
     if synced and "fsync" in phase.counts and len(synced) == 1 and "sync" in synced[0]["times"]:
         least, most, mean = synced[0]["times"]["sync"]
-        phase.latency["fsync"] = Latency(phase.counts["fsync"], {"min": least, "max": most, "mean": mean} | synced[0]["percentiles"])
+        phase.latency["fsync"] = Latency(
+            phase.counts["fsync"], {"min": least, "max": most, "mean": mean} | synced[0]["percentiles"]
+        )
         _add_origins(source, phase, "fsync", synced[0])
     size = _block_size(request.get(group[0]["name"], {}).get("bs", ""))
     if size and phase.operations:
@@ -192,7 +212,13 @@ def _add_origins(source: Source, phase: Phase, op: str, part: dict[str, Any]) ->
 
 def _add_latency(phase: Phase, op: str, parts: list[dict[str, Any]], counts: list[int]) -> None:
     """Completion latencies when the percentiles are theirs, else total ones; of several jobs mean and extremes."""
-    kind = parts[0]["of"] if len(parts) == 1 and parts[0]["of"] else "lat" if all("lat" in part["times"] for part in parts) else "clat"
+    kind = (
+        parts[0]["of"]
+        if len(parts) == 1 and parts[0]["of"]
+        else "lat"
+        if all("lat" in part["times"] for part in parts)
+        else "clat"
+    )
     if not all(kind in part["times"] for part in parts):
         return
     times = [part["times"][kind] for part in parts]

@@ -17,7 +17,14 @@ from iocast.importers.source import Source
 
 COMMAND = re.compile(r"^#\s+(\S*fs_mark\s.*)$", re.MULTILINE)
 VERSION = re.compile(r"^#\s+Version (\S+), (\d+) thread\(s\) starting at (.*)$", re.MULTILINE)
-CALLS = ("create.open", "create.write", "fsync", "sync", "create.close", "unlink")  # CREAT WRITE FSYNC SYNC CLOSE UNLINK
+CALLS = (
+    "create.open",
+    "create.write",
+    "fsync",
+    "sync",
+    "create.close",
+    "unlink",
+)  # CREAT WRITE FSYNC SYNC CLOSE UNLINK
 
 
 def recognises(source: Source) -> bool:
@@ -39,13 +46,24 @@ def _read_one(source: Source) -> Record:
             columns = 5 + 3 * line.count("(Min/Avg/Max)")
         elif columns and cells and cells[0].rstrip("%").isdigit():
             if len(cells) != columns:
-                raise source.refuse(number, f"this iteration has {len(cells)} columns instead of {columns}; the line was cut off")
+                raise source.refuse(
+                    number, f"this iteration has {len(cells)} columns instead of {columns}; the line was cut off"
+                )
             values = [source.number(cell, number, "a column") for cell in cells]
             files, rate = int(values[1]) - before, values[3]
             before = int(values[1])
-            phase = Phase("create", len(phases) + 1, operations=files, rate=rate, seconds=files / rate if rate else None, counts={"create": files})
+            phase = Phase(
+                "create",
+                len(phases) + 1,
+                operations=files,
+                rate=rate,
+                seconds=files / rate if rate else None,
+                counts={"create": files},
+            )
             phase.origin[""] = source.at(number)
-            phase.origin |= dict.fromkeys(("seconds", "operations", "latency"), f"{source.at(number)} (files less those before, / rate)")
+            phase.origin |= dict.fromkeys(
+                ("seconds", "operations", "latency"), f"{source.at(number)} (files less those before, / rate)"
+            )
             for i, tag in enumerate(CALLS if columns > 5 else ()):
                 least, mean, most = (value * 1e-6 for value in values[5 + 3 * i : 8 + 3 * i])
                 if most > 0:
@@ -60,7 +78,10 @@ def _read_one(source: Source) -> Record:
     record.origin["ranks"] = record.origin["nodes"] = source.at(source.line_at(version.start()))
     record.command = Source.words(command[1]) if command else None
     record.missing["started"] = "fs_mark prints its start as words without a zone."
-    for pattern, name in ((r"Files info: size (\d+) bytes", "object_size"), (r"IO size of (\d+) bytes", "transfer_size")):
+    for pattern, name in (
+        (r"Files info: size (\d+) bytes", "object_size"),
+        (r"IO size of (\d+) bytes", "transfer_size"),
+    ):
         if found := re.search(pattern, source.text):
             record.parameters[name] = int(found[1])
     if found := re.search(r"Sync method: (.*)$", source.text, re.MULTILINE):
@@ -76,4 +97,6 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("fs_mark", "table of fs_mark, best with -v", "the standard output or the log file", recognises, read)
+IMPORTER = Importer(
+    "fs_mark", "table of fs_mark, best with -v", "the standard output or the log file", recognises, read
+)

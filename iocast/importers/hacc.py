@@ -11,7 +11,9 @@ from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
-RESULT = re.compile(r"^\s*(?:WRITE|READ) (Checkpoint|Restart) Perf: ([\d.]+) BW\[MB/s\] (\d+) Bytes ([\d.]+) MaxTime\[sec\]\s*$")
+RESULT = re.compile(
+    r"^\s*(?:WRITE|READ) (Checkpoint|Restart) Perf: ([\d.]+) BW\[MB/s\] (\d+) Bytes ([\d.]+) MaxTime\[sec\]\s*$"
+)
 
 
 def recognises(source: Source) -> bool:
@@ -28,7 +30,9 @@ def _read_one(source: Source) -> Record:
     for number, line in enumerate(source.lines, start=1):
         if found := RESULT.match(line):
             seconds = source.number(found[4], number, "the time")
-            phase = Phase(found[1].lower(), seconds=seconds or None, bytes=int(found[3]), origin={"": source.at(number)})
+            phase = Phase(
+                found[1].lower(), seconds=seconds or None, bytes=int(found[3]), origin={"": source.at(number)}
+            )
             phase.bytes_per_second = source.number(found[2], number, "the bandwidth") * 2**20
             phase.more["rate_unit"] = "bytes"
             phases.append(phase)

@@ -29,7 +29,9 @@ RESULT = re.compile(
     r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)\s+(?P<score>[\d.]+|-?nan|inf) (?P<unit>kIOPS|kiops|GiB/s|GB/s)"
     r"\s*: time\s+(?P<time>[\d.]+) seconds(?P<invalid>\s*\[INVALID\])?"
 )
-SCORE = re.compile(r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: TOTAL ([\d.]+|-?nan|inf)")
+SCORE = re.compile(
+    r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: TOTAL ([\d.]+|-?nan|inf)"
+)
 OPERATIONS = {"write": "create", "stat": "stat", "read": "read", "delete": "unlink"}
 LAUNCHED = re.compile(r"was launched with (\d+) total task\(s\) on (\d+) node")
 LAUNCH = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|srun|mpiargs=).*?\s?-(?:np|n|-ntasks[= ])\s*(\d+)\b")
@@ -41,9 +43,11 @@ NO_PHASE = ("timestamp",)
 def recognises(source: Source) -> bool:
     if source.is_directory:
         return bool(packages(source.path))
-    return bool(re.search(r"^\[RESULT(?:-invalid)?\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(ior|mdtest|find)", source.head, re.MULTILINE)) or (
-        "config-hash" in source.head and "[ior-easy-write]" in source.head
-    )
+    return bool(
+        re.search(
+            r"^\[RESULT(?:-invalid)?\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(ior|mdtest|find)", source.head, re.MULTILINE
+        )
+    ) or ("config-hash" in source.head and "[ior-easy-write]" in source.head)
 
 
 def is_package(path: Path) -> bool:
@@ -61,7 +65,14 @@ def packages(path: Path) -> list[Path]:
 
 
 def _below(path: Path) -> list[Path]:
-    return sorted({file.parent for name in NAMES for file in path.glob(f"**/{name}") if not any(part.startswith(".") for part in file.parts)})
+    return sorted(
+        {
+            file.parent
+            for name in NAMES
+            for file in path.glob(f"**/{name}")
+            if not any(part.startswith(".") for part in file.parts)
+        }
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -85,19 +96,28 @@ def _read_one(source: Source) -> Record:
     else:
         phases, main = (_from_ini(ini, details), details) if ini is not None and details is not None else ([], source)
     if not phases:
-        raise InputError(f"{source.path}:1: there is no finished phase in it ([RESULT] lines, or sections with a score).")
+        raise InputError(
+            f"{source.path}:1: there is no finished phase in it ([RESULT] lines, or sections with a score)."
+        )
     if not whole and not (ini is not None and ini.has_section("SCORE")):
         raise (main or source).refuse_cut("the score")
     record = Record("io500", "IO500", phases, pattern="io500")
     if ini is not None and details is not None:
         _add_details(record, ini, details)
     else:
-        record.missing["phases[].start_seconds"] = "Only result.txt has the phases' starts; they are placed one after the other."
+        record.missing["phases[].start_seconds"] = (
+            "Only result.txt has the phases' starts; they are placed one after the other."
+        )
     _add_score(record, main)
     if source.is_directory:
         _add_outputs(record, source.path)
     if record.ranks is None:
-        _add_launch(record, [source] if not source.is_directory else [Source(p) for p in sorted(source.path.iterdir()) if LAUNCHERS.search(p.name) and p.stat().st_size])
+        _add_launch(
+            record,
+            [source]
+            if not source.is_directory
+            else [Source(p) for p in sorted(source.path.iterdir()) if LAUNCHERS.search(p.name) and p.stat().st_size],
+        )
     record.missing |= {
         "phases[].latency.*": "IO500 prints rates, no latencies.",
         "phases[].errors": "IO500 does not count failed operations.",
@@ -109,9 +129,13 @@ def _read_one(source: Source) -> Record:
     if any(phase.seconds is None for phase in phases):
         record.missing["phases[].seconds"] = "IO500 was run at verbosity 0, at which result.txt has no times."
     if any(phase.operations is None for phase in phases):
-        record.missing["phases[].operations"] = "IO500 prints rates and its own times, which are longer than what the rates are of; see counted."
+        record.missing["phases[].operations"] = (
+            "IO500 prints rates and its own times, which are longer than what the rates are of; see counted."
+        )
     if not any(phase.rank_seconds for phase in phases):
-        record.missing["phases[].rank_seconds"] = "Times of single ranks are in the phases' CSV files only, which are not there."
+        record.missing["phases[].rank_seconds"] = (
+            "Times of single ranks are in the phases' CSV files only, which are not there."
+        )
     place_one_after_the_other(phases)
     return record
 
@@ -142,12 +166,18 @@ def _from_summary(source: Source) -> list[Phase]:
         found = RESULT.match(line)
         if found is None:
             if line.startswith("[RESULT"):
-                raise source.refuse(number, "this is no whole result ('[RESULT] name value unit : time ... seconds'); the line was cut off")
+                raise source.refuse(
+                    number,
+                    "this is no whole result ('[RESULT] name value unit : time ... seconds'); the line was cut off",
+                )
             continue
         name = found["name"].replace("_", "-")
         if name in NO_PHASE or found["score"] in ("nan", "-nan", "inf"):
             continue
-        score, seconds = source.number(found["score"], number, "the score"), source.number(found["time"], number, "the time")
+        score, seconds = (
+            source.number(found["score"], number, "the score"),
+            source.number(found["time"], number, "the time"),
+        )
         if score <= 0:
             continue
         phases.append(_phase(name, score, seconds, source.at(number)))
@@ -157,12 +187,16 @@ def _from_summary(source: Source) -> list[Phase]:
 
 
 def _ini(source: Source) -> configparser.ConfigParser:
-    ini = configparser.ConfigParser(strict=False, interpolation=None, comment_prefixes=(";",), inline_comment_prefixes=None)
+    ini = configparser.ConfigParser(
+        strict=False, interpolation=None, comment_prefixes=(";",), inline_comment_prefixes=None
+    )
     try:
         ini.read_string("[run]\n" + source.text)
     except configparser.ParsingError as error:
         line, what = error.errors[0]
-        raise source.refuse(line - 1, f"this line is no 'key = value' ({what}); the file may have been cut off") from error
+        raise source.refuse(
+            line - 1, f"this line is no 'key = value' ({what}); the file may have been cut off"
+        ) from error
     except configparser.Error as error:
         raise source.refuse(1, f"this is no INI file ({error.message})") from error
     return ini
@@ -201,9 +235,17 @@ def _from_ini(ini: configparser.ConfigParser, source: Source) -> list[Phase]:
 def _add_score(record: Record, source: Source | None) -> None:
     for line in source.lines if source is not None else []:
         if found := SCORE.match(line):
-            record.facts["score"] = dict(zip(("bandwidth", "kiops", "total"), (None if "n" in v else float(v) for v in found.groups()), strict=True))
+            record.facts["score"] = dict(
+                zip(
+                    ("bandwidth", "kiops", "total"),
+                    (None if "n" in v else float(v) for v in found.groups()),
+                    strict=True,
+                )
+            )
             if re.search("invalid", line, re.IGNORECASE):
-                record.warnings.append("IO500 calls this run invalid (stonewall time, data set or phases are not those of the rules).")
+                record.warnings.append(
+                    "IO500 calls this run invalid (stonewall time, data set or phases are not those of the rules)."
+                )
 
 
 def _add_details(record: Record, ini: configparser.ConfigParser, source: Source) -> None:
@@ -215,7 +257,9 @@ def _add_details(record: Record, ini: configparser.ConfigParser, source: Source)
     if ini.has_section("SCORE") and ini.has_option("SCORE", "SCORE"):
         keys = (("bandwidth", "BW"), ("kiops", "MD"), ("total", "SCORE"))
         values = {ours: ini.get("SCORE", theirs, fallback="").split()[:1] for ours, theirs in keys}
-        record.facts["score"] = {k: float(v[0]) if v and re.match(r"[\d.]+$", v[0]) else None for k, v in values.items()}
+        record.facts["score"] = {
+            k: float(v[0]) if v and re.match(r"[\d.]+$", v[0]) else None for k, v in values.items()
+        }
     first: datetime | None = None
     for phase in record.phases:
         if not ini.has_section(phase.name):
@@ -244,7 +288,10 @@ def _add_command(phase: Phase, command: str, where: str) -> None:
     size = ior.transfer_size(command) if phase.name.startswith("ior") else None
     if size and phase.bytes_per_second is not None:
         phase.more["transfer_size"], phase.origin["transfer_size"] = size, where
-        phase.rate, phase.origin["rate"] = phase.bytes_per_second / size, f"{phase.origin['']} / {where} (bandwidth / transfer size)"
+        phase.rate, phase.origin["rate"] = (
+            phase.bytes_per_second / size,
+            f"{phase.origin['']} / {where} (bandwidth / transfer size)",
+        )
 
 
 # ---- the phases' own outputs
@@ -280,7 +327,9 @@ def _add_outputs(record: Record, directory: Path) -> None:
         votes = Counter({place: n for place, n in votes.items() if place[0] == record.ranks})
     if len({place[0] for place in votes}) > 1:
         printed = ", ".join(f"{n} in {where[n, m]}" for n, m in votes)
-        record.warnings.append(f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is imported.")
+        record.warnings.append(
+            f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is imported."
+        )
     if votes:
         place = max(votes, key=lambda p: votes[p])
         record.ranks, record.nodes = place
@@ -306,17 +355,30 @@ def _add_launch(record: Record, sources: list[Source]) -> None:
 def _add_output(phase: Phase, own: Record) -> None:
     """What the phase's own output says of it: the command, how many operations in what time, and bytes."""
     op = _operation(phase.name)
-    wanted = "write" if op == "pwrite" else "read" if op == "pread" else f"file-{ {'unlink': 'remove'}.get(op, op) }".replace(" ", "")
+    wanted = (
+        "write"
+        if op == "pwrite"
+        else "read"
+        if op == "pread"
+        else f"file-{ {'unlink': 'remove'}.get(op, op) }".replace(" ", "")
+    )
     same = next((p for p in own.phases if p.name == wanted), None)
     if own.command and own.tool == "IOR":
         _add_command(phase, " ".join(own.command), own.origin.get("command", ""))
     if same is None:
         return
     phase.more["counted"] = {"operations": same.operations, "seconds": same.seconds}
-    phase.origin |= {f"counted.{key}": same.origin.get(key, same.origin[""]) for key in ("operations", "seconds", "bytes")}
+    phase.origin |= {
+        f"counted.{key}": same.origin.get(key, same.origin[""]) for key in ("operations", "seconds", "bytes")
+    }
     if same.bytes is not None:
         phase.more["counted"]["bytes"] = same.bytes
-    if phase.rate and phase.seconds and same.operations and abs(phase.rate * phase.seconds / same.operations - 1) < 1e-3:
+    if (
+        phase.rate
+        and phase.seconds
+        and same.operations
+        and abs(phase.rate * phase.seconds / same.operations - 1) < 1e-3
+    ):
         phase.operations, phase.counts = same.operations, {op: same.operations}
         phase.origin["operations"] = phase.origin[f"latency.{op}.count"] = phase.origin["counted.operations"]
 
@@ -336,12 +398,20 @@ def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
     if not rows:
         return
     kinds = {"create": "File creation", "stat": "File stat", "read": "File read", "unlink": "File removal"}
-    column = "runtime-with-openclose" if phase.name.startswith("ior") else f"time-{kinds.get(_operation(phase.name), '')}"
-    found = {int(row["rank"]): float(row[column]) for row in rows if (row.get("rank") or "").isdigit() and re.match(r"[\d.]", row.get(column) or "")}
+    column = (
+        "runtime-with-openclose" if phase.name.startswith("ior") else f"time-{kinds.get(_operation(phase.name), '')}"
+    )
+    found = {
+        int(row["rank"]): float(row[column])
+        for row in rows
+        if (row.get("rank") or "").isdigit() and re.match(r"[\d.]", row.get(column) or "")
+    }
     if found and sorted(found) == list(range(ranks or len(found))):
         phase.rank_seconds = [found[rank] for rank in range(len(found))]
         phase.balance = min(phase.rank_seconds) / max(phase.rank_seconds) if max(phase.rank_seconds) else None
         phase.origin["rank_seconds"] = f"{path}:2"
 
 
-IMPORTER = Importer("io500", "result directory of IO500, or its result_summary.txt or result.txt", "the directory", recognises, read)
+IMPORTER = Importer(
+    "io500", "result directory of IO500, or its result_summary.txt or result.txt", "the directory", recognises, read
+)

@@ -22,7 +22,18 @@ TEXT = re.compile(r"IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O")
 TABLE = re.compile(r"^access\s+bw\(MiB/s\)")
 OPTION = re.compile(r"^\s*([A-Za-z][\w ()]*?)\s*[:=]\s+(.*\S)\s*$")
 MOVED = re.compile(r"Using actual aggregate bytes moved\s*= (\d+)")
-PRINTED_SIZES = {"bytes": 1, "byte": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+PRINTED_SIZES = {
+    "bytes": 1,
+    "byte": 1,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
 LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 OPERATIONS = {"write": "pwrite", "read": "pread"}
 PARTS = (("open", "openTime", "open"), ("transfer", "wrRdTime", "wr/rd"), ("close", "closeTime", "close"))
@@ -51,7 +62,11 @@ def recognises(source: Source) -> bool:
 
 
 def _is_json(source: Source) -> bool:
-    return '"tests"' in source.head and '"Command line"' in source.head and not re.search(r"^access\s+bw\(MiB/s\)", source.head, re.MULTILINE)
+    return (
+        '"tests"' in source.head
+        and '"Command line"' in source.head
+        and not re.search(r"^access\s+bw\(MiB/s\)", source.head, re.MULTILINE)
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -82,17 +97,25 @@ def _read_json(source: Source) -> list[Record]:
     documents = [(line, value) for line, value in source.json_values() if isinstance(value, dict) and "tests" in value]
     records = [record for line, document in documents for record in _read_document(source, line, document)]
     if not records:
-        raise source.refuse(documents[0][0] if documents else 1, "the JSON has no result of a write or read ('tests', 'Results')")
+        raise source.refuse(
+            documents[0][0] if documents else 1, "the JSON has no result of a write or read ('tests', 'Results')"
+        )
     if source.cut_value is not None:
-        records[0].warnings.append(f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out.")
+        records[0].warnings.append(
+            f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out."
+        )
     return records
 
 
 def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> list[Record]:
     records = []
     for test in document.get("tests") or []:
-        options = {str(k).lower(): v for k, v in {**(test.get("Parameters") or {}), **(test.get("Options") or {})}.items()}
-        tasks = options.get("tasks") or next((s.get("numTasks") for s in document.get("summary") or [] if s.get("numTasks")), None)
+        options = {
+            str(k).lower(): v for k, v in {**(test.get("Parameters") or {}), **(test.get("Options") or {})}.items()
+        }
+        tasks = options.get("tasks") or next(
+            (s.get("numTasks") for s in document.get("summary") or [] if s.get("numTasks")), None
+        )
         record = _record(document.get("Version"), document.get("Command line"), options, tasks)
         record.started = _started(test.get("StartTime") or document.get("Began"))
         repeats: dict[str, int] = {}
@@ -107,7 +130,9 @@ def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> li
             size = record.parameters.get("transfer_size") or 1024 * float(result.get("xferKiB") or 0)
             parts = {ours: result[theirs] for ours, theirs, _ in PARTS if isinstance(result.get(theirs), int | float)}
             whole = _whole(record, result["bwMiB"] * 2**20 * result["totalTime"])
-            phase = _phase(access, repeats[access], result["bwMiB"], result["totalTime"], size, whole, parts, source.at(line))
+            phase = _phase(
+                access, repeats[access], result["bwMiB"], result["totalTime"], size, whole, parts, source.at(line)
+            )
             for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
                 if isinstance(result.get(theirs), int | float):
                     phase.more[ours] = result[theirs]
@@ -141,7 +166,9 @@ def _read_text(source: Source) -> list[Record]:
                 records.append(_finish(record))
     if not records:
         if whys := [sentence for sentence in cut if not sentence.endswith("of a write or read")]:
-            raise source.refuse(len(source.lines), whys[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish")
+            raise source.refuse(
+                len(source.lines), whys[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish"
+            )
         raise source.refuse_cut("the first result of a write or read")
     records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
     return records
@@ -184,7 +211,9 @@ def _read_run(source: Source, lines: list[str], first: int) -> list[Record]:
             moved = int(found[1]), number
         elif (cells := line.split()) and cells[0] in OPERATIONS and len(cells) > 1 and re.match(r"[\d.]+$", cells[1]):
             if len(cells) != len(columns):
-                raise source.refuse(number, f"this result has {len(cells)} columns instead of {len(columns)}; the line was cut off")
+                raise source.refuse(
+                    number, f"this result has {len(cells)} columns instead of {len(columns)}; the line was cut off"
+                )
             records[-1].phases.append(_row(source, records[-1], number, dict(zip(columns, cells, strict=True)), moved))
             moved = None
     return records
@@ -194,7 +223,11 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
     access, where = row["access"], source.at(number)
     bandwidth = source.number(row["bw"], number, "bw")
     parts = {ours: float(row[c]) for ours, _, c in PARTS if re.match(r"^[\d.]+(e[-+]?\d+)?$", row.get(c, ""))}
-    seconds = source.number(row["total"], number, "total") if "total" in row else _without_total(record, bandwidth, sum(parts.values()))
+    seconds = (
+        source.number(row["total"], number, "total")
+        if "total" in row
+        else _without_total(record, bandwidth, sum(parts.values()))
+    )
     for ours, column in (("block_size", "block"), ("transfer_size", "xfer")):
         exact = 1024 * source.number(row[column], number, column)  # to a KiB, where an option's two decimals are of TiB
         if abs(float(record.parameters.setdefault(ours, round(exact))) - exact) > 1024:
@@ -206,7 +239,16 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
         bytes_, text = moved[0], source.at(moved[1])
     elif (whole := _whole(record, bandwidth * 2**20 * seconds)) is not None:
         bytes_, text = whole, f"{record.origin['parameters']} (tasks x segments x block size)"
-    phase = _phase(access, int(source.number(row.get("iter", "0"), number, "iter")) + 1, bandwidth, seconds, size, bytes_, parts, where)
+    phase = _phase(
+        access,
+        int(source.number(row.get("iter", "0"), number, "iter")) + 1,
+        bandwidth,
+        seconds,
+        size,
+        bytes_,
+        parts,
+        where,
+    )
     if text:
         phase.origin |= {"bytes": text} | dict.fromkeys(("operations", "latency"), f"{text} (bytes / transfer size)")
     for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
@@ -219,7 +261,9 @@ def _without_total(record: Record, bandwidth: float, parts: float) -> float:
     """Seconds of a result of IOR 2, which prints no total: bytes over bandwidth, or its parts, which overlap, where
     bytes are not known."""
     segments, block = record.parameters.get("segments", 1), record.parameters.get("block_size")
-    whole = record.ranks * segments * block if record.ranks and isinstance(segments, int) and isinstance(block, int) else 0
+    whole = (
+        record.ranks * segments * block if record.ranks and isinstance(segments, int) and isinstance(block, int) else 0
+    )
     return whole / (bandwidth * 2**20) if whole and bandwidth else parts
 
 
@@ -233,14 +277,23 @@ def _whole(record: Record, about: float) -> int | None:
     return whole if abs(whole / about - 1) < 0.01 else None
 
 
-def _text_record(source: Source, version: re.Match[str] | None, first: int, options: dict[str, str], at: dict[str, int]) -> Record:
+def _text_record(
+    source: Source, version: re.Match[str] | None, first: int, options: dict[str, str], at: dict[str, int]
+) -> Record:
     command = next((key for key in options if key.startswith("command line")), "")
     record = _record(version[1] if version else None, options.get(command), options, _tasks(options))
     start = "starttime" if "starttime" in options else "began"
     record.started = _started(options.get(start))
     tasks = next((key for key in ("tasks", "clients") if key in options), "")
-    record.origin = {"ranks": source.at(at.get(tasks, first)), "nodes": source.at(at.get("nodes", at.get("clients per node", at.get(tasks, first))))}
-    record.origin |= {"command": source.at(at.get(command, first)), "started": source.at(at.get(start, first)), "parameters": source.at(first)}
+    record.origin = {
+        "ranks": source.at(at.get(tasks, first)),
+        "nodes": source.at(at.get("nodes", at.get("clients per node", at.get(tasks, first)))),
+    }
+    record.origin |= {
+        "command": source.at(at.get(command, first)),
+        "started": source.at(at.get(start, first)),
+        "parameters": source.at(first),
+    }
     for theirs, ours in KEPT.items():
         if theirs in at:
             record.origin[f"parameters.{ours}"] = source.at(at[theirs])
@@ -273,7 +326,15 @@ def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) 
     own = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None
     if own is None and ranks and per_node and ranks % per_node == 0:
         own = ranks // per_node
-    record = Record(f"n{ranks}", "IOR", [], pattern="ior", version=version or None, ranks=ranks, nodes=own if ranks and own and own <= ranks else None)
+    record = Record(
+        f"n{ranks}",
+        "IOR",
+        [],
+        pattern="ior",
+        version=version or None,
+        ranks=ranks,
+        nodes=own if ranks and own and own <= ranks else None,
+    )
     record.command = Source.words(str(command)) if command else None
     for theirs, ours in KEPT.items():
         if theirs in options:
@@ -295,15 +356,30 @@ def _rounded(options: Mapping[str, Any]) -> set[str]:
 
 def _size(value: Any) -> Any:
     """ "16 MiB" as bytes; all else as it is."""
-    if isinstance(value, str) and (found := re.match(r"^([\d.]+) ?([A-Za-z]+)$", value)) and found[2].lower() in PRINTED_SIZES:
+    if (
+        isinstance(value, str)
+        and (found := re.match(r"^([\d.]+) ?([A-Za-z]+)$", value))
+        and found[2].lower() in PRINTED_SIZES
+    ):
         return round(float(found[1]) * PRINTED_SIZES[found[2].lower()])
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
-def _phase(access: str, repeat: int, mebibytes: float, seconds: float, size: float, bytes_: int | None, parts: dict[str, Any], where: str) -> Phase:
+def _phase(
+    access: str,
+    repeat: int,
+    mebibytes: float,
+    seconds: float,
+    size: float,
+    bytes_: int | None,
+    parts: dict[str, Any],
+    where: str,
+) -> Phase:
     """`size` of a transfer, `bytes_` in all where they are printed."""
     op = OPERATIONS[access]
-    phase = Phase(access, repeat, seconds=seconds or None, bytes_per_second=mebibytes * 2**20, bytes=bytes_, origin={"": where})
+    phase = Phase(
+        access, repeat, seconds=seconds or None, bytes_per_second=mebibytes * 2**20, bytes=bytes_, origin={"": where}
+    )
     if phase.bytes is None and seconds:
         phase.bytes, phase.origin["bytes"] = round(mebibytes * 2**20 * seconds), f"{where} (bandwidth x time)"
     if size > 0:
@@ -311,7 +387,9 @@ def _phase(access: str, repeat: int, mebibytes: float, seconds: float, size: flo
         phase.more["transfer_size"] = round(size)
         phase.operations = round(phase.bytes / size) or None if phase.bytes else None
         phase.counts = {op: phase.operations} if phase.operations else {}
-        phase.origin |= dict.fromkeys(("operations", "latency"), f"{phase.origin.get('bytes', where)} (bytes / transfer size)")
+        phase.origin |= dict.fromkeys(
+            ("operations", "latency"), f"{phase.origin.get('bytes', where)} (bytes / transfer size)"
+        )
     phase.more |= {"part_seconds": parts, "rate_unit": "bytes"}
     return phase
 
@@ -325,4 +403,6 @@ def _finish(record: Record) -> Record:
     return record
 
 
-IMPORTER = Importer("ior", "JSON and text results of IOR 2, 3 and 4", "the JSON summary file, or the standard output", recognises, read)
+IMPORTER = Importer(
+    "ior", "JSON and text results of IOR 2, 3 and 4", "the JSON summary file, or the standard output", recognises, read
+)

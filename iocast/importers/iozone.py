@@ -24,7 +24,11 @@ WORDS = {"initial writers": "write", "rewriters": "rewrite", "readers": "read", 
 
 
 def recognises(source: Source) -> bool:
-    return "Iozone" in source.head and "Children see throughput" in source.head and any(SEEN.match(line) for line in source.lines)
+    return (
+        "Iozone" in source.head
+        and "Children see throughput" in source.head
+        and any(SEEN.match(line) for line in source.lines)
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -45,8 +49,15 @@ def _read_one(source: Source) -> Record:
                 phase.bytes_per_second = value * SIZES[found[4]]
                 size = record.parameters.get("transfer_size")
                 if size:
-                    phase.rate, phase.more["transfer_size"], phase.more["rate_unit"] = phase.bytes_per_second / size, size, "bytes"
-                    phase.origin |= {"rate": f"{source.at(number)} (throughput / record size)", "transfer_size": record.origin["parameters.transfer_size"]}
+                    phase.rate, phase.more["transfer_size"], phase.more["rate_unit"] = (
+                        phase.bytes_per_second / size,
+                        size,
+                        "bytes",
+                    )
+                    phase.origin |= {
+                        "rate": f"{source.at(number)} (throughput / record size)",
+                        "transfer_size": record.origin["parameters.transfer_size"],
+                    }
             if value > 0:
                 record.phases.append(phase)
         elif found := EACH.match(line):

@@ -20,7 +20,9 @@ SNAPSHOT = re.compile(r"^\s*snapshot_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 ELAPSED = re.compile(r"^\s*elapsed_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: \d+)?)?\s*$")
 JOB = re.compile(r"^- job_id:\s+(\S+)\s*$")
-JOB_STAT = re.compile(r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+))?.*\}\s*$")
+JOB_STAT = re.compile(
+    r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+))?.*\}\s*$"
+)
 OPERATIONS = {"getattr": "stat", "mknod": "create", "create": "create", "unlink": "unlink", "mkdir": "mkdir", "rmdir": "rmdir", "sync": "fsync", "read": "pread",
               "write": "pwrite", "readdir": "readdir"}  # fmt: skip
 
@@ -37,7 +39,10 @@ class _Snapshot:
 
 
 def recognises(source: Source) -> bool:
-    return bool(re.search(r"^job_stats:|^\w+\s+\d+ samples \[(?:reqs|usecs?|bytes)\]", source.head, re.MULTILINE)) and "snapshot_time" in source.head
+    return (
+        bool(re.search(r"^job_stats:|^\w+\s+\d+ samples \[(?:reqs|usecs?|bytes)\]", source.head, re.MULTILINE))
+        and "snapshot_time" in source.head
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -52,7 +57,8 @@ def _read_one(source: Source) -> list[Record]:
     records = [record for name, own in taken.items() if (record := _record(source, name, own)) is not None]
     if not records:
         raise source.refuse(
-            1, "no rate follows from these counts: there is no elapsed_time, and one snapshot alone; append a later snapshot to the file"
+            1,
+            "no rate follows from these counts: there is no elapsed_time, and one snapshot alone; append a later snapshot to the file",
         )
     return records
 
@@ -109,9 +115,13 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
     phase.origin |= dict.fromkeys(("operations", "rate"), f"{source.path}:{last.line} (all operations of the snapshot)")
     if moved:
         phase.bytes, phase.bytes_per_second = moved, moved / seconds
-        phase.origin |= dict.fromkeys(("bytes", "bytes_per_second"), f"{source.at(bytes_line)} (reads and writes together)")
+        phase.origin |= dict.fromkeys(
+            ("bytes", "bytes_per_second"), f"{source.at(bytes_line)} (reads and writes together)"
+        )
     record = Record(name or "lustre", "Lustre", [phase], pattern="lustre-observed", label=name)
-    record.warnings.append("This is the load that a server saw, of any program; it is no benchmark of the server's capacity.")
+    record.warnings.append(
+        "This is the load that a server saw, of any program; it is no benchmark of the server's capacity."
+    )
     record.missing |= {
         "command": "A server's statistics know no command.", "started": "A server's statistics count from when they were cleared.",
         "workload.parameters": "A server's statistics know no options.", "phases[].errors": "Lustre does not count failed operations.",
@@ -124,4 +134,10 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
     return record
 
 
-IMPORTER = Importer("lustre", "md_stats and job_stats of a Lustre server, as observed load", "the output of lctl get_param, with elapsed_time or several snapshots", recognises, read)
+IMPORTER = Importer(
+    "lustre",
+    "md_stats and job_stats of a Lustre server, as observed load",
+    "the output of lctl get_param, with elapsed_time or several snapshots",
+    recognises,
+    read,
+)

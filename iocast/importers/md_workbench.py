@@ -26,10 +26,17 @@ PHASE_LINE = re.compile(r"^(?:(?P<rank>\d+): )?(?P<phase>precreate|benchmark|cle
 ERRORS = re.compile(r"\((\d+) errs(!!!)?\)")
 QUANTILES = re.compile(r"(read|stat|create|delete)\(([^)]*)\)")
 QUANTILE_NAMES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
-HEADER = re.compile(r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ \S+)")
+HEADER = re.compile(
+    r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ \S+)"
+)
 BLOCK = re.compile(r"^MD-REAL-IO total files: (?P<files>\S+) \(version: (?P<version>[^)]*)\)", re.MULTILINE)
-BLOCK_TIMES = re.compile(r"^Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", re.MULTILINE)
-BLOCK_COUNTS = re.compile(r"^Operations:\s+/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)", re.MULTILINE)
+BLOCK_TIMES = re.compile(
+    r"^Total runtime: .*?precreate: ([\d.]+)s benchmark: ([\d.]+)s cleanup: ([\d.]+)s", re.MULTILINE
+)
+BLOCK_COUNTS = re.compile(
+    r"^Operations:\s+/Pre dir: (\d+) files: (\d+) /Bench create: (\d+) access: (\d+) /Clean files: (\d+) dirs: (\d+)",
+    re.MULTILINE,
+)
 BLOCK_RATES = re.compile(
     r"^(Precreate|Benchmark|Delete):\s+([\d.]+) \S+ (?:\([^)]*\) )?(?:([\d.]+) MiB/s)?", re.MULTILINE
 )
@@ -46,7 +53,14 @@ NAMES = {  # the tool's options and iocast's parameters of the same pattern
 SHORT = {
     "D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time", "q": "quiet",
 }  # fmt: skip
-OPERATIONS = {"create": "create", "read": "read", "stat": "stat", "delete": "unlink", "precreate": "create", "cleanup": "unlink"}
+OPERATIONS = {
+    "create": "create",
+    "read": "read",
+    "stat": "stat",
+    "delete": "unlink",
+    "precreate": "create",
+    "cleanup": "unlink",
+}
 NOT_PRINTED = {
     "seed": "md-workbench draws nothing at random.",
     "environment": "md-workbench does not say where it ran.",
@@ -72,19 +86,30 @@ def read(sources: Sequence[Source]) -> list[Record]:
     traces = [source for source in sources if _is_latency_file(source)]
     texts = [source for source in sources if source not in traces]
     if len(texts) > 1:
-        raise texts[1].refuse(1, f"one import takes one output of md-workbench, and '{texts[0].path}' is one already; import each by itself")
+        raise texts[1].refuse(
+            1,
+            f"one import takes one output of md-workbench, and '{texts[0].path}' is one already; import each by itself",
+        )
     if texts and BLOCK.search(texts[0].head):
         return _read_blocks(texts[0])
     if texts and not traces and len(parts := _runs(texts[0])) > 1:
         return [record for part in parts for record in read([part])]
-    record = _read_text(texts[0]) if texts else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
+    record = (
+        _read_text(texts[0])
+        if texts
+        else Record(name="md-workbench", tool="md-workbench", pattern="md-workbench", phases=[])
+    )
     record.missing |= NOT_PRINTED
     if not texts:
-        record.missing["workload.parameters"] = "Latency files do not say with which options md-workbench ran; name its text output as well."
+        record.missing["workload.parameters"] = (
+            "Latency files do not say with which options md-workbench ran; name its text output as well."
+        )
     if traces:
         _add_traces(record, traces, whole=bool(texts))
     else:
-        record.missing["phases[].timeline"] = "md-workbench writes single operations only with --latency; name its latency files as well."
+        record.missing["phases[].timeline"] = (
+            "md-workbench writes single operations only with --latency; name its latency files as well."
+        )
         record.missing["phases[].slowest"] = record.missing["phases[].timeline"]
     place_one_after_the_other(record.phases)
     return _by_waiting_factor(record)
@@ -121,7 +146,13 @@ def _by_waiting_factor(record: Record) -> list[Record]:
         for repeat, phase in enumerate((p for p in own if p.name == "benchmark"), start=1):
             phase.repeat = repeat
         made.append(
-            replace(record, name=f"t{factor:g}", phases=own, parameters=record.parameters | {"waiting_factor": factor}, missing=dict(record.missing))
+            replace(
+                record,
+                name=f"t{factor:g}",
+                phases=own,
+                parameters=record.parameters | {"waiting_factor": factor},
+                missing=dict(record.missing),
+            )
         )
     return made
 
@@ -151,24 +182,32 @@ def _read_text(source: Source) -> Record:
     for number, ranks in reports.items():
         if sorted(ranks) != list(range(len(ranks))):
             absent = next(r for r in range(len(ranks) + 1) if r not in ranks)
-            raise source.refuse(len(source.lines), f"the report of rank {absent} is missing, though there are reports of other ranks")
+            raise source.refuse(
+                len(source.lines), f"the report of rank {absent} is missing, though there are reports of other ranks"
+            )
         record.phases[number].rank_seconds = [ranks[r] for r in range(len(ranks))]
         first, last = min(ranks.values()), max(ranks.values())
         record.phases[number].balance = first / last if last else None
     if not reports:
-        record.missing["phases[].rank_seconds"] = "md-workbench prints the end of each rank only with --process-reports."
+        record.missing["phases[].rank_seconds"] = (
+            "md-workbench prints the end of each rank only with --process-reports."
+        )
     record.parameters = _parameters(options)
     record.ranks = _ranks(record, options)
     if not any(phase.latency for phase in record.phases):
         record.missing["phases[].latency"] = "This version of md-workbench prints no latencies."
     else:
-        record.missing["phases[].latency.*.mean"] = "md-workbench prints quantiles (minimum, 25, 50, 75, 90, 99 %, maximum), no mean."
+        record.missing["phases[].latency.*.mean"] = (
+            "md-workbench prints quantiles (minimum, 25, 50, 75, 90, 99 %, maximum), no mean."
+        )
     if any((phase.errors or 0) > 0 for phase in record.phases):
         record.warnings.append(
             "Operations failed. md-workbench counts only iterations whose read succeeded in its rate, and its latency quantiles may hold values that were never measured."
         )
     if int(options.get("stonewall-timer") or 0) > 0:
-        record.warnings.append("A stonewall timer ended the benchmark phase: ranks may have done different amounts of work.")
+        record.warnings.append(
+            "A stonewall timer ended the benchmark phase: ranks may have done different amounts of work."
+        )
     return record
 
 
@@ -178,16 +217,23 @@ def _read_blocks(source: Source) -> list[Record]:
     records, cut = [], []
     for begin, after in zip(begins, [*begins[1:], None], strict=True):
         end = after.start() if after else len(source.text)
-        times, counts = BLOCK_TIMES.search(source.text, begin.end(), end), BLOCK_COUNTS.search(source.text, begin.end(), end)
+        times, counts = (
+            BLOCK_TIMES.search(source.text, begin.end(), end),
+            BLOCK_COUNTS.search(source.text, begin.end(), end),
+        )
         ranks = list(BLOCK_RANK.finditer(source.text, begin.end(), end))
         if times is None or counts is None or not _all_ranks(ranks, counts):
             cut.append(source.line_at(end - 1))
             continue
-        record = Record("md-workbench", "md-workbench", [], pattern="md-workbench", version=begin["version"].strip() or None)
+        record = Record(
+            "md-workbench", "md-workbench", [], pattern="md-workbench", version=begin["version"].strip() or None
+        )
         record.missing |= NOT_PRINTED
         record.missing["workload.parameters"] = "MD-REAL-IO prints no options."
         record.missing["phases[].latency.*"] = "MD-REAL-IO prints no latencies."
-        record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = "MD-REAL-IO records no single operations."
+        record.missing["phases[].timeline"] = record.missing["phases[].slowest"] = (
+            "MD-REAL-IO records no single operations."
+        )
         rates = {found[1]: found for found in BLOCK_RATES.finditer(source.text, begin.end(), end)}
         dirs, files, created, accessed, cleaned, removed = map(int, counts.groups())
         timed, counted = source.at(source.line_at(times.start())), source.at(source.line_at(counts.start()))
@@ -198,8 +244,20 @@ def _read_blocks(source: Source) -> list[Record]:
         for name, title, of_ops in sorted(parts, key=lambda p: ("precreate", "benchmark", "cleanup").index(p[0])):
             column = ("precreate", "benchmark", "cleanup").index(name)
             seconds = float(times[1 + column])
-            phase = Phase(name, int(name == "benchmark"), seconds=seconds, operations=sum(of_ops.values()), errors=0, counts=of_ops)
-            phase.origin = {"": timed, "operations": counted, "latency": counted, "rate": f"{counted} / {timed} (operations / time)"}
+            phase = Phase(
+                name,
+                int(name == "benchmark"),
+                seconds=seconds,
+                operations=sum(of_ops.values()),
+                errors=0,
+                counts=of_ops,
+            )
+            phase.origin = {
+                "": timed,
+                "operations": counted,
+                "latency": counted,
+                "rate": f"{counted} / {timed} (operations / time)",
+            }
             phase.rate = phase.operations / seconds if seconds and phase.operations else None
             if found := rates.get(title):
                 each, words = (4, " (x 4 operations)") if name == "benchmark" else (1, "")
@@ -217,7 +275,10 @@ def _read_blocks(source: Source) -> list[Record]:
         place_one_after_the_other(record.phases)
         records.append(record)
     if not records:
-        raise source.refuse(cut[0] if cut else 1, "the run lacks 'Total runtime', 'Operations', or ranks in its table; the file was cut off, or it did not finish")
+        raise source.refuse(
+            cut[0] if cut else 1,
+            "the run lacks 'Total runtime', 'Operations', or ranks in its table; the file was cut off, or it did not finish",
+        )
     records[0].warnings += [f"{source.at(line)}: the run that ends here has no result; it is left out." for line in cut]
     return records
 
@@ -225,7 +286,11 @@ def _read_blocks(source: Source) -> list[Record]:
 def _all_ranks(ranks: list[re.Match[str]], counts: re.Match[str]) -> bool:
     """Whether the table of ranks has all: their files add up to those of the run, and the last line is whole."""
     numbers = [[int(n) for n in re.findall(r"(\d+)\(\d+\)", rank[5])] for rank in ranks]
-    return bool(numbers) and all(len(own) == 5 for own in numbers) and [sum(own[i] for own in numbers) for i in (1, 2, 4)] == [int(counts[i]) for i in (2, 3, 5)]
+    return (
+        bool(numbers)
+        and all(len(own) == 5 for own in numbers)
+        and [sum(own[i] for own in numbers) for i in (1, 2, 4)] == [int(counts[i]) for i in (2, 3, 5)]
+    )
 
 
 def _add_block_errors(record: Record, ranks: list[re.Match[str]]) -> None:
@@ -276,7 +341,10 @@ def _parameters(options: dict[str, str]) -> dict[str, Any]:
     if found:
         found["read_only"] = "read-only" in options
         found.setdefault("waiting_factor", 0.0)
-        found["phases"] = ",".join(p for p in ("precreate", "benchmark", "cleanup") if f"run-{p}" in options) or "precreate,benchmark,cleanup"
+        found["phases"] = (
+            ",".join(p for p in ("precreate", "benchmark", "cleanup") if f"run-{p}" in options)
+            or "precreate,benchmark,cleanup"
+        )
     return found
 
 
@@ -324,7 +392,9 @@ def _seconds(values: dict[str, float]) -> float:
     return values["objects"] / rate if rate * values["seconds step"] > 0.1 * printed else printed
 
 
-def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, float], read_only: bool, options: dict[str, str]) -> Phase:
+def _phase(
+    source: Source, line: int, name: str, rest: str, values: dict[str, float], read_only: bool, options: dict[str, str]
+) -> Phase:
     seconds, objects = _seconds(values), int(values["objects"])
     errors = ERRORS.search(rest)
     if errors is None and "quiet" not in options:
@@ -352,8 +422,13 @@ def _phase(source: Source, line: int, name: str, rest: str, values: dict[str, fl
     for op, inside in QUANTILES.findall(rest):
         texts = [text.strip().removesuffix("s") for text in inside.split(",")]
         if len(texts) != len(QUANTILE_NAMES):
-            raise source.refuse(line, f"the latencies of {op} are {len(texts)} values instead of {len(QUANTILE_NAMES)}; the line was cut off")
-        known = {name: source.number(text, line, f"{name} of {op}") for name, text in zip(QUANTILE_NAMES, texts, strict=True)}
+            raise source.refuse(
+                line,
+                f"the latencies of {op} are {len(texts)} values instead of {len(QUANTILE_NAMES)}; the line was cut off",
+            )
+        known = {
+            name: source.number(text, line, f"{name} of {op}") for name, text in zip(QUANTILE_NAMES, texts, strict=True)
+        }
         phase.latency[OPERATIONS[op]] = Latency(phase.counts.get(OPERATIONS[op]), known)
     return phase
 
@@ -392,10 +467,19 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
     for source in sources:
         name = LATENCY_FILE.match(source.path.name)
         if name is None:
-            raise source.refuse(1, "the name of a latency file says which operation it holds ('PREFIX-0.00-0-create-all.csv'), and this one does not")
+            raise source.refuse(
+                1,
+                "the name of a latency file says which operation it holds ('PREFIX-0.00-0-create-all.csv'), and this one does not",
+            )
         kind = name["op"] if name["op"] in ("precreate", "cleanup") else "benchmark"
-        key = (kind, int(name["iteration"] or 0) if kind == "benchmark" else 0, float(name["factor"] or 0) if kind == "benchmark" else 0.0)
-        grouped.setdefault(key, {}).setdefault(OPERATIONS[name["op"]], _Traces()).add(source, name["all"] is not None, int(name["rank"] or 0))
+        key = (
+            kind,
+            int(name["iteration"] or 0) if kind == "benchmark" else 0,
+            float(name["factor"] or 0) if kind == "benchmark" else 0.0,
+        )
+        grouped.setdefault(key, {}).setdefault(OPERATIONS[name["op"]], _Traces()).add(
+            source, name["all"] is not None, int(name["rank"] or 0)
+        )
     order = ["precreate", "benchmark", "cleanup"]
     for (kind, iteration, factor), files in sorted(grouped.items(), key=lambda g: (order.index(g[0][0]), g[0][1:])):
         traces = {op: trace.read() for op, trace in files.items()}
@@ -405,10 +489,15 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
                 any_file = next(iter(files.values()))
                 source = any_file.of_all or next(iter(any_file.of_rank.values()))
                 raise source.refuse(
-                    1, f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to"
+                    1,
+                    f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to",
                 )
         else:
-            phase = Phase(kind, repeat=iteration + 1 if kind == "benchmark" else 0, more={"waiting_factor": factor} if factor else {})
+            phase = Phase(
+                kind,
+                repeat=iteration + 1 if kind == "benchmark" else 0,
+                more={"waiting_factor": factor} if factor else {},
+            )
             phase.seconds = max(float((start + seconds).max()) for start, seconds, _ in traces.values())
             phase.operations = sum(len(seconds) for _, seconds, _ in traces.values())
             phase.rate = phase.operations / phase.seconds
@@ -442,14 +531,23 @@ def _read_trace(source: Source) -> tuple[np.ndarray, np.ndarray]:
     """Starts and latencies in seconds; md-workbench writes latencies with five digits."""
     try:
         rows = np.loadtxt(source.lines[1:], delimiter=",", ndmin=2)
-        if rows.shape[1:] == (2,) and len(rows) and np.isfinite(rows).all() and (rows >= 0).all() and source.text.endswith("\n"):
+        if (
+            rows.shape[1:] == (2,)
+            and len(rows)
+            and np.isfinite(rows).all()
+            and (rows >= 0).all()
+            and source.text.endswith("\n")
+        ):
             return rows[:, 0], rows[:, 1]
     except ValueError:
         pass
     for number, line in enumerate(source.lines[1:], start=2):
         cells = line.split(",")
         if len(cells) != 2:
-            raise source.refuse(number, f"this line has {len(cells)} values instead of a time and a runtime; the file may have been cut off")
+            raise source.refuse(
+                number,
+                f"this line has {len(cells)} values instead of a time and a runtime; the file may have been cut off",
+            )
         if min(source.number(cell, number, "a time") for cell in cells) < 0:
             raise source.refuse(number, "a time is negative")
     raise source.refuse_cut("the end of a line" if len(source.lines) > 1 else "the first operation")

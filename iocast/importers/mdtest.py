@@ -26,7 +26,9 @@ FINISHED = re.compile(r"-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --")
 TASKS = re.compile(r"^(?:V-\d: )?(\d+) tasks, (\d+) (files/directories|files?|directories)")
 SUMMARY = re.compile(r"^(?:V-\d: )?SUMMARY\b(.*)\(of (\d+) iterations\)")
 NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf)"
-ROW = re.compile(rf"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+{NUMBER})+)\s*$", re.IGNORECASE)
+ROW = re.compile(
+    rf"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+{NUMBER})+)\s*$", re.IGNORECASE
+)
 STONEWALL = re.compile(r"^Continue stonewall hit min: (\d+) max: (\d+)")
 NO_STATUS = re.compile(r"could not read stonewall status file", re.IGNORECASE)
 SINGLE = re.compile(
@@ -65,7 +67,9 @@ class _Launch:
     nodes: int
 
     def find(self, pattern: re.Pattern[str]) -> tuple[int, re.Match[str]] | None:
-        return next(((self.first + i, found) for i, line in enumerate(self.lines) if (found := pattern.search(line))), None)
+        return next(
+            ((self.first + i, found) for i, line in enumerate(self.lines) if (found := pattern.search(line))), None
+        )
 
     def seconds(self) -> float | None:
         """Between its start and its end, in whole seconds."""
@@ -125,7 +129,11 @@ def _launches(source: Source) -> list[_Launch]:
     launches, begin = [], 0
     for (i, match), after in zip(found, [*(i for i, _ in found[1:]), len(lines)], strict=False):
         # A run's start is printed before the line by which it is known.
-        end = next((k for k in range(after - 1, i, -1) if STARTED.search(lines[k])), after) if after < len(lines) else after
+        end = (
+            next((k for k in range(after - 1, i, -1) if STARTED.search(lines[k])), after)
+            if after < len(lines)
+            else after
+        )
         launches.append(_Launch(source, begin + 1, lines[begin:end], i + 1, match[1], int(match[2]), int(match[3])))
         begin = end
     return launches
@@ -175,9 +183,17 @@ def _tables(launch: _Launch) -> list[_Table]:
             tables[-1].iterations = int(found[2])
         elif (found := ROW.match(line)) and rows is not None:
             name = f"{found[1]} {found[2]}".capitalize()
-            values = [0.0 if re.search("nan|inf", text, re.IGNORECASE) else source.number(text, number, f"the value of {name}") for text in found[3].split()]
+            values = [
+                0.0
+                if re.search("nan|inf", text, re.IGNORECASE)
+                else source.number(text, number, f"the value of {name}")
+                for text in found[3].split()
+            ]
             if len(values) < 4:
-                raise source.refuse(number, f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off")
+                raise source.refuse(
+                    number,
+                    f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off",
+                )
             rows[name] = (values[-4:], number)  # versions with per-rank columns have those first
     return tables
 
@@ -195,8 +211,17 @@ def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[P
         made = []
         for repeat, (seconds, rate, number) in enumerate(singles, start=1):
             count = items if items is not None else counted(rate, seconds, HALF_DIGIT)
-            phase = Phase(title, repeat if table.iterations > 1 else 0, seconds=seconds or None, operations=count, rate=rate, origin={"": source.at(number)})
-            phase.origin["operations"] = source.at(table.line) if items is not None else f"{source.at(number)} (rate x time)"
+            phase = Phase(
+                title,
+                repeat if table.iterations > 1 else 0,
+                seconds=seconds or None,
+                operations=count,
+                rate=rate,
+                origin={"": source.at(number)},
+            )
+            phase.origin["operations"] = (
+                source.at(table.line) if items is not None else f"{source.at(number)} (rate x time)"
+            )
             if count and rate and items is not None:
                 phase.seconds = count / rate  # as printed, with more digits
             made.append(_with_count(phase, name))
@@ -207,7 +232,13 @@ def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[P
         phase.seconds = _in_seconds(launch, table, values[2], mean) or None
         phase.origin["seconds"] = source.at(where)
     if table.iterations > 1:
-        phase.more["rate_over_repeats"] = {"repeats": table.iterations, "mean": mean, "min": least, "max": most, "standard_deviation": deviation}
+        phase.more["rate_over_repeats"] = {
+            "repeats": table.iterations,
+            "mean": mean,
+            "min": least,
+            "max": most,
+            "standard_deviation": deviation,
+        }
     else:
         _count(launch, table, name, items, phase, record)
     return [_with_count(phase, name)]
@@ -283,7 +314,9 @@ def _record(launch: _Launch, tasks: int) -> Record:
         own: int | None = nodes
     else:
         own = max(1, tasks // per_node) if per_node and (tasks < per_node or tasks % per_node == 0) else None
-    record = Record(name=f"n{tasks}", tool="mdtest", pattern="mdtest", phases=[], version=launch.version, ranks=tasks, nodes=own)
+    record = Record(
+        name=f"n{tasks}", tool="mdtest", pattern="mdtest", phases=[], version=launch.version, ranks=tasks, nodes=own
+    )
     record.origin = dict.fromkeys(("ranks", "nodes"), source.at(launch.number))
     if command := launch.find(COMMAND):
         record.command = Source.words(command[1][1])
@@ -329,5 +362,9 @@ def _parameters(command: list[str]) -> dict[str, Any]:
 
 
 IMPORTER = Importer(
-    "mdtest", "text output of mdtest, 1.9 and as part of IOR 3 and 4", "the standard output; -v adds single iterations", recognises, read
+    "mdtest",
+    "text output of mdtest, 1.9 and as part of IOR 3 and 4",
+    "the standard output; -v adds single iterations",
+    recognises,
+    read,
 )

@@ -17,7 +17,8 @@ PARAMETERS = {"transaction type": "transaction", "scaling factor": "scale", "que
 
 def recognises(source: Source) -> bool:
     return bool(re.search(r"^number of transactions actually processed:", source.head, re.MULTILINE)) or (
-        bool(re.search(r"^transaction type:", source.head, re.MULTILINE)) and bool(re.search(r"^tps = ", source.head, re.MULTILINE))
+        bool(re.search(r"^transaction type:", source.head, re.MULTILINE))
+        and bool(re.search(r"^tps = ", source.head, re.MULTILINE))
     )
 
 
@@ -39,8 +40,18 @@ def _read_one(source: Source) -> Record:
     text, counted = values["number of transactions actually processed"]
     count = int(source.number(text.partition("/")[0], counted, "transactions"))
     rate, rated = tps
-    phase = Phase("benchmark", operations=count or None, rate=rate or None, seconds=count / rate if rate else None, counts={"transaction": count} if count else {})
-    phase.origin = {"": source.at(rated), "operations": source.at(counted), "latency.transaction.count": source.at(counted)}
+    phase = Phase(
+        "benchmark",
+        operations=count or None,
+        rate=rate or None,
+        seconds=count / rate if rate else None,
+        counts={"transaction": count} if count else {},
+    )
+    phase.origin = {
+        "": source.at(rated),
+        "operations": source.at(counted),
+        "latency.transaction.count": source.at(counted),
+    }
     phase.origin["seconds"] = f"{source.at(counted)} / {source.at(rated)} (transactions / tps)"
     if mean := re.match(r"([\d.]+) ms", values.get("latency average", ("", 0))[0]):
         phase.latency["transaction"] = Latency(count, {"mean": float(mean[1]) * 1e-3})

@@ -21,7 +21,9 @@ PARAMETERS = {
 
 
 def recognises(source: Source) -> bool:
-    return bool(FIRST.search(source.head)) or ("seconds of transactions" in source.head and "Creation alone" in source.head)
+    return bool(FIRST.search(source.head)) or (
+        "seconds of transactions" in source.head and "Creation alone" in source.head
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -36,7 +38,9 @@ def _read_one(source: Source) -> Record:
         for number, line in enumerate(source.lines, start=1):
             if found := re.search(pattern + r"\s*\(([\d.]+) per second\)", line):
                 lines[what] = number
-                return int(source.number(found[1], number, what)), source.number(found[2], number, f"the rate of {what}")
+                return int(source.number(found[1], number, what)), source.number(
+                    found[2], number, f"the rate of {what}"
+                )
         raise source.refuse_cut(f"the number of {what}")
 
     transactions = re.search(r"^\s*(\d+) seconds of transactions", source.text, re.MULTILINE)
@@ -52,19 +56,50 @@ def _read_one(source: Source) -> Record:
     if "Data:" not in source.text or not re.search(r"written \(", source.text):
         raise source.refuse_cut("the data written")
     seconds = float(transactions[1])
-    phases = [Phase("precreate", counts={"create": made}, operations=made, rate=making, seconds=made / making if making else None)]
+    phases = [
+        Phase(
+            "precreate",
+            counts={"create": made},
+            operations=made,
+            rate=making,
+            seconds=made / making if making else None,
+        )
+    ]
     counts = {"create": mixed, "read": read_, "append": appended, "unlink": deleted}
     operations = sum(counts.values())
-    phases.append(Phase("benchmark", counts=counts, operations=operations, rate=operations / seconds if seconds else None, seconds=seconds or None))
-    phases.append(Phase("cleanup", counts={"unlink": gone}, operations=gone, rate=removing, seconds=gone / removing if removing else None))
+    phases.append(
+        Phase(
+            "benchmark",
+            counts=counts,
+            operations=operations,
+            rate=operations / seconds if seconds else None,
+            seconds=seconds or None,
+        )
+    )
+    phases.append(
+        Phase(
+            "cleanup",
+            counts={"unlink": gone},
+            operations=gone,
+            rate=removing,
+            seconds=gone / removing if removing else None,
+        )
+    )
     at = source.at(source.line_at(transactions.start()))
     phases[0].origin[""] = source.at(lines["files created before the transactions"])
-    phases[1].origin |= {"": at, "operations": f"{source.at(lines['files read'])} (files created, read, appended to and deleted)"}
+    phases[1].origin |= {
+        "": at,
+        "operations": f"{source.at(lines['files read'])} (files created, read, appended to and deleted)",
+    }
     phases[1].origin["rate"] = f"{at} (operations / seconds)"
     phases[2].origin[""] = source.at(lines["files deleted after the transactions"])
-    phases[0].origin["seconds"], phases[2].origin["seconds"] = (f"{phases[i].origin['']} (files / rate)" for i in (0, 2))
+    phases[0].origin["seconds"], phases[2].origin["seconds"] = (
+        f"{phases[i].origin['']} (files / rate)" for i in (0, 2)
+    )
     version = FIRST.search(source.text)
-    record = Record("postmark", "PostMark", phases, pattern="postmark", version=version[1] if version else None, ranks=1, nodes=1)
+    record = Record(
+        "postmark", "PostMark", phases, pattern="postmark", version=version[1] if version else None, ranks=1, nodes=1
+    )
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), f"{source.at(1)} (PostMark is one process)")
     for pattern, names in PARAMETERS.items():
         if found := re.search(pattern, source.text):

@@ -33,19 +33,34 @@ def _read_all(source: Source) -> list[Record]:
     ends = [n for n, line in enumerate(source.lines, start=1) if line.startswith("Total time run")]
     if not ends:
         raise source.refuse_cut("'Total time run'")
-    begins = [1, *(next((n for n in range(before + 1, end) if CONCURRENT.match(source.lines[n - 1])), before + 1) for before, end in zip(ends, ends[1:], strict=False))]
+    begins = [
+        1,
+        *(
+            next((n for n in range(before + 1, end) if CONCURRENT.match(source.lines[n - 1])), before + 1)
+            for before, end in zip(ends, ends[1:], strict=False)
+        ),
+    ]
     source.require_last_line()
-    return [_read_one(source.part(begin, after - 1)) for begin, after in zip(begins, [*begins[1:], len(source.lines) + 1], strict=True)]
+    return [
+        _read_one(source.part(begin, after - 1))
+        for begin, after in zip(begins, [*begins[1:], len(source.lines) + 1], strict=True)
+    ]
 
 
 def _read_one(source: Source) -> Record:
     values = {name.lower(): printed for name, printed in source.values(VALUE).items()}
     made = next((key for key in ("total writes made", "total reads made") if key in values), None)
-    if made is None or not values.keys() & {"min latency(s)", "min latency"} or not values.keys() & {"average latency(s)", "average latency"}:
+    if (
+        made is None
+        or not values.keys() & {"min latency(s)", "min latency"}
+        or not values.keys() & {"average latency(s)", "average latency"}
+    ):
         raise source.refuse_cut("the number of operations and their latencies ('Min latency(s)')")
     name, op = KINDS[made.split()[1].removesuffix("s")]
     (seconds, timed), (count, counted) = values["total time run"], values[made]
-    phase = Phase(name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None)
+    phase = Phase(
+        name, seconds=seconds, operations=int(count), counts={op: int(count)}, rate=count / seconds if seconds else None
+    )
     phase.origin = {"": source.at(timed), "operations": source.at(counted), f"latency.{op}.count": source.at(counted)}
     phase.origin["rate"] = f"{source.at(counted)} / {source.at(timed)} (operations / time)"
     if (bandwidth := values.get("bandwidth (mb/sec)")) is not None:
@@ -53,7 +68,10 @@ def _read_one(source: Source) -> Record:
         phase.bytes_per_second, phase.origin["bytes_per_second"] = bandwidth[0] * 2**20, source.at(bandwidth[1])
     sizes = [values[key] for key in ("write size", "read size", "object size") if key in values]
     if sizes:
-        phase.bytes, phase.origin["bytes"] = int(count * sizes[0][0]), f"{source.at(counted)} x {source.at(sizes[0][1])} (operations x size)"
+        phase.bytes, phase.origin["bytes"] = (
+            int(count * sizes[0][0]),
+            f"{source.at(counted)} x {source.at(sizes[0][1])} (operations x size)",
+        )
         phase.more["transfer_size"], phase.origin["transfer_size"] = int(sizes[0][0]), source.at(sizes[0][1])
     known = {}
     for ours, theirs in (("mean", "average latency"), ("max", "max latency"), ("min", "min latency")):

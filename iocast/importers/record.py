@@ -94,7 +94,9 @@ class Phase:
     """Where numbers come from ("FILE:LINE", in words when derived), by key with dots between levels; "" is all
     others'."""
 
-    def add_trace(self, traces: Mapping[str, tuple[np.ndarray, np.ndarray]], ranks: Mapping[str, np.ndarray] | None = None) -> None:
+    def add_trace(
+        self, traces: Mapping[str, tuple[np.ndarray, np.ndarray]], ranks: Mapping[str, np.ndarray] | None = None
+    ) -> None:
         """Whole distributions, time line and slowest operations from single operations: by operation their starts and
         latencies, in seconds since the phase began."""
         ends = max(float((start + seconds).max()) for start, seconds in traces.values())
@@ -139,7 +141,11 @@ class Phase:
             latency.setdefault(op, Latency(count).as_json())
         # The sum of all response times is known only when every operation has a count and a mean.
         terms = [(v["count"], v["mean"]) for op, v in latency.items() if "." not in op]
-        whole = bool(terms) and all(n is not None and m is not None for n, m in terms) and sum(n for n, _ in terms) == self.operations
+        whole = (
+            bool(terms)
+            and all(n is not None and m is not None for n, m in terms)
+            and sum(n for n, _ in terms) == self.operations
+        )
         return {
             "name": self.name,
             "repeat": self.repeat,
@@ -184,7 +190,9 @@ class Record:
     label: str = ""
     imported: dict[str, Any] = field(default_factory=dict)
     sources: Sequence[Source] = ()  # the files that it was read from; those of the call when the importer does not say
-    origin: dict[str, str] = field(default_factory=dict)  # as Phase.origin, of ranks, nodes, started, command and parameters
+    origin: dict[str, str] = field(
+        default_factory=dict
+    )  # as Phase.origin, of ranks, nodes, started, command and parameters
     facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
 
     def complete(self, format_: str, sources: Sequence[Source], answer: Mapping[str, Any]) -> None:
@@ -203,12 +211,19 @@ class Record:
             raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add --ranks.")
         self.missing.pop("ranks", None)
         if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
-            raise InputError(f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes.")
+            raise InputError(
+                f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes."
+            )
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; --nodes tells."
         self.label = str(answer.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
-        self.imported = {"format": format_, "files": files, "missing": self.missing, "origin": self._origins(sources[0], answer)}
+        self.imported = {
+            "format": format_,
+            "files": files,
+            "missing": self.missing,
+            "origin": self._origins(sources[0], answer),
+        }
         if self.facts:
             self.imported["facts"] = self.facts
 
@@ -217,14 +232,21 @@ class Record:
         found = {}
         for key in ("ranks", "nodes"):
             if getattr(self, key) is not None:
-                found[f"placement.{key}"] = f"--{key}" if answer.get(key) is not None else self.origin.get(key, str(source.path))
+                found[f"placement.{key}"] = (
+                    f"--{key}" if answer.get(key) is not None else self.origin.get(key, str(source.path))
+                )
         for key, value in self.parameters.items():
             if isinstance(value, int | float):
-                found[f"workload.parameters.{key}"] = self.origin.get(f"parameters.{key}", self.origin.get("parameters", str(source.path)))
+                found[f"workload.parameters.{key}"] = self.origin.get(
+                    f"parameters.{key}", self.origin.get("parameters", str(source.path))
+                )
         for number, phase in enumerate(self.phases):
             for key in numbers_of(phase.as_json()):
                 words = key.split(".")
-                known = next((phase.origin[k] for n in range(len(words), -1, -1) if (k := ".".join(words[:n])) in phase.origin), None)
+                known = next(
+                    (phase.origin[k] for n in range(len(words), -1, -1) if (k := ".".join(words[:n])) in phase.origin),
+                    None,
+                )
                 found[f"phases[{number}].{key}"] = known or str(source.path)
         return found
 
@@ -268,7 +290,9 @@ def numbers_of(phase: Mapping[str, Any]) -> list[str]:
             continue
         if isinstance(value, Mapping):
             found += [f"{key}.{inner}" for inner in numbers_of(value)]
-        elif isinstance(value, int | float) or (isinstance(value, list) and value and isinstance(value[0], int | float)):
+        elif isinstance(value, int | float) or (
+            isinstance(value, list) and value and isinstance(value[0], int | float)
+        ):
             found.append(key)
     return found
 
@@ -290,11 +314,21 @@ def explained(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         rest = phase[2] if phase else key
         while rest:
             # Names of operations and parameters may have dots themselves.
-            own = next((k for k in sorted(value, key=len, reverse=True) if rest == k or rest.startswith(f"{k}.")), None) if isinstance(value, Mapping) else None
+            own = (
+                next((k for k in sorted(value, key=len, reverse=True) if rest == k or rest.startswith(f"{k}.")), None)
+                if isinstance(value, Mapping)
+                else None
+            )
             if own is None:
                 break
             value, rest = value[own], rest[len(own) + 1 :]
-        text = f"{len(value)} values" if isinstance(value, list) else f"{value:.8g}" if isinstance(value, float) else str(value)
+        text = (
+            f"{len(value)} values"
+            if isinstance(value, list)
+            else f"{value:.8g}"
+            if isinstance(value, float)
+            else str(value)
+        )
         found.append((title, text, origin))
     return found
 
@@ -305,7 +339,11 @@ def place_one_after_the_other(phases: Sequence[Phase]) -> None:
     for phase in phases:
         if phase.start_seconds is None:
             phase.start_seconds = at
-        at = phase.start_seconds + phase.seconds if phase.start_seconds is not None and phase.seconds is not None else None
+        at = (
+            phase.start_seconds + phase.seconds
+            if phase.start_seconds is not None and phase.seconds is not None
+            else None
+        )
 
 
 def write_record(record: Record, out: Path) -> None:
@@ -319,12 +357,17 @@ def write_record(record: Record, out: Path) -> None:
         for op, latency in phase.latency.items():
             if latency.counts:
                 largest, encoded = latency.encoded()
-                log.append(f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},{largest:.3f},{encoded}")
+                log.append(
+                    f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},{largest:.3f},{encoded}"
+                )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
         try:
-            for name, text in (("latency.hlog", "\n".join(log)), ("run.json", json.dumps(record.as_json(), indent=1, allow_nan=False))):
+            for name, text in (
+                ("latency.hlog", "\n".join(log)),
+                ("run.json", json.dumps(record.as_json(), indent=1, allow_nan=False)),
+            ):
                 with replacing(fresh / name) as file:
                     file.write(f"{text}\n".encode())
             fresh.chmod(0o777 & ~umask())

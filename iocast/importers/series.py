@@ -51,7 +51,10 @@ class Series:
 def is_series(paths: Sequence[Path]) -> bool:
     """Whether the arguments name more than one call: several files each with its own, a directory that is no package, a
     glob, or an archive."""
-    if any((path.is_dir() and not io500.is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path) for path in paths):
+    if any(
+        (path.is_dir() and not io500.is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path)
+        for path in paths
+    ):
         return True
     if len(paths) < 2 or not all(path.exists() for path in paths):
         return False
@@ -107,7 +110,9 @@ def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
     """Files and packages in order, with how they are called in messages."""
     for path in paths:
         if not path.exists() and _is_glob(path):
-            hits = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)) if path.anchor else str(path)))
+            hits = sorted(
+                Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)) if path.anchor else str(path))
+            )
             if not hits:
                 raise InputError(f"Nothing matches '{path}'.")
             yield from _found(hits, scratch)
@@ -134,7 +139,9 @@ def _unpack(archive: Path, inside: Path) -> None:
         parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".", "")]
         left -= size
         if left < 0:
-            raise InputError(f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to be imported.")
+            raise InputError(
+                f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to be imported."
+            )
         if not parts or any(part.startswith("._") for part in parts):
             continue
         target = inside.joinpath(*parts)
@@ -202,7 +209,11 @@ def _add(series: Series, importer: Importer, sources: list[Source], shown: str, 
     try:
         for record in read_sources(importer, sources):
             record.name = f"{_stem(sources[0].path)}-{record.name}"
-            record.complete(importer.name, sources, {k: v for k, v in answer.items() if k == "label" or getattr(record, k, None) is None})
+            record.complete(
+                importer.name,
+                sources,
+                {k: v for k, v in answer.items() if k == "label" or getattr(record, k, None) is None},
+            )
             inside = str(sources[0].path)  # of an archive where it was unpacked for the moment
             record.imported["origin"] = {k: v.replace(inside, shown) for k, v in record.imported["origin"].items()}
             record.warnings = [sentence.replace(inside, shown) for sentence in record.warnings]
@@ -229,15 +240,32 @@ def _without_doubles(series: Series) -> list[Record]:
     most numbers."""
     best: dict[Any, Record] = {}
     for _, record in series.runs:
-        key = (record.tool, " ".join(record.command or []), (record.started or "")[:19], tuple((p.name, p.repeat) for p in record.phases), record.ranks, record.nodes)
+        key = (
+            record.tool,
+            " ".join(record.command or []),
+            (record.started or "")[:19],
+            tuple((p.name, p.repeat) for p in record.phases),
+            record.ranks,
+            record.nodes,
+        )
         if record.tool == "elbencho" and not record.command:
-            key = (record.tool, re.split(r"\.live|\.csv|\.out|\.txt", str(record.sources[0].path))[0] if record.sources else "", "live", key[3])
+            key = (
+                record.tool,
+                re.split(r"\.live|\.csv|\.out|\.txt", str(record.sources[0].path))[0] if record.sources else "",
+                "live",
+                key[3],
+            )
         elif not record.command or not record.started:
             key = (*key, id(record))
         if key not in best or len(record.imported["origin"]) > len(best[key].imported["origin"]):
             best[key] = record
     records = list(best.values())
-    whole = {re.split(r"\.live|\.csv|\.out|\.txt", str(s.path))[0] for r in records if r.tool == "elbencho" and r.command for s in r.sources}
+    whole = {
+        re.split(r"\.live|\.csv|\.out|\.txt", str(s.path))[0]
+        for r in records
+        if r.tool == "elbencho" and r.command
+        for s in r.sources
+    }
     kept = []
     for record in records:
         stem = re.split(r"\.live|\.csv|\.out|\.txt", str(record.sources[0].path))[0] if record.sources else ""
@@ -318,7 +346,11 @@ def _curves(series: Series) -> dict[str, list[Placed]]:
             continue
         kept = {k: str(v) for k, v in sorted(record.parameters.items()) if k not in SIZING}
         for phase in record.phases:
-            rate = phase.bytes_per_second if phase.more.get("rate_unit") == "bytes" else phase.rate or phase.bytes_per_second
+            rate = (
+                phase.bytes_per_second
+                if phase.more.get("rate_unit") == "bytes"
+                else phase.rate or phase.bytes_per_second
+            )
             if rate:
                 own = {"transfer_size": str(phase.more["transfer_size"])} if phase.more.get("transfer_size") else {}
                 key = (record.tool, phase.name, *sorted((kept | own).items()))
@@ -339,7 +371,11 @@ def _work(record: Record) -> float | None:
     for key in ("items", "objects", "iterations"):
         if isinstance(options.get(key), int):
             return float(options[key])
-    if isinstance(options.get("block_size"), int) and isinstance(options.get("segments", 1), int) and record.tool == "IOR":
+    if (
+        isinstance(options.get("block_size"), int)
+        and isinstance(options.get("segments", 1), int)
+        and record.tool == "IOR"
+    ):
         return float(options["block_size"] * options.get("segments", 1))
     return None
 
@@ -387,7 +423,10 @@ def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]
         shown.append(
             {
                 "curve": curve,
-                "placements": [{"run": p.run, "nodes": p.nodes, "ranks": p.ranks, "rate": p.rate, "residual": by_run[id(p)]} for p in (a, b)],
+                "placements": [
+                    {"run": p.run, "nodes": p.nodes, "ranks": p.ranks, "rate": p.rate, "residual": by_run[id(p)]}
+                    for p in (a, b)
+                ],
                 "factor": factor,
                 "sentence": f"{curve}: {a.shown} ({a.run}) and {b.shown} ({b.run}) contradict each other by a factor {factor:.2g}; "
                 f"no law of nodes and ranks explains both. Residuals: {by_run[id(a)]:+.0%} and {by_run[id(b)]:+.0%}.",
@@ -434,5 +473,7 @@ def _residuals(points: Sequence[Placed]) -> list[float]:
         rows.append(row)
         limits.append(0.0)
     cost = np.concatenate([np.zeros(n), np.full(n, 1e-3), [1.0]])
-    solved = linprog(cost, A_ub=np.array(rows), b_ub=np.array(limits), bounds=[(None, None)] * n + [(0, None)] * (n + 1))
+    solved = linprog(
+        cost, A_ub=np.array(rows), b_ub=np.array(limits), bounds=[(None, None)] * n + [(0, None)] * (n + 1)
+    )
     return [math.exp(r) - 1 for r in solved.x[:n]] if solved.success else [float("nan")] * n

@@ -11,15 +11,21 @@ from iocast.importers import Importer
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
 
-THREAD = re.compile(r"^host = (\S+?),\s*thr = (\d+),\s*elapsed = ([\d.]+),\s*files = (\d+),\s*records = (\d+),\s*status = (\S+)")
+THREAD = re.compile(
+    r"^host = (\S+?),\s*thr = (\d+),\s*elapsed = ([\d.]+),\s*files = (\d+),\s*records = (\d+),\s*status = (\S+)"
+)
 TOTAL = re.compile(r"^(total threads|total files|total IOPS|elapsed time|files/sec|IOPS|MiB/sec)\s*=\s*([\d.]+)\s*$")
-OPTION = re.compile(r"^\s*(operation|files/thread|threads|file size \(KB\)|record size \(KB, 0 = maximum\)|fsync after modify\?)\s*: (\S+)\s*$")
+OPTION = re.compile(
+    r"^\s*(operation|files/thread|threads|file size \(KB\)|record size \(KB, 0 = maximum\)|fsync after modify\?)\s*: (\S+)\s*$"
+)
 OPERATIONS = {"create": "create", "append": "append", "read": "read", "stat": "stat", "chmod": "chmod", "rename": "rename", "delete": "unlink", "mkdir": "mkdir",
               "rmdir": "rmdir", "readdir": "readdir", "delete-renamed": "unlink", "overwrite": "pwrite", "swift-get": "read", "swift-put": "create"}  # fmt: skip
 
 
 def recognises(source: Source) -> bool:
-    return bool(re.search(r"^total threads = \d+", source.head, re.MULTILINE)) and bool(re.search(r"^files/sec = ", source.head, re.MULTILINE))
+    return bool(re.search(r"^total threads = \d+", source.head, re.MULTILINE)) and bool(
+        re.search(r"^files/sec = ", source.head, re.MULTILINE)
+    )
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -36,15 +42,35 @@ def _read_one(source: Source) -> Record:
         elif found := OPTION.match(line):
             options[found[1]] = found[2], number
     data = totals.get("total IOPS", (0.0, 0))[0] > 0
-    if not {"total threads", "total files", "elapsed time", "files/sec"} <= totals.keys() or (data and "MiB/sec" not in totals):
+    if not {"total threads", "total files", "elapsed time", "files/sec"} <= totals.keys() or (
+        data and "MiB/sec" not in totals
+    ):
         raise source.refuse_cut("the totals ('files/sec', 'MiB/sec')")
     source.require_last_line()
-    (count, counted), (seconds, timed), (rate, rated) = totals["total files"], totals["elapsed time"], totals["files/sec"]
+    (count, counted), (seconds, timed), (rate, rated) = (
+        totals["total files"],
+        totals["elapsed time"],
+        totals["files/sec"],
+    )
     name, named = options.get("operation", ("files", counted))
-    phase = Phase(name, operations=int(count) or None, seconds=seconds or None, rate=rate, counts={OPERATIONS.get(name, name): int(count)})
-    phase.origin = {"": source.at(timed), "rate": source.at(rated), "operations": source.at(counted), "latency": source.at(counted)}
+    phase = Phase(
+        name,
+        operations=int(count) or None,
+        seconds=seconds or None,
+        rate=rate,
+        counts={OPERATIONS.get(name, name): int(count)},
+    )
+    phase.origin = {
+        "": source.at(timed),
+        "rate": source.at(rated),
+        "operations": source.at(counted),
+        "latency": source.at(counted),
+    }
     if "MiB/sec" in totals:
-        phase.bytes_per_second, phase.origin["bytes_per_second"] = totals["MiB/sec"][0] * 2**20, source.at(totals["MiB/sec"][1])
+        phase.bytes_per_second, phase.origin["bytes_per_second"] = (
+            totals["MiB/sec"][0] * 2**20,
+            source.at(totals["MiB/sec"][1]),
+        )
     if threads and len(threads) == int(totals["total threads"][0]):
         phase.rank_seconds = [seconds for _, seconds, _, _ in threads]
         phase.balance = min(phase.rank_seconds) / max(phase.rank_seconds) if max(phase.rank_seconds) else None
@@ -52,10 +78,17 @@ def _read_one(source: Source) -> Record:
     record = Record("smallfile", "smallfile", [phase], pattern="smallfile", ranks=int(totals["total threads"][0]))
     record.origin["ranks"] = source.at(totals["total threads"][1])
     if threads:
-        record.nodes, record.origin["nodes"] = len({host for host, *_ in threads}), f"{source.at(threads[0][3])} (hosts of the threads)"
+        record.nodes, record.origin["nodes"] = (
+            len({host for host, *_ in threads}),
+            f"{source.at(threads[0][3])} (hosts of the threads)",
+        )
     if version := re.search(r"smallfile version (\S+)", source.text):
         record.version = version[1]
-    for theirs, ours in (("files/thread", "items"), ("file size (KB)", "file_size"), ("record size (KB, 0 = maximum)", "transfer_size")):
+    for theirs, ours in (
+        ("files/thread", "items"),
+        ("file size (KB)", "file_size"),
+        ("record size (KB, 0 = maximum)", "transfer_size"),
+    ):
         if theirs in options and options[theirs][0].isdigit():
             record.parameters[ours] = int(options[theirs][0]) * (1 if ours == "items" else 1024)
             record.origin[f"parameters.{ours}"] = source.at(options[theirs][1])

@@ -43,7 +43,9 @@ class Source:
         try:
             data = unpacked(self.path)
         except (OSError, EOFError, lzma.LZMAError) as error:
-            raise InputError(f"The file '{self.path}' can't be read: {getattr(error, 'strerror', None) or error}.") from error
+            raise InputError(
+                f"The file '{self.path}' can't be read: {getattr(error, 'strerror', None) or error}."
+            ) from error
         if b"\0" in data[:4096]:
             raise InputError(f"{self.path}:1: this is no text; name the tool's own output.")
         return data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
@@ -94,7 +96,9 @@ class Source:
         return InputError(f"{self.path}:{line}: {sentence}.")
 
     def refuse_cut(self, what: str) -> InputError:
-        return self.refuse(max(len(self.lines), 1), f"the file ends before {what}; it was cut off, or the tool did not finish")
+        return self.refuse(
+            max(len(self.lines), 1), f"the file ends before {what}; it was cut off, or the tool did not finish"
+        )
 
     def require_last_line(self) -> None:
         """Refuses a file whose last line does not end: a value in it may have lost digits."""
@@ -133,7 +137,9 @@ class Source:
                 if found:
                     self.cut_value = line
                     break
-                raise self.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+                raise self.refuse(
+                    error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
+                ) from error
             found.append((line, value))
         return found
 
@@ -171,9 +177,13 @@ def unpacked(path: Path) -> bytes:
         return lzma.decompress(data)
     if data[:4] == b"\x28\xb5\x2f\xfd":
         if shutil.which("zstd") is None:
-            raise InputError(f"'{path}' is compressed with Zstandard, and there is no program zstd; install it, or unpack the file.")
+            raise InputError(
+                f"'{path}' is compressed with Zstandard, and there is no program zstd; install it, or unpack the file."
+            )
         done = subprocess.run(["zstd", "-dcq", "--", str(path)], capture_output=True, check=False)
         if done.returncode:
-            raise InputError(f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have been cut off.")
+            raise InputError(
+                f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have been cut off."
+            )
         return done.stdout
     return data

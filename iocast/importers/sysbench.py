@@ -28,13 +28,22 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 def _read_one(source: Source) -> Record:
     values = source.values(VALUE)
-    if not re.search(r"^\s+execution time \(avg/stddev\):\s+[\d.]+/[\d.]+$", source.text, re.MULTILINE) or "total number of events" not in values:
+    if (
+        not re.search(r"^\s+execution time \(avg/stddev\):\s+[\d.]+/[\d.]+$", source.text, re.MULTILINE)
+        or "total number of events" not in values
+    ):
         raise source.refuse_cut("the end of its statistics ('execution time')")
     source.require_last_line()
     seconds, timed = values["total time"]
     events, counted = values["total number of events"]
-    phase = Phase("benchmark", seconds=seconds or None, operations=int(events) or None, rate=events / seconds if seconds else None)
-    phase.origin = {"": source.at(timed), "operations": source.at(counted), "rate": f"{source.at(counted)} / {source.at(timed)} (events / time)"}
+    phase = Phase(
+        "benchmark", seconds=seconds or None, operations=int(events) or None, rate=events / seconds if seconds else None
+    )
+    phase.origin = {
+        "": source.at(timed),
+        "operations": source.at(counted),
+        "rate": f"{source.at(counted)} / {source.at(timed)} (events / time)",
+    }
     rates = {op: values[key] for key, op in OPERATIONS.items() if key in values and values[key][0] > 0}
     for op, (rate, line) in rates.items():
         phase.counts[op] = round(rate * seconds)
@@ -54,7 +63,14 @@ def _read_one(source: Source) -> Record:
             key = f"latency.{next(iter(rates))}.{ours}" if len(rates) == 1 else f"latency_of_all_events.{ours}"
             phase.origin[key] = source.at(values[theirs][1])
     version = VERSION.search(source.text)
-    record = Record("sysbench", "sysbench fileio", [phase], pattern="sysbench-fileio", version=version[1] if version else None, nodes=1)
+    record = Record(
+        "sysbench",
+        "sysbench fileio",
+        [phase],
+        pattern="sysbench-fileio",
+        version=version[1] if version else None,
+        nodes=1,
+    )
     record.origin["nodes"] = f"{source.at(timed)} (sysbench is one process)"
     _add_options(source, record)
     record.missing |= {

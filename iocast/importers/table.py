@@ -21,7 +21,20 @@ from iocast.question import SCALES
 
 LATENCIES = (*SUMMARY, "q90")
 MACHINE = ("unit", "cores", "memory", "working_set")
-KNOWN = (*MACHINE, "nodes", "ppn", "ranks", "rate", "phase", "operation", "operations", "waiting_factor", "workload", "label", *LATENCIES)
+KNOWN = (
+    *MACHINE,
+    "nodes",
+    "ppn",
+    "ranks",
+    "rate",
+    "phase",
+    "operation",
+    "operations",
+    "waiting_factor",
+    "workload",
+    "label",
+    *LATENCIES,
+)
 
 
 def recognises(source: Source) -> bool:
@@ -35,7 +48,11 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> list[Record]:
-    lines = [(number, line) for number, line in enumerate(source.lines, start=1) if line.strip() and not line.lstrip().startswith("#")]
+    lines = [
+        (number, line)
+        for number, line in enumerate(source.lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     rows = csv.reader([line for _, line in lines])
     header: list[str] = []
     records = []
@@ -49,7 +66,9 @@ def _read_one(source: Source) -> list[Record]:
                 raise source.refuse(number, "the header needs the column rate and two of nodes, ppn and ranks")
             continue
         if len(cells) != len(header):
-            raise source.refuse(number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes")
+            raise source.refuse(
+                number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes"
+            )
         records.append(_record(source, number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
     source.require_last_line()
     if not records:
@@ -58,32 +77,57 @@ def _read_one(source: Source) -> list[Record]:
 
 
 def _record(source: Source, number: int, row: dict[str, str]) -> Record:
-    numbers = {name: source.number(row[name], number, name) for name in row if name in ("rate", "operations", "waiting_factor", *LATENCIES)}
+    numbers = {
+        name: source.number(row[name], number, name)
+        for name in row
+        if name in ("rate", "operations", "waiting_factor", *LATENCIES)
+    }
     whole = {name: _count(source, row[name], number, name) for name in ("nodes", "ppn", "ranks") if name in row}
     if len(whole) < 2 or "rate" not in numbers:
         raise source.refuse(number, "this line lacks the rate, or says fewer than two of nodes, ppn and ranks")
     ranks = whole.get("ranks") or whole["nodes"] * whole["ppn"]
     nodes = whole.get("nodes") or ranks // whole["ppn"]
     if ranks != nodes * whole.get("ppn", ranks // nodes) or ranks % nodes:
-        raise source.refuse(number, f"{ranks} ranks are not {nodes} nodes with {whole.get('ppn', 'as many')} ranks each")
+        raise source.refuse(
+            number, f"{ranks} ranks are not {nodes} nodes with {whole.get('ppn', 'as many')} ranks each"
+        )
     for name, value in numbers.items():
         if value < 0 or (name == "rate" and value == 0):
             raise source.refuse(number, f"{name} is {row[name]}; a measurement is above zero")
-    known = [numbers[name] for name in ("min", "q25", "q50", "q75", "q90", "q95", "q99", "q999", "max") if name in numbers]
+    known = [
+        numbers[name] for name in ("min", "q25", "q50", "q75", "q90", "q95", "q99", "q999", "max") if name in numbers
+    ]
     if known != sorted(known):
         raise source.refuse(number, "the quantiles of the latency do not ascend")
     operation = row.get("operation", "operation")
     count = round(numbers["operations"]) if "operations" in numbers else None
-    phase = Phase(row.get("phase", "benchmark"), start_seconds=0.0, operations=count, rate=numbers["rate"], seconds=count / numbers["rate"] if count else None)
+    phase = Phase(
+        row.get("phase", "benchmark"),
+        start_seconds=0.0,
+        operations=count,
+        rate=numbers["rate"],
+        seconds=count / numbers["rate"] if count else None,
+    )
     phase.origin[""] = source.at(number)
     if row.get("unit", "operations") != "operations":
         if count is not None:
-            raise source.refuse(number, "a rate in bytes has no number of operations; leave one of the columns unit and operations empty")
+            raise source.refuse(
+                number,
+                "a rate in bytes has no number of operations; leave one of the columns unit and operations empty",
+            )
         phase.rate = numbers["rate"] * _bytes(source, f"1{row['unit'].removesuffix('/s')}", number, "unit")
         phase.more["rate_unit"] = "bytes"
     phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
     name = f"{nodes}x{ranks // nodes}" + (f"-{phase.name}" if "phase" in row else "")
-    record = Record(name, "table", [phase], pattern=row.get("workload", "table"), ranks=ranks, nodes=nodes, label=row.get("label", ""))
+    record = Record(
+        name,
+        "table",
+        [phase],
+        pattern=row.get("workload", "table"),
+        ranks=ranks,
+        nodes=nodes,
+        label=row.get("label", ""),
+    )
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
     if "working_set" in row:
@@ -113,7 +157,10 @@ def _bytes(source: Source, text: str, number: int, name: str) -> float:
             return float(found[1]) * SCALES["" if found[2] == "bytes" else found[2]]
     except (ValueError, KeyError):
         pass
-    raise source.refuse(number, f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are {'operations, ' if name == 'unit' else ''}bytes and units such as MiB")
+    raise source.refuse(
+        number,
+        f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are {'operations, ' if name == 'unit' else ''}bytes and units such as MiB",
+    )
 
 
 def _count(source: Source, text: str, number: int, name: str) -> int:
@@ -122,4 +169,6 @@ def _count(source: Source, text: str, number: int, name: str) -> int:
     return int(text)
 
 
-IMPORTER = Importer("table", "CSV table of rates: nodes, ppn or ranks, rate, and what else is known", "the file", recognises, read)
+IMPORTER = Importer(
+    "table", "CSV table of rates: nodes, ppn or ranks, rate, and what else is known", "the file", recognises, read
+)

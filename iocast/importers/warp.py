@@ -31,16 +31,24 @@ def _read_one(source: Source) -> Record:
     try:
         document: dict[str, Any] = json.loads(source.text)
     except json.JSONDecodeError as error:
-        raise source.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+        raise source.refuse(
+            error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
+        ) from error
     total = document.get("total") or {}
     record = Record("warp", "warp", [], pattern="warp", started=total.get("start_time"))
     inside = source.text.find('"by_op_type"')
     record.nodes = len(total.get("clients") or []) or None
     record.ranks = int(total["concurrency"]) * (record.nodes or 1)
-    record.origin = {"ranks": source.at(_line(source, "concurrency", 0)), "nodes": source.at(_line(source, "clients", 0))}
+    record.origin = {
+        "ranks": source.at(_line(source, "concurrency", 0)),
+        "nodes": source.at(_line(source, "clients", 0)),
+    }
     record.command = Source.words(str(document["commandline"]))
     record.origin["command"] = record.origin["parameters"] = source.at(_line(source, "commandline", 0))
-    for name, value in re.findall(r"--(obj\.size|duration|objects|get-distrib|put-distrib|stat-distrib|delete-distrib)=(\S+)", document["commandline"]):
+    for name, value in re.findall(
+        r"--(obj\.size|duration|objects|get-distrib|put-distrib|stat-distrib|delete-distrib)=(\S+)",
+        document["commandline"],
+    ):
         record.parameters[name.replace(".", "_").replace("-", "_")] = value
     for name, part in (document.get("by_op_type") or {}).items():
         phase = _phase(source, name, part, source.text.find(f'"{name}"', inside))
@@ -75,19 +83,34 @@ def _phase(source: Source, name: str, part: dict[str, Any], start: int) -> Phase
     op = OPERATIONS.get(name, name.lower())
     inside = source.text.find('"throughput"', start)
     at = {key: source.at(_line(source, key, inside)) for key in ("measure_duration_millis", "ops", "errors")}
-    phase = Phase(name.lower(), seconds=seconds, operations=count, rate=count / seconds, errors=int(through.get("errors") or 0), counts={op: count})
+    phase = Phase(
+        name.lower(),
+        seconds=seconds,
+        operations=count,
+        rate=count / seconds,
+        errors=int(through.get("errors") or 0),
+        counts={op: count},
+    )
     phase.bytes = round(float(through.get("bytes") or 0)) or None
     phase.bytes_per_second = float(through.get("bytes") or 0) / seconds or None
     phase.origin = {"": at["ops"], "seconds": at["measure_duration_millis"], "errors": at["errors"]}
     phase.origin["bytes"] = source.at(_line(source, "bytes", source.text.find('"measure_duration_millis"', inside)))
     phase.origin["rate"] = f"{at['ops']} / {at['measure_duration_millis']} (operations / time)"
     phase.origin["bytes_per_second"] = f"{phase.origin['bytes']} / {at['measure_duration_millis']} (bytes / time)"
-    segments = [s for own in (part.get("requests_by_client") or {}).values() for one in own or [] if (s := one.get("single_sized_requests"))]
+    segments = [
+        s
+        for own in (part.get("requests_by_client") or {}).values()
+        for one in own or []
+        if (s := one.get("single_sized_requests"))
+    ]
     segments = [s for s in segments if s.get("requests") and "dur_avg_millis" in s]
     if segments:
         number = sum(int(s["requests"]) for s in segments)
         known = {"mean": sum(s["requests"] * s["dur_avg_millis"] for s in segments) / number * 1e-3}
-        known |= {"min": min(s["fastest_millis"] for s in segments) * 1e-3, "max": max(s["slowest_millis"] for s in segments) * 1e-3}
+        known |= {
+            "min": min(s["fastest_millis"] for s in segments) * 1e-3,
+            "max": max(s["slowest_millis"] for s in segments) * 1e-3,
+        }
         phase.latency[op] = Latency(count, known)
         where = source.at(_line(source, "requests_by_client", start))
         phase.origin |= {f"latency.{op}.{key}": f"{where} (all segments together)" for key in known}

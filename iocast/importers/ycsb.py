@@ -18,7 +18,14 @@ from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
 
 LINE = re.compile(r"^\[([A-Z][\w-]*)\], ([^,]+), ([-+\d.]+(?:[eE][-+]?\d+)?|NaN)\s*$")
-OPERATIONS = {"READ": "read", "INSERT": "create", "UPDATE": "update", "DELETE": "unlink", "SCAN": "scan", "READ-MODIFY-WRITE": "read-modify-write"}
+OPERATIONS = {
+    "READ": "read",
+    "INSERT": "create",
+    "UPDATE": "update",
+    "DELETE": "unlink",
+    "SCAN": "scan",
+    "READ-MODIFY-WRITE": "read-modify-write",
+}
 LATENCIES = {"AverageLatency": "mean", "MinLatency": "min", "MaxLatency": "max", "50thPercentileLatency": "q50", "75thPercentileLatency": "q75",
              "90thPercentileLatency": "q90", "95thPercentileLatency": "q95", "99thPercentileLatency": "q99", "99.9PercentileLatency": "q999"}  # fmt: skip
 UNITS = {"us": 1e-6, "ms": 1e-3}
@@ -43,7 +50,9 @@ def _values(source: Source) -> dict[tuple[str, str], tuple[float, int]]:
             for line, one in zip(lines, json.loads(source.text), strict=False):
                 found[str(one["metric"]), str(one["measurement"])] = float(one["value"]), line
         except json.JSONDecodeError as error:
-            raise source.refuse(error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off") from error
+            raise source.refuse(
+                error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
+            ) from error
         return found
     for number, text in enumerate(source.lines, start=1):
         if (line := LINE.match(text)) and line[3] != "NaN":
@@ -57,16 +66,28 @@ def _read_one(source: Source) -> Record:
         if ("OVERALL", key) not in values:
             raise source.refuse_cut(f"'[OVERALL], {key}'")
     (milliseconds, timed), (rate, rated) = values["OVERALL", "RunTime(ms)"], values["OVERALL", "Throughput(ops/sec)"]
-    command = next(((n, line) for n, line in enumerate(source.lines, start=1) if re.search(r"(Command line:|com\.yahoo\.ycsb|site\.ycsb)", line)), None)
+    command = next(
+        (
+            (n, line)
+            for n, line in enumerate(source.lines, start=1)
+            if re.search(r"(Command line:|com\.yahoo\.ycsb|site\.ycsb)", line)
+        ),
+        None,
+    )
     loading = bool(command and re.search(r"\s-load\b", command[1]))
     phase = Phase("load" if loading else "run", seconds=milliseconds / 1000, rate=rate, errors=0)
     phase.origin = {"": source.at(timed), "rate": source.at(rated)}
     for kind, op in OPERATIONS.items():
         _add_operation(source, phase, kind, op, values)
     done = round(rate * milliseconds / 1000)
-    returned = {kind: sum(value for (own, key), (value, _) in values.items() if own == kind and key.startswith("Return=")) for kind in OPERATIONS}
+    returned = {
+        kind: sum(value for (own, key), (value, _) in values.items() if own == kind and key.startswith("Return="))
+        for kind in OPERATIONS
+    }
     counts = {kind: values[kind, "Operations"][0] for kind in OPERATIONS if (kind, "Operations") in values}
-    if sum(counts.values()) < 0.999 * done or any(returned[kind] < count for kind, count in counts.items() if kind != "READ-MODIFY-WRITE"):
+    if sum(counts.values()) < 0.999 * done or any(
+        returned[kind] < count for kind, count in counts.items() if kind != "READ-MODIFY-WRITE"
+    ):
         raise source.refuse_cut("the counts and returns of all operations")
     phase.operations, phase.origin["operations"] = done or None, f"{source.at(rated)}, {source.at(timed)} (rate x time)"
     record = Record("ycsb", "YCSB", [phase], pattern="ycsb", nodes=1)
@@ -94,7 +115,9 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-def _add_operation(source: Source, phase: Phase, kind: str, op: str, values: dict[tuple[str, str], tuple[float, int]]) -> None:
+def _add_operation(
+    source: Source, phase: Phase, kind: str, op: str, values: dict[tuple[str, str], tuple[float, int]]
+) -> None:
     counted = values.get((kind, "Operations"))
     if counted is None or not counted[0]:
         return
@@ -111,4 +134,6 @@ def _add_operation(source: Source, phase: Phase, kind: str, op: str, values: dic
     phase.latency[op] = Latency(int(counted[0]), known)
 
 
-IMPORTER = Importer("ycsb", "text and JSON-array reports of YCSB", "the standard output, or the file of exportfile", recognises, read)
+IMPORTER = Importer(
+    "ycsb", "text and JSON-array reports of YCSB", "the standard output, or the file of exportfile", recognises, read
+)

@@ -36,7 +36,9 @@ Report = Callable[[str, int, int], None]
 class Search:
     """One search. `levels` empty: for the greatest power. Times in seconds."""
 
-    def __init__(self, probes: Probes, levels: list[Level], *, budget: float, confidence: float, precision: float) -> None:
+    def __init__(
+        self, probes: Probes, levels: list[Level], *, budget: float, confidence: float, precision: float
+    ) -> None:
         self.probes, self.levels, self.search = probes, levels, probes.search
         self.budget, self.confidence, self.precision = budget, confidence, precision
         self.began = time.monotonic()
@@ -54,7 +56,10 @@ class Search:
         if self.search.over == "rate":
             return {"rate": f"{load:.10g}/s", **self.probes.sized(load * self.search.length)}
         factor = max(0.0, self.search.ranks / load - 1)
-        return {"waiting_factor": factor, **self.probes.sized(self.search.length / ((1 + factor) * self._response_near(load)))}
+        return {
+            "waiting_factor": factor,
+            **self.probes.sized(self.search.length / ((1 + factor) * self._response_near(load))),
+        }
 
     def load(self, run: PlannedRun) -> float:
         """Operations a second and rank, or ranks that are inside an operation on average, N / (1 + T)."""
@@ -66,7 +71,9 @@ class Search:
     def _response_near(self, load: float) -> float:
         """Of the run whose load is closest, to size another."""
         loads = [r for r in self.probes.made("bracket", "search", "confirm") if r.status == "complete"]
-        best = min(loads, key=lambda r: abs(math.log(self.load(r) / load)), default=None) or self.probes.made("pilot")[0]
+        best = (
+            min(loads, key=lambda r: abs(math.log(self.load(r) / load)), default=None) or self.probes.made("pilot")[0]
+        )
         return max(self.look(best).response, 1e-9)
 
     def look(self, run: PlannedRun) -> Seen:
@@ -81,7 +88,12 @@ class Search:
         self._make("pilot", {"waiting_factor": 0, **self.probes.sized(PILOT)}, report, role="beside", seconds=None)
         pilot = self.look(self.probes.made("pilot")[0])
         if not self.levels:
-            self._make("full", {"waiting_factor": 0, **self.probes.sized(self.search.length / pilot.response)}, report, seconds=None)
+            self._make(
+                "full",
+                {"waiting_factor": 0, **self.probes.sized(self.search.length / pilot.response)},
+                report,
+                seconds=None,
+            )
         if self.search.over == "rate":
             self.lowest = rounded(UNLOADED * pilot.rate / self.search.ranks)
         else:
@@ -98,11 +110,21 @@ class Search:
         write_json(self.search.out / "knee.json", answer)
         return answer
 
-    def _make(self, step: str, settings: dict[str, Any], report: Report, *, role: str = "fit", seconds: float | None = math.nan) -> None:
+    def _make(
+        self,
+        step: str,
+        settings: dict[str, Any],
+        report: Report,
+        *,
+        role: str = "fit",
+        seconds: float | None = math.nan,
+    ) -> None:
         if step in ("pilot", "full") and self.probes.made(step):
             return
         load = settings.get("rate") or f"T = {number(settings, 'waiting_factor'):.4g}"
-        report(f"{step}: {self.search.ranks} ranks, {load}", min(int(self._spent()), int(self.budget)), int(self.budget))
+        report(
+            f"{step}: {self.search.ranks} ranks, {load}", min(int(self._spent()), int(self.budget)), int(self.budget)
+        )
         length = self.search.length if self.probes.size else None
         self.probes.make(step, settings, role=role, seconds=length if seconds is not None else None)
 
@@ -114,7 +136,11 @@ class Search:
         while True:
             made = sorted((r for r in self.probes.made("bracket") if r.status == "complete"), key=self.load)
             low = [r for r in made if self.load(r) <= load]
-            if len(low) > 1 and self.look(low[0]).response > FELL * self.look(low[1]).response or len(low) > MAX_HALVINGS:
+            if (
+                len(low) > 1
+                and self.look(low[0]).response > FELL * self.look(low[1]).response
+                or len(low) > MAX_HALVINGS
+            ):
                 return self.load(low[0])
             if low and self._short(1):
                 return self.load(low[0])
@@ -142,7 +168,13 @@ class Search:
         if self.levels:
             return Limits(self.lowest, self.cap, self.confidence, self.precision)
         lowest = min((o.load for o in self.observations()), default=self.lowest)
-        return Limits(lowest, rounded(self.cap / PAIR, down=True) if self.cap < math.inf else math.inf, self.confidence, self.precision, confirms=False)
+        return Limits(
+            lowest,
+            rounded(self.cap / PAIR, down=True) if self.cap < math.inf else math.inf,
+            self.confidence,
+            self.precision,
+            confirms=False,
+        )
 
     def _bracket(self) -> list[PlannedRun]:
         return sorted(self.probes.made("bracket"), key=self.load)
@@ -155,7 +187,11 @@ class Search:
         bracket = [o for o in seen if o.purpose == "bracket"]
         bottom, top = self.load(made[0]), self.load(made[-1])
         if all(o.met for o in bracket):
-            return Ask(rounded(top * GROWTH) if top * GROWTH < self.cap else self.cap, "bracket") if top < self.cap else None
+            return (
+                Ask(rounded(top * GROWTH) if top * GROWTH < self.cap else self.cap, "bracket")
+                if top < self.cap
+                else None
+            )
         if not any(o.met for o in bracket) and bottom > self.lowest / GROWTH**MAX_HALVINGS:
             return Ask(rounded(bottom / GROWTH), "bracket")
         return None
@@ -170,7 +206,9 @@ class Search:
         number_, halves = next(((n, h) for n, (_, h) in pairs.items() if len(h) < 2), (len(pairs) + 1, []))
         if halves:
             centre = pairs[number_][0]
-        loads = [centre / PAIR, centre * PAIR] if number_ % 2 else [centre * PAIR, centre / PAIR]  # whatever drifts favours neither
+        loads = (
+            [centre / PAIR, centre * PAIR] if number_ % 2 else [centre * PAIR, centre / PAIR]
+        )  # whatever drifts favours neither
         done = {self.load(r) for r in halves}
         return [(f"search {number_} {centre:.10g}", load) for load in map(rounded, loads) if load not in done]
 
@@ -190,10 +228,14 @@ class Search:
     def observations(self) -> list[Observation]:
         """What the runs say, in their order."""
         if self.levels:
-            return [Observation(self.load(r), self.met(r), *_purpose(r)) for r in self.probes.made("bracket", "search", "confirm")]
+            return [
+                Observation(self.load(r), self.met(r), *_purpose(r))
+                for r in self.probes.made("bracket", "search", "confirm")
+            ]
         made = self._bracket()
         seen = [
-            Observation(rounded(math.sqrt(self.load(a) * self.load(b))), self.power(b) > self.power(a), "bracket") for a, b in zip(made, made[1:], strict=False)
+            Observation(rounded(math.sqrt(self.load(a) * self.load(b))), self.power(b) > self.power(a), "bracket")
+            for a, b in zip(made, made[1:], strict=False)
         ]
         for centre, halves in self._pairs().values():
             if len(halves) == 2:
@@ -211,14 +253,27 @@ class Search:
         limit = self._client_limit(done, loads)
         if limit == "ranks":
             high = None
-        fresh = [r for r in self.probes.made("confirm") if done.answer is not None and self.load(r) == done.answer and r.status == "complete"]
+        fresh = [
+            r
+            for r in self.probes.made("confirm")
+            if done.answer is not None and self.load(r) == done.answer and r.status == "complete"
+        ]
         shown: dict[str, Any] | None = None
         if done.answer is not None:
-            mine = fresh or [r for r in self.probes.made("bracket", "search", "confirm") if self.load(r) == done.answer and r.status == "complete"]
+            mine = fresh or [
+                r
+                for r in self.probes.made("bracket", "search", "confirm")
+                if self.load(r) == done.answer and r.status == "complete"
+            ]
             seen = [self.look(r) for r in mine]
             shown = {**self._of_load(done.answer), "runs": [r.name for r in mine], "confirmed": done.confirmed}
-            shown |= {"rate": _interval([s.rate for s in seen], self.confidence), "response": _interval([s.response for s in seen], self.confidence)}
-            shown["values"] = {level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels}
+            shown |= {
+                "rate": _interval([s.rate for s in seen], self.confidence),
+                "response": _interval([s.response for s in seen], self.confidence),
+            }
+            shown["values"] = {
+                level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels
+            }
         content: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION, "kind": "knee", "workload": a.workload, "phase": a.phase, "backend": a.backend, "over": a.over,
             "placement": {"ranks": a.ranks, "nodes": a.nodes, "ranks_per_node": a.ranks_per_node, "threads_per_rank": a.threads_per_rank},
@@ -245,7 +300,10 @@ class Search:
         entries = []
         for load in sorted(runs):
             seen = [self.look(r) for r in runs[load] if r.status == "complete"]
-            entry = self._of_load(load) | {"runs": [r.name for r in runs[load]], "cut_off": sum(r.status == "failed" for r in runs[load])}
+            entry = self._of_load(load) | {
+                "runs": [r.name for r in runs[load]],
+                "cut_off": sum(r.status == "failed" for r in runs[load]),
+            }
             if self.levels:
                 met = sum(s.met for s in seen)
                 entry |= {"met": met, "missed": len(runs[load]) - met}
@@ -253,7 +311,9 @@ class Search:
             entry |= {"kept_up": sum(s.kept_up for s in seen)}
             for key in ("rate", "response", "service", "busy", "power", "seconds"):
                 entry[key] = fmean(getattr(s, key) for s in seen) if seen else None
-            entry["values"] = {level.text: median(s.values[level.text] for s in seen) if seen else None for level in self.levels}
+            entry["values"] = {
+                level.text: median(s.values[level.text] for s in seen) if seen else None for level in self.levels
+            }
             entry["few"] = sorted({text for s in seen for text in s.few})
             entries.append(entry)
         return entries
@@ -266,7 +326,9 @@ class Search:
         if not self.levels or not known or done.answer is None or all(entry["verdict"] == "met" for entry in known):
             return None
         over = [entry for entry in known if entry["kept_up"] < len(entry["runs"])]
-        if not over or any(v > level.limit for entry in known for level in self.levels for v in [entry["values"][level.text]]):
+        if not over or any(
+            v > level.limit for entry in known for level in self.levels for v in [entry["values"][level.text]]
+        ):
             return None
         # Medians: a single disturbed run must not decide.
         risen = median(e["service"] for e in over) / median(e["service"] for e in known[:3])
@@ -294,7 +356,9 @@ class Search:
                 + " Ask with more ranks to learn what the server can do."
             )  # fmt: skip
         elif content["limited_by"] == "server":
-            notes.append("No level was missed up to the load that the system can't keep up with; the answer is where its throughput ends.")
+            notes.append(
+                "No level was missed up to the load that the system can't keep up with; the answer is where its throughput ends."
+            )
         if self.search.over == "rate" and answer and known and content["limited_by"] is None:
             here = min(known, key=lambda e: abs(e["load"] - answer["load"]))
             waits, above = here["response"] - here["service"], here["response"] - known[0]["response"]
@@ -305,16 +369,26 @@ class Search:
                 )
         few = sorted({text for entry in content["loads"] for text in entry["few"]})
         if few:
-            notes.append(f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs (--length) know it better.")
+            notes.append(
+                f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs (--length) know it better."
+            )
         short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.search.length]
         if short and self.probes.size:
-            notes.append(f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs.")
+            notes.append(
+                f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs."
+            )
         if not self.probes.reuses:
-            notes.append(f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say.")
+            notes.append(
+                f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say."
+            )
         elif not self.probes.size:
-            notes.append("The amount of work of a run was the workload's own, as its parameters say, and so their length changed with the load.")
+            notes.append(
+                "The amount of work of a run was the workload's own, as its parameters say, and so their length changed with the load."
+            )
         if cut := sum(entry["cut_off"] for entry in content["loads"]):
-            notes.append(f"{cut} run{'s were' if cut > 1 else ' was'} ended because of taking far longer than planned; this counts as missed.")
+            notes.append(
+                f"{cut} run{'s were' if cut > 1 else ' was'} ended because of taking far longer than planned; this counts as missed."
+            )
         return notes
 
 

@@ -55,9 +55,13 @@ def check_levels(levels: list[Level], operations: list[str]) -> None:
     for level in levels:
         subject, _, what = level.quantity.rpartition(".")
         if what not in STATISTICS.values():
-            raise InputError(f"The level '{level.text}' is not about response times. A knee search judges levels such as 'p99(create) < 50 ms', of {', '.join(STATISTICS)}.")
+            raise InputError(
+                f"The level '{level.text}' is not about response times. A knee search judges levels such as 'p99(create) < 50 ms', of {', '.join(STATISTICS)}."
+            )
         if subject not in subjects:
-            raise InputError(f"The level '{level.text}' asks for '{subject}', which this workload does not do in the phase that is searched. {allowed_sentence(subject, subjects)}")
+            raise InputError(
+                f"The level '{level.text}' asks for '{subject}', which this workload does not do in the phase that is searched. {allowed_sentence(subject, subjects)}"
+            )
 
 
 def look(path: Path, phase: str, levels: list[Level]) -> Seen:
@@ -74,14 +78,23 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
         subject, _, what = level.quantity.rpartition(".")
         chosen = [op for op in operations if subject in (op, ANY)]
         if not chosen:
-            raise InputError(f"The level '{level.text}' asks for '{subject}', which the run '{path}' did not do in its phase '{phase}'. {allowed_sentence(subject, [*operations, ANY])}")
+            raise InputError(
+                f"The level '{level.text}' asks for '{subject}', which the run '{path}' did not do in its phase '{phase}'. {allowed_sentence(subject, [*operations, ANY])}"
+            )
         worst = [run.quantity(f"{op}.response" if opened else op, what) for op in chosen]
         values[level.text] = max(v for v in worst if v is not None)
         beyond = 1 - float(f"0.{what[1:]}") if what.startswith("q") else 1.0
         if min(run.count(op) for op in chosen) * beyond < FEW:
             few.append(level.text)
     busy = run.rate * service / run.ranks
-    kept_up = not opened or busy < BUSY and all(_kept_up(p, number(run.parameters, "rate"), run.ranks, service, run.parameters.get("arrivals") != "fixed") for p in run.phases)
+    kept_up = (
+        not opened
+        or busy < BUSY
+        and all(
+            _kept_up(p, number(run.parameters, "rate"), run.ranks, service, run.parameters.get("arrivals") != "fixed")
+            for p in run.phases
+        )
+    )
     return Seen(
         rate=run.rate, response=response, service=service, busy=busy, kept_up=kept_up, values=values,
         met=kept_up and all(level.margin(values[level.text]) > 0 for level in levels),

@@ -18,12 +18,32 @@ from typing import Any
 from iocast import binaries, claim
 from iocast.arrivals import number
 from iocast.busy import report_activity
-from iocast.campaign import Backend, Ended, Ending, Owned, PlannedRun, ask_to_end, bench_command, bench_environment, call_bench, check_backend, end_orphans, failure, launcher, remove_if_empty, settings_arguments
+from iocast.campaign import (
+    Backend,
+    Ended,
+    Ending,
+    Owned,
+    PlannedRun,
+    ask_to_end,
+    bench_command,
+    bench_environment,
+    call_bench,
+    check_backend,
+    end_orphans,
+    failure,
+    launcher,
+    remove_if_empty,
+    settings_arguments,
+)
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.progress import stderr
 
-SIZES = {"md-workbench": ("iterations", "objects"), "operation-mix": ("operations", None), "postmark": ("transactions", None)}
+SIZES = {
+    "md-workbench": ("iterations", "objects"),
+    "operation-mix": ("operations", None),
+    "postmark": ("transactions", None),
+}
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
 MAX_REPEATS = 10
 """Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had
@@ -61,7 +81,9 @@ class KneeSearch:
         if self.over not in ("rate", "waiting_factor"):
             raise InputError(f"A knee search can't be over '{self.over}'. Allowed: rate, waiting_factor.")
         if self.ranks_per_node % self.threads_per_rank:
-            raise InputError(f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; take a multiple.")
+            raise InputError(
+                f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; take a multiple."
+            )
         forbidden = ("rate", "waiting_factor", "think_time") if self.over == "rate" else ("rate", "waiting_factor")
         for name in forbidden:
             if number(self.settings, name) > 0:
@@ -70,25 +92,37 @@ class KneeSearch:
     @property
     def identity(self) -> dict[str, Any]:
         """What must be the same when a search goes on."""
-        return {key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items() if key != "out"}
+        return {
+            key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items() if key != "out"
+        }
 
 
 class Probes:
     """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use
     as a context manager: until `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
-    def __init__(self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, take_over: bool = False) -> None:
+    def __init__(
+        self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, take_over: bool = False
+    ) -> None:
         request.check()
         self.search, self.ending = request, ending
         self.backend = Backend(request.backend, request.backend_options)
         self.backend.check_place(request.directory)
         if request.directory is not None and not request.directory.is_dir():
-            raise InputError(f"'{request.directory}' is not a directory; name the directory whose storage is to be measured.")
+            raise InputError(
+                f"'{request.directory}' is not a directory; name the directory whose storage is to be measured."
+            )
         launcher(request.nodes, request.ranks_per_node // request.threads_per_rank)
         check_backend(self.backend, request.workload, request.settings)
         self._inspect()
-        if request.out.exists() and not (request.out / "campaign.json").is_file() and not all(claim.NAME in p.name for p in request.out.iterdir()):
-            raise InputError(f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing is overwritten.")
+        if (
+            request.out.exists()
+            and not (request.out / "campaign.json").is_file()
+            and not all(claim.NAME in p.name for p in request.out.iterdir())
+        ):
+            raise InputError(
+                f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing is overwritten."
+            )
         self.scratch = None if request.directory is None else request.directory.resolve() / "iocast-campaign"
         self._owned = Owned(request.out, self.scratch, take_over)
         try:
@@ -111,16 +145,36 @@ class Probes:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
         requested = self.search
         if not (requested.out / "campaign.json").is_file():
-            self.json = {"schema_version": SCHEMA_VERSION, "kind": "campaign", "id": secrets.token_hex(8), "workload": requested.workload, "root": str(requested.directory or "")}
-            self.json |= {"plan": "", "plan_sha256": "", "overrides": {}, "seed": requested.seed, "search": identity, "data_set": False, "attempt": 0}
+            self.json = {
+                "schema_version": SCHEMA_VERSION,
+                "kind": "campaign",
+                "id": secrets.token_hex(8),
+                "workload": requested.workload,
+                "root": str(requested.directory or ""),
+            }
+            self.json |= {
+                "plan": "",
+                "plan_sha256": "",
+                "overrides": {},
+                "seed": requested.seed,
+                "search": identity,
+                "data_set": False,
+                "attempt": 0,
+            }
             self.runs: list[PlannedRun] = []
             return
         self.json = read_campaign(requested.out, planned=True)
         if self.json.get("search") != identity:
             was = self.json.get("search") or {}
             differs = [key for key in identity if was.get(key) != identity[key]]
-            raise InputError(f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out.")
-        self.json = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False} | self.json  # of before searches had them
+            raise InputError(
+                f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out."
+            )
+        self.json = {
+            "id": secrets.token_hex(8),
+            "attempt": 0,
+            "data_set": False,
+        } | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_orphans(self.json["id"])
 
@@ -129,8 +183,16 @@ class Probes:
     def _inspect(self) -> None:
         """Operations of the phase, whether it can be run by itself on one data set, and how to size it."""
         a = self.search
-        described = {} if a.workload.endswith((".yaml", ".yml")) else binaries.run_json([binaries.find("iocast-bench"), "--describe", a.workload, "--json"])
-        pattern = described.get("pattern") or (described.get("name") if described.get("kind") == "pattern" else None) or self._dry_run({})["workload"]["pattern"]
+        described = (
+            {}
+            if a.workload.endswith((".yaml", ".yml"))
+            else binaries.run_json([binaries.find("iocast-bench"), "--describe", a.workload, "--json"])
+        )
+        pattern = (
+            described.get("pattern")
+            or (described.get("name") if described.get("kind") == "pattern" else None)
+            or self._dry_run({})["workload"]["pattern"]
+        )
         self.size, bound = SIZES.get(str(pattern), ("", None))
         if self.size in a.settings or "repeats" in a.settings:
             self.size = ""
@@ -138,7 +200,9 @@ class Probes:
         known = whole["workload"]["parameters"]
         names = list(dict.fromkeys(p["name"] for p in whole["phases"]))
         if a.phase not in names:
-            raise InputError(f"The workload '{a.workload}' has no phase '{a.phase}'; it has {', '.join(names)}. Name one with --phase.")
+            raise InputError(
+                f"The workload '{a.workload}' has no phase '{a.phase}'; it has {', '.join(names)}. Name one with --phase."
+            )
         self.reuses, self.before, self.after = False, [], []
         here = whole
         if "phases" in known and "phases" not in a.settings and len(names) > 1:
@@ -154,13 +218,23 @@ class Probes:
         if not self.reuses:
             self.size = ""
         if self.size:
-            ones, twos = (sum(self._dry_run({"phases": a.phase, self.size: n})["footprint"]["operations"].values()) / a.ranks for n in (1, 2))
+            ones, twos = (
+                sum(self._dry_run({"phases": a.phase, self.size: n})["footprint"]["operations"].values()) / a.ranks
+                for n in (1, 2)
+            )
             self.each = twos - ones
             self.bound = int(known[bound]) if bound else 0
 
     def _dry_run(self, settings: dict[str, Any]) -> dict[str, Any]:
         a = self.search
-        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, "--dry-run", "--json", *settings_arguments(a.settings | settings)]
+        command = [
+            *bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank),
+            "--workload",
+            a.workload,
+            "--dry-run",
+            "--json",
+            *settings_arguments(a.settings | settings),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
             raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
@@ -174,26 +248,44 @@ class Probes:
             return {}
         units = max(1, round(operations / self.each))
         repeats = min(MAX_REPEATS, math.ceil(units / self.bound)) if self.bound else 1
-        return {self.size: min(math.ceil(units / repeats), self.bound or units)} | ({"repeats": repeats} if repeats > 1 else {})
+        return {self.size: min(math.ceil(units / repeats), self.bound or units)} | (
+            {"repeats": repeats} if repeats > 1 else {}
+        )
 
     # ---- runs ----------------------------------------------------------------------------------------------------------
 
     def made(self, *steps: str) -> list[PlannedRun]:
         """Runs of these steps that say something: complete ones, and ("failed") those that were ended because they took
         far too long."""
-        return [run for run in self.runs if run.step.partition(" ")[0] in steps and run.status in ("complete", "failed")]
+        return [
+            run for run in self.runs if run.step.partition(" ")[0] in steps and run.status in ("complete", "failed")
+        ]
 
     def path(self, run: PlannedRun) -> Path:
         return self.search.out / "runs" / run.name
 
-    def make(self, step: str, settings: dict[str, Any], *, role: str = "fit", seconds: float | None = None) -> PlannedRun:
+    def make(
+        self, step: str, settings: dict[str, Any], *, role: str = "fit", seconds: float | None = None
+    ) -> PlannedRun:
         """One more run; `seconds`: its planned length, with which it is ended when it takes far longer."""
         run = next((r for r in self.runs if r.status == "planned" and r.step == step and r.settings == settings), None)
         if run is None:
             self.runs = [r for r in self.runs if r.status != "planned"]
             word = step.replace(" ", "-")
-            load = "".join(f"-{letter}{number(settings, name):.4g}" for name, letter in (("rate", "r"), ("waiting_factor", "t")) if name in settings)
-            run = PlannedRun(f"{len(self.runs) + 1:03d}-{word}{load}", self.search.nodes, self.search.ranks_per_node, settings, role, threads_per_rank=self.search.threads_per_rank, step=step)
+            load = "".join(
+                f"-{letter}{number(settings, name):.4g}"
+                for name, letter in (("rate", "r"), ("waiting_factor", "t"))
+                if name in settings
+            )
+            run = PlannedRun(
+                f"{len(self.runs) + 1:03d}-{word}{load}",
+                self.search.nodes,
+                self.search.ranks_per_node,
+                settings,
+                role,
+                threads_per_rank=self.search.threads_per_rank,
+                step=step,
+            )
             self.runs.append(run)
         self._save()
         if not self._looked:
@@ -214,7 +306,9 @@ class Probes:
             raise Ended(f"Ended because {error}; what was measured is kept. The same command goes on.") from error
         self.seconds += time.monotonic() - begun
         if "filesystem" not in self.json and run.status == "complete":
-            self.json["filesystem"] = read_json(self.path(run) / "run.json", "run").get("environment", {}).get("filesystem", {})
+            self.json["filesystem"] = (
+                read_json(self.path(run) / "run.json", "run").get("environment", {}).get("filesystem", {})
+            )
         self._save()
         return run
 
@@ -224,9 +318,16 @@ class Probes:
         final = self.path(run)
         runs = final.parent
         runs.mkdir(parents=True, exist_ok=True)
-        for old in [final, *sorted(runs.glob(f"{escape(run.name)}.attempt-*"))]:  # from a killed search: kept, but out of the way
+        for old in [
+            final,
+            *sorted(runs.glob(f"{escape(run.name)}.attempt-*")),
+        ]:  # from a killed search: kept, but out of the way
             if old.exists():
-                old.rename(final.with_name(f"{run.name}.interrupted-{len(list(runs.glob(f'{escape(run.name)}.interrupted-*'))) + 1}"))
+                old.rename(
+                    final.with_name(
+                        f"{run.name}.interrupted-{len(list(runs.glob(f'{escape(run.name)}.interrupted-*'))) + 1}"
+                    )
+                )
         if not self.reuses:
             self._sweep()
             self._new_place()
@@ -235,7 +336,10 @@ class Probes:
         guard = _Guard(self.ending, None if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
             with guard:
-                self._call([*settings_arguments(self.search.settings | settings), "--out", str(out), "--label", run.name], seed=self.search.seed + 1 + int(run.name.partition("-")[0]))
+                self._call(
+                    [*settings_arguments(self.search.settings | settings), "--out", str(out), "--label", run.name],
+                    seed=self.search.seed + 1 + int(run.name.partition("-")[0]),
+                )
         except RunError as error:
             if guard.struck and not isinstance(error, Ended):
                 self.fresh = False
@@ -248,7 +352,9 @@ class Probes:
             self.json["data_set"] = False
             remove_if_empty(self._place())
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.search.ranks:
-            raise RunError(f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the benchmark's MPI library.")
+            raise RunError(
+                f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the benchmark's MPI library."
+            )
         self._owned.require_held()
         out.rename(final)
 
@@ -257,7 +363,13 @@ class Probes:
         place = self._place()
         if place is not None:
             place.mkdir(exist_ok=True)
-        command = [*bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank), "--workload", a.workload, *self.backend.arguments(place), *arguments]
+        command = [
+            *bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank),
+            "--workload",
+            a.workload,
+            *self.backend.arguments(place),
+            *arguments,
+        ]
         call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending, self.json["id"])
 
     def _place(self) -> Path | None:
@@ -293,7 +405,11 @@ class Probes:
                 self._call([*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"])
             except InputError as error:
                 if place is not None:
-                    stderr.print(f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}", markup=False, soft_wrap=True)
+                    stderr.print(
+                        f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}",
+                        markup=False,
+                        soft_wrap=True,
+                    )
                 # a service where nothing was left
             remove_if_empty(place)
         self.json["data_set"] = False

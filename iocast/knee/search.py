@@ -113,7 +113,9 @@ def believe(seen: Sequence[Observation], limits: Limits) -> Belief:
     weights = np.exp(logs - logs.max()).sum(axis=1)
     sums = np.cumsum(weights) / weights.sum()
     tail = (1 - limits.confidence) / 2
-    low, median, high, *aside = (float(knees[min(int(np.searchsorted(sums, p)), STEPS - 1)]) for p in (tail, 0.5, 1 - tail, *ASIDE))
+    low, median, high, *aside = (
+        float(knees[min(int(np.searchsorted(sums, p)), STEPS - 1)]) for p in (tail, 0.5, 1 - tail, *ASIDE)
+    )
     return Belief(low, median, high, tuple(aside))
 
 
@@ -164,7 +166,9 @@ def fresh_runs(limits: Limits, attempt: int) -> int:
     return n + attempt - 1
 
 
-def _confirm(belief: Belief, old: Sequence[Observation], fresh: Sequence[Observation], attempts: int, limits: Limits, reason: str) -> Ask | Done:
+def _confirm(
+    belief: Belief, old: Sequence[Observation], fresh: Sequence[Observation], attempts: int, limits: Limits, reason: str
+) -> Ask | Done:
     """With the answer's own runs."""
     if limits.confirms:
         missed = [(o.attempt, o.load) for o in old if o.purpose == "confirm" and not o.met]
@@ -189,7 +193,14 @@ def unfinished(seen: Sequence[Observation], limits: Limits) -> Done:
     if all(o.met for o in seen):
         return Done("time", max(o.load for o in seen), None, max(o.load for o in seen), None, 0)
     belief = believe(seen, limits)
-    return Done("time", end.load, rounded(min(belief.median, limits.cap)), min(end.load, belief.low), belief.high if belief.high <= limits.cap else None, 0)
+    return Done(
+        "time",
+        end.load,
+        rounded(min(belief.median, limits.cap)),
+        min(end.load, belief.low),
+        belief.high if belief.high <= limits.cap else None,
+        0,
+    )
 
 
 def rounded(value: float, *, down: bool = False) -> float:

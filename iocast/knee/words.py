@@ -29,10 +29,22 @@ def load_text(over: str, load: float | None, ranks: int) -> str:
 def knee_text(knee: dict[str, Any]) -> str:
     over, ranks, where, answer = knee["over"], knee["placement"]["ranks"], knee["knee"], knee["answer"]
     levels = [level["text"] for level in knee["levels"]]
-    header = ["rate a rank" if over == "rate" else "T", "runs", *(["met"] if levels else []), "throughput", "response", *([] if levels else ["power"]), *levels, ""]
+    header = [
+        "rate a rank" if over == "rate" else "T",
+        "runs",
+        *(["met"] if levels else []),
+        "throughput",
+        "response",
+        *([] if levels else ["power"]),
+        *levels,
+        "",
+    ]
     rows = []
     for entry in knee["loads"]:
-        row = [f"{entry['rate_of_a_rank']:.4g}/s" if over == "rate" else f"{entry['waiting_factor']:.4g}", str(len(entry["runs"]))]
+        row = [
+            f"{entry['rate_of_a_rank']:.4g}/s" if over == "rate" else f"{entry['waiting_factor']:.4g}",
+            str(len(entry["runs"])),
+        ]
         row += [str(entry["met"])] if levels else []
         row += [quantity("rate", entry["rate"]), quantity("", entry["response"])]
         row += [] if levels else ["-" if entry["power"] is None else f"{entry['power']:.4g}"]
@@ -46,15 +58,23 @@ def knee_text(knee: dict[str, Any]) -> str:
         unloaded = knee["unloaded"]
         if unloaded:
             printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
-            lines.append(f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {printed} (median).")
+            lines.append(
+                f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {printed} (median)."
+            )
     else:
         rate, response = answer["rate"], answer["response"]
         title = "Highest load that meets the levels" if levels else "Load of the greatest power"
-        lines.append(f"{title}: {load_text(over, answer['load'], ranks)}: {_span('rate', rate)} in all, mean response {_span('', response)}.")
+        lines.append(
+            f"{title}: {load_text(over, answer['load'], ranks)}: {_span('rate', rate)} in all, mean response {_span('', response)}."
+        )
         for text, value in answer["values"].items():
             lines.append(f"  {text}: {_span('', value)}, limit {quantity('', parse_level(text).limit)}")
         if levels:
-            fresh = f"Confirmed there by {answer['confirmed']} fresh runs" if answer["confirmed"] else "NOT confirmed by fresh runs"
+            fresh = (
+                f"Confirmed there by {answer['confirmed']} fresh runs"
+                if answer["confirmed"]
+                else "NOT confirmed by fresh runs"
+            )
             lines.append(f"  {fresh}.")
         elif answer["confirmed"]:
             lines.append(f"  measured there with {answer['confirmed']} fresh runs.")
@@ -62,17 +82,27 @@ def knee_text(knee: dict[str, Any]) -> str:
         if high is None:
             lines.append(f"The knee is at {load_text(over, low, ranks)} or above: these runs don't say how far.")
         else:
-            estimate = f", estimate {load_text(over, where['estimate'], ranks)}" if where["estimate"] is not None else ""
-            lines.append(f"The knee is between {load_text(over, low, ranks)} and {load_text(over, high, ranks)} ({sure}){estimate}.")
+            estimate = (
+                f", estimate {load_text(over, where['estimate'], ranks)}" if where["estimate"] is not None else ""
+            )
+            lines.append(
+                f"The knee is between {load_text(over, low, ranks)} and {load_text(over, high, ranks)} ({sure}){estimate}."
+            )
     if knee["bounds"]:
         bounds = knee["bounds"]
         lines.append(
             f"Bounds: an operation takes {quantity('', bounds['demand'])} without load, the most was {quantity('rate', bounds['saturated_rate'])}: "
             f"from N* = D / D_max = {bounds['ranks']:.3g} ranks asking all the time on, some must wait."
         )
-    return "\n".join([*lines, f"{REASONS[knee['reason']]} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]])
+    return "\n".join(
+        [*lines, f"{REASONS[knee['reason']]} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]]
+    )
 
 
 def _span(name: str, value: dict[str, float | None]) -> str:
     known = quantity(name, value["value"])
-    return known if value["low"] is None else f"{known} ({quantity(name, value['low'])} .. {quantity(name, value['high'])})"
+    return (
+        known
+        if value["low"] is None
+        else f"{known} ({quantity(name, value['low'])} .. {quantity(name, value['high'])})"
+    )

@@ -32,12 +32,27 @@ class Claim:
     why_not: str = ""  # for a claim that is not met: the reason
 
 
-def phase(platform: str, workload: str, name: str, nodes: int, ppn: int = 1, settings: dict[str, Any] | None = None, edits: dict[str, Any] | None = None) -> Phase:
+def phase(
+    platform: str,
+    workload: str,
+    name: str,
+    nodes: int,
+    ppn: int = 1,
+    settings: dict[str, Any] | None = None,
+    edits: dict[str, Any] | None = None,
+) -> Phase:
     """The last phase of this name of one simulated run. `edits` are upon the platform, by dotted path."""
     return next(p for p in reversed(phases(platform, workload, nodes, ppn, settings, edits)) if p["name"] == name)
 
 
-def phases(platform: str, workload: str, nodes: int, ppn: int = 1, settings: dict[str, Any] | None = None, edits: dict[str, Any] | None = None) -> list[Phase]:
+def phases(
+    platform: str,
+    workload: str,
+    nodes: int,
+    ppn: int = 1,
+    settings: dict[str, Any] | None = None,
+    edits: dict[str, Any] | None = None,
+) -> list[Phase]:
     """All phases of one simulated run; the same one is not simulated again."""
     return _run(platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}))
 
@@ -47,7 +62,9 @@ def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edit
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
     text = {name: str(value) for name, value in json.loads(settings).items()}
     with Simulations() as simulations:
-        found: list[Phase] = binaries.simulate(simulations.write(document), workload, text, nodes, ppn, 1, brief=False)["phases"]
+        found: list[Phase] = binaries.simulate(simulations.write(document), workload, text, nodes, ppn, 1, brief=False)[
+            "phases"
+        ]
     return found
 
 

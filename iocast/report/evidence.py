@@ -13,7 +13,20 @@ from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platfo
 AS_IT_IS = "as it is"
 QUANTILES = ("q50", "q75", "q95", "q99", "max")
 BASELINES = ("straight line", "last value", "universal scalability law", "closed M/M/c", "asymptotic bounds")
-OPERATIONS = ("mkdir", "create", "open", "write", "stat", "read", "close", "readdir", "rename", "fsync", "unlink", "rmdir")
+OPERATIONS = (
+    "mkdir",
+    "create",
+    "open",
+    "write",
+    "stat",
+    "read",
+    "close",
+    "readdir",
+    "rename",
+    "fsync",
+    "unlink",
+    "rmdir",
+)
 
 
 def operation_order(name: str) -> tuple[int, str]:
@@ -54,7 +67,9 @@ class Comparison:
     runs: int | None
     level: float
     rows: list[dict[str, Any]]
-    fitted_up_to: int | None = None  # ranks of the largest measurement that this forecast knew, where its source says so
+    fitted_up_to: int | None = (
+        None  # ranks of the largest measurement that this forecast knew, where its source says so
+    )
 
     @property
     def title(self) -> str:
@@ -89,11 +104,21 @@ def comparisons(sources: Sources) -> list[Comparison]:
             held = platform["fitted"].get("holdout") or {}
             found += _held_out(held, phases_of_platform(platform)[0], float(platform["fitted"].get("level", 0.9)))
     if not found and sources.study is not None:
-        found += _held_out(sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9)
+        found += _held_out(
+            sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9
+        )
     if not any(c.role == "check" for c in found):
         found += _matched(sources)
     order = sources.phases
-    return sorted(found, key=lambda c: (c.role != "check", -c.ranks, order.index(c.phase) if c.phase in order else len(order), c.waiting_factor))
+    return sorted(
+        found,
+        key=lambda c: (
+            c.role != "check",
+            -c.ranks,
+            order.index(c.phase) if c.phase in order else len(order),
+            c.waiting_factor,
+        ),
+    )
 
 
 def checks(sources: Sources) -> list[Comparison]:
@@ -155,17 +180,31 @@ def _matched(sources: Sources) -> list[Comparison]:
             low, high = requested.get("low"), requested.get("high")
             rows.append(
                 {
-                    "quantity": name, "measured": middle, "measured_low": min(values), "measured_high": max(values),
-                    "forecast": requested["value"], "low": low, "high": high, "error": requested["value"] / middle - 1,
-                    "inside": None if low is None or high is None else low <= middle <= high, "baselines": baselines,
+                    "quantity": name,
+                    "measured": middle,
+                    "measured_low": min(values),
+                    "measured_high": max(values),
+                    "forecast": requested["value"],
+                    "low": low,
+                    "high": high,
+                    "error": requested["value"] / middle - 1,
+                    "inside": None if low is None or high is None else low <= middle <= high,
+                    "baselines": baselines,
                 }
             )
         if rows:
             seen = any(r.role == "fit" for r in runs)
             found.append(
                 Comparison(
-                    phase, runs[0].ranks, runs[0].nodes, runs[0].waiting_factor, "fit" if seen else "check",
-                    "forecast beside runs", len(runs), float(forecast.get("level", 0.9)), _rows(rows),
+                    phase,
+                    runs[0].ranks,
+                    runs[0].nodes,
+                    runs[0].waiting_factor,
+                    "fit" if seen else "check",
+                    "forecast beside runs",
+                    len(runs),
+                    float(forecast.get("level", 0.9)),
+                    _rows(rows),
                 )
             )
     return found

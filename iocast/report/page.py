@@ -59,7 +59,10 @@ def write_figures(sources: list[Path], out: Path) -> list[Path]:
     for figure, drawing in drawings:
         for i, panel in enumerate(drawing.panels if drawing else ()):
             chart = _alone(panel, numbers["figures"][figure.name]["rows"])
-            for suffix, convert in (("pdf", vl_convert.vegalite_to_pdf), ("png", partial(vl_convert.vegalite_to_png, scale=2))):
+            for suffix, convert in (
+                ("pdf", vl_convert.vegalite_to_pdf),
+                ("png", partial(vl_convert.vegalite_to_png, scale=2)),
+            ):
                 files.append(out / f"{figure.name}-{i}.{suffix}")
                 write_bytes(files[-1], convert(chart, vl_version=_vega_lite()))
     return files
@@ -67,18 +70,35 @@ def write_figures(sources: list[Path], out: Path) -> list[Path]:
 
 def write_routes(platform: dict[str, Any], out: Path) -> None:
     """Draw the route of every operation of a resolved platform as SVG."""
-    rows = [{"platform": platform["name"], **row} for operation, parts in platform["operations"].items() for row in routes.route(operation, parts)]
+    rows = [
+        {"platform": platform["name"], **row}
+        for operation, parts in platform["operations"].items()
+        for row in routes.route(operation, parts)
+    ]
     if not rows:
-        raise InputError(f"The platform '{platform['name']}' serves no operation that takes a step; there is nothing to draw.")
+        raise InputError(
+            f"The platform '{platform['name']}' serves no operation that takes a step; there is nothing to draw."
+        )
     (panel,) = routes.draw(rows).panels
     chart = _alone(panel, plain(rows))
     # No page beside it says what colours mean, and nobody hovers over it.
-    chart["title"] = {"text": panel.title, "subtitle": "A black line: with the slot of a limit. Times are means." if any(row["held"] for row in rows) else "Times are means."}
+    chart["title"] = {
+        "text": panel.title,
+        "subtitle": "A black line: with the slot of a limit. Times are means."
+        if any(row["held"] for row in rows)
+        else "Times are means.",
+    }
     chart["height"] *= 1.3
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     for layer in chart["layer"]:
         if "color" in layer["encoding"]:
-            layer["encoding"]["color"]["legend"] = {"title": None, "orient": "bottom", "symbolType": "square", "values": kinds, "columnPadding": 24}
+            layer["encoding"]["color"]["legend"] = {
+                "title": None,
+                "orient": "bottom",
+                "symbolType": "square",
+                "values": kinds,
+                "columnPadding": 24,
+            }
     _, held, names = chart["layer"]
     held["mark"] |= {"yOffset": 19}
     times = copy.deepcopy(names)
@@ -92,7 +112,10 @@ def write_routes(platform: dict[str, Any], out: Path) -> None:
 
 def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
     """The chart of a panel with its title and its data."""
-    chart: dict[str, Any] = panel.chart.to_dict(validate=False) | {"width": WIDE if panel.wide else NARROW, "title": panel.title}
+    chart: dict[str, Any] = panel.chart.to_dict(validate=False) | {
+        "width": WIDE if panel.wide else NARROW,
+        "title": panel.title,
+    }
     chart["datasets"] = {**chart.get("datasets", {}), ROWS: rows}
     return chart
 
@@ -170,7 +193,11 @@ def plain(value: Any) -> Any:
 
 def _html(read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]]) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     charts = {
         f"{figure.name}-{i}": panel.chart.to_dict(validate=False)
@@ -183,7 +210,9 @@ def _html(read: Sources, title: str, numbers: dict[str, Any], drawings: list[tup
     return environment.get_template("page.html.j2").render(
         title=title,
         story=story.tell(read),
-        tables=[(t, list(zip(t.rows, numbers["tables"][t.name]["rows"], strict=True))) for t in tables.all_tables(read)],
+        tables=[
+            (t, list(zip(t.rows, numbers["tables"][t.name]["rows"], strict=True))) for t in tables.all_tables(read)
+        ],
         drawings=drawings,
         swatch=swatch,
         provenance=provenance.collect(read),

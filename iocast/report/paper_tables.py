@@ -41,7 +41,9 @@ def paper_tables(sources: Sources) -> dict[str, Any]:
             elif phase["name"] == "benchmark" and not (reported.get("read_only") or phase.get("read_only")):
                 phases[key][factor].append(phase)
     if not phases:
-        raise InputError("None of the sources is a run of the md-workbench pattern; the paper's tables are about those.")
+        raise InputError(
+            "None of the sources is a run of the md-workbench pattern; the paper's tables are about those."
+        )
     first, second = [], []
     for key in sorted(phases, key=lambda k: tuple((v is None, str(v) if isinstance(v, str) else v or 0) for v in k)):
         found = phases[key]
@@ -67,11 +69,19 @@ def _system(run: Run) -> str:
     if run.simulated:
         return f"{(run.document.get('platform') or {}).get('name', 'platform')} (simulated)"
     place = (run.document.get("environment") or {}).get("filesystem") or {}
-    return f"{place['type']} on {place.get('mount_point', '?')}" if place.get("type") else str(run.document.get("label") or run.name)
+    return (
+        f"{place['type']} on {place.get('mount_point', '?')}"
+        if place.get("type")
+        else str(run.document.get("label") or run.name)
+    )
 
 
 def _creates(phases: list[dict[str, Any]]) -> float | None:
-    counted = [(p["latency"]["create"]["count"], p["seconds"]) for p in phases if p["latency"].get("create", {}).get("count") and p["seconds"]]
+    counted = [
+        (p["latency"]["create"]["count"], p["seconds"])
+        for p in phases
+        if p["latency"].get("create", {}).get("count") and p["seconds"]
+    ]
     return sum(n for n, _ in counted) / sum(s for _, s in counted) if counted else None
 
 
@@ -83,9 +93,19 @@ def _virtual(phases: list[dict[str, Any]], factor: float) -> float | None:
 def _second(key: tuple[Any, ...], phases: list[dict[str, Any]]) -> dict[str, Any]:
     system, nodes, per_node, datasets, iterations, objects = key
     balances = [p["balance"] for p in phases if p["balance"] is not None]
-    row = {"system": system, "nodes": nodes, "ppn": per_node, "d": datasets, "i": iterations, "p": objects, "rate": _creates(phases)}
+    row = {
+        "system": system,
+        "nodes": nodes,
+        "ppn": per_node,
+        "d": datasets,
+        "i": iterations,
+        "p": objects,
+        "rate": _creates(phases),
+    }
     row["balance"] = sum(balances) / len(balances) if balances else None
-    longest = [v["max"] for p in phases for op, v in p["latency"].items() if op in OPERATIONS and v.get("max") is not None]
+    longest = [
+        v["max"] for p in phases for op, v in p["latency"].items() if op in OPERATIONS and v.get("max") is not None
+    ]
     row["op_max"] = max(longest, default=None)
     for op, name in OPERATIONS.items():
         quartiles = [p["latency"][op]["q75"] for p in phases if p["latency"].get(op, {}).get("q75") is not None]
@@ -96,7 +116,15 @@ def _second(key: tuple[Any, ...], phases: list[dict[str, Any]]) -> dict[str, Any
 def paper_tables_text(tables: dict[str, Any]) -> str:
     factors = sorted({f for row in tables["table1"] for f in row["benchmark"]}, key=float)
     many = len({row["i"] for row in tables["table1"]} | {row["p"] for row in tables["table1"]}) > 2
-    header = ["System", "Nodes", "PPN", "D", *(["I", "P"] if many else []), "Precreate", *(f"Benchm. T={f}" for f in factors)]
+    header = [
+        "System",
+        "Nodes",
+        "PPN",
+        "D",
+        *(["I", "P"] if many else []),
+        "Precreate",
+        *(f"Benchm. T={f}" for f in factors),
+    ]
     rows = []
     for row in tables["table1"]:
         sizes = [_size(row["i"]), _size(row["p"])] if many else []
@@ -111,8 +139,26 @@ def paper_tables_text(tables: dict[str, Any]) -> str:
                 *(_rate(row["benchmark"].get(f)) for f in factors),
             ]
         )
-    lines = ["Table 1: creation rate (creates/s); with T > 0 the virtual rate, (T + 1) times the measured one", table(header, rows), ""]
-    header = ["System", "Nodes", "PPN", "D", "I", "P", "Rate creat/s", "balance %", "op_max in s", "Q3 read", "Q3 stat", "Q3 create", "Q3 delete"]
+    lines = [
+        "Table 1: creation rate (creates/s); with T > 0 the virtual rate, (T + 1) times the measured one",
+        table(header, rows),
+        "",
+    ]
+    header = [
+        "System",
+        "Nodes",
+        "PPN",
+        "D",
+        "I",
+        "P",
+        "Rate creat/s",
+        "balance %",
+        "op_max in s",
+        "Q3 read",
+        "Q3 stat",
+        "Q3 create",
+        "Q3 delete",
+    ]
     rows = []
     for row in tables["table2"]:
         cells = [
@@ -124,7 +170,10 @@ def paper_tables_text(tables: dict[str, Any]) -> str:
             _size(row["p"]),
             "-" if row["rate"] is None else f"{_rounded(row['rate']):.0f}",
         ]
-        cells += ["-" if row["balance"] is None else f"{100 * row['balance']:.1f}", "-" if row["op_max"] is None else f"{row['op_max']:.2f}"]
+        cells += [
+            "-" if row["balance"] is None else f"{100 * row['balance']:.1f}",
+            "-" if row["op_max"] is None else f"{row['op_max']:.2f}",
+        ]
         rows.append([*cells, *(_seconds(row[f"q3_{name}"]) for name in OPERATIONS.values())])
     lines += ["Table 2: benchmark phase with T = 0; latency in seconds of quartile 3", table(header, rows)]
     return "\n".join(lines)
@@ -144,7 +193,13 @@ def _count(value: Any) -> str:
 
 
 def _size(value: Any) -> str:
-    return "-" if value is None else f"{value // 1000}k" if value >= 10_000 and value % 1000 == 0 or value == 1000 else str(value)
+    return (
+        "-"
+        if value is None
+        else f"{value // 1000}k"
+        if value >= 10_000 and value % 1000 == 0 or value == 1000
+        else str(value)
+    )
 
 
 def _seconds(value: float | None) -> str:

@@ -39,47 +39,98 @@ def collect(sources: Sources) -> Provenance:
         entries = _flat({key: fitted.get(key) for key in ("description", "source")})
         entries += _flat(known.get("structure") or {}, "structure")
         entries += _flat(known.get("discrepancy") or {}, "own error, logarithm")
-        entries += _flat({key: (known.get("campaign") or {}).get(key) for key in ("ranks", "waiting_factors")}, "fitted to")
+        entries += _flat(
+            {key: (known.get("campaign") or {}).get(key) for key in ("ranks", "waiting_factors")}, "fitted to"
+        )
         parts.append((f"Fitted platform {fitted['name']}", entries))
     if sources.forecasts:
         solvers = ", ".join(dict.fromkeys(str(f.get("solver")) for f in sources.forecasts if f.get("solver")))
         levels = ", ".join(dict.fromkeys(f"{100 * float(f['level']):g} %" for f in sources.forecasts if f.get("level")))
         phases = ", ".join(dict.fromkeys(str(f.get("phase")) for f in sources.forecasts if f.get("phase")))
-        parts.append(("Forecasts", [(k, v) for k, v in (("solver", solvers), ("intervals meant to hold", levels), ("phase", phases)) if v]))
+        parts.append(
+            (
+                "Forecasts",
+                [(k, v) for k, v in (("solver", solvers), ("intervals meant to hold", levels), ("phase", phases)) if v],
+            )
+        )
     criteria = [str(v["criterion"]) for v in sources.validations if v.get("criterion")]
     if criteria:
         parts.append(("Validation", [("criterion", c) for c in dict.fromkeys(criteria)]))
     parts.append(("Versions", _versions(sources)))
     commands = [command for r in sources.runs if (command := _command(r.document.get("command")))]
     studies = [sources.study] if sources.study else []
-    commands += [command for d in sources.forecasts + sources.validations + studies if (command := _command(d.get("command")))]
+    commands += [
+        command for d in sources.forecasts + sources.validations + studies if (command := _command(d.get("command")))
+    ]
     return Provenance([(h, e) for h, e in parts if e], list(dict.fromkeys(commands)), sources.files)
 
 
 def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the study assumes, each with the source that it names."""
     requested = study["study"]
-    parts = [("Question", _flat({"question": study["question"], "platform": requested.get("platform"), "confidence": study["confidence_asked"]}))]
-    parts.append((f"Platform {study['platform']['name']}", _flat({k: study["platform"].get(k) for k in ("description", "source", "calibrated", "fitted_ranks")})))
+    parts = [
+        (
+            "Question",
+            _flat(
+                {
+                    "question": study["question"],
+                    "platform": requested.get("platform"),
+                    "confidence": study["confidence_asked"],
+                }
+            ),
+        )
+    ]
+    parts.append(
+        (
+            f"Platform {study['platform']['name']}",
+            _flat({k: study["platform"].get(k) for k in ("description", "source", "calibrated", "fitted_ranks")}),
+        )
+    )
     prices = [
-        (name, f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}")
+        (
+            name,
+            f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}",
+        )
         for name, part in (requested.get("parts") or {}).items()
     ]
-    parts.append(("Prices", prices + _flat(requested.get("running") or {}, "running") + _flat(requested.get("limits") or {}, "limit")))
+    parts.append(
+        (
+            "Prices",
+            prices + _flat(requested.get("running") or {}, "running") + _flat(requested.get("limits") or {}, "limit"),
+        )
+    )
     parts.append(("In every design", _flat(requested.get("base") or {})))
     unknown = [
-        (name, f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: {one.get('source')}")
+        (
+            name,
+            f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: {one.get('source')}",
+        )
         for name, one in (requested.get("uncertainty") or {}).items()
     ]
     parts.append(("What is uncertain", unknown + _flat(requested.get("model_error") or {}, "model error")))
     for workload in study["workloads"]:
-        parts.append((f"Workload {workload['name']}", _flat({k: workload[k] for k in ("workload", "phase", "weight", "settings", "operations")})))
+        parts.append(
+            (
+                f"Workload {workload['name']}",
+                _flat({k: workload[k] for k in ("workload", "phase", "weight", "settings", "operations")}),
+            )
+        )
     for axis, values in (requested.get("axes") or {}).items():
-        entries = [(str(name), _value(value)) for name, value in values.items()] if "path" not in values else _flat(values)
+        entries = (
+            [(str(name), _value(value)) for name, value in values.items()] if "path" not in values else _flat(values)
+        )
         parts.append((f"Axis {axis}", entries))
     for name, scenario in (requested.get("scenarios") or {}).items():
         parts.append((f"When {name}", [("edit", _value(scenario))]))
-    parts.append(("Tasks", [(name, ", ".join(f"{n} x {op}" for op, n in task.items())) for name, task in (requested.get("tasks") or {}).items()]))
+    parts.append(
+        (
+            "Tasks",
+            [
+                (name, ", ".join(f"{n} x {op}" for op, n in task.items()))
+                for name, task in (requested.get("tasks") or {}).items()
+            ],
+        )
+    )
     programs = study.get("programs") or {}
     parts.append(("Search", _flat(study["search"]) + _flat(programs, "program")))
     return parts
@@ -95,9 +146,20 @@ def _value(value: Any) -> str:
         return str(value)
     words = []
     for path, to in (value.get("edit") or {}).items():
-        words.append(f"{path} {next(iter(to))} {next(iter(to.values()))}" if isinstance(to, dict) and "law" not in to else f"{path} = {to}")
+        words.append(
+            f"{path} {next(iter(to))} {next(iter(to.values()))}"
+            if isinstance(to, dict) and "law" not in to
+            else f"{path} = {to}"
+        )
     if value.get("add"):
-        words.append("adds " + ", ".join(f"{kind} {', '.join(map(str, piece))}" for kind, piece in value["add"].items() if isinstance(piece, dict)))
+        words.append(
+            "adds "
+            + ", ".join(
+                f"{kind} {', '.join(map(str, piece))}"
+                for kind, piece in value["add"].items()
+                if isinstance(piece, dict)
+            )
+        )
     if value.get("platform"):
         words.append(f"platform {value['platform']}")
     words += [str(value["note"])] if value.get("note") else []
@@ -111,7 +173,9 @@ def _places(sources: Sources) -> list[tuple[str, list[tuple[str, str]]]]:
         environment = run.document.get("environment")
         if environment:
             entries = _flat(environment) + _flat(run.document.get("backend") or {}, "backend")
-            found.setdefault("Environment: " + (", ".join(map(str, environment.get("hosts") or [])) or "measured"), entries)
+            found.setdefault(
+                "Environment: " + (", ".join(map(str, environment.get("hosts") or [])) or "measured"), entries
+            )
         elif isinstance(run.document.get("platform"), dict):
             known = run.document["platform"]
             entries = _flat({key: known.get(key) for key in ("description", "source")})

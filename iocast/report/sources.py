@@ -133,7 +133,9 @@ class Run:
                     value = histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(index)))
                     found.setdefault((phase, operation), Distribution()).counts[value] += histogram.counts[index]
         except InputError as error:
-            raise InputError(f"{file} is damaged: {error} Remove it to report the run without distributions.") from error
+            raise InputError(
+                f"{file} is damaged: {error} Remove it to report the run without distributions."
+            ) from error
         return found
 
 
@@ -144,7 +146,9 @@ class Sources:
     runs: list[Run] = field(default_factory=list)
     given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
     campaigns: list[dict[str, Any]] = field(default_factory=list)
-    knees: list[dict[str, Any]] = field(default_factory=list)  # of campaigns that are knee searches, each with the campaign's name
+    knees: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # of campaigns that are knee searches, each with the campaign's name
     forecasts: list[dict[str, Any]] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
@@ -179,7 +183,9 @@ def phases_of_platform(platform: dict[str, Any]) -> list[str]:
 
 def phase_of_point(point: dict[str, Any], validation: dict[str, Any]) -> str:
     """The phase that a point of a validation is of."""
-    return str((point.get("question") or {}).get("phase") or point.get("phase") or validation.get("phase") or "benchmark")
+    return str(
+        (point.get("question") or {}).get("phase") or point.get("phase") or validation.get("phase") or "benchmark"
+    )
 
 
 def _choose_phases(sources: Sources) -> None:
@@ -214,7 +220,9 @@ def read_sources(paths: list[Path]) -> Sources:
         known.role, known.point = known.role or run.role, known.point or run.point
     sources.runs = sorted(seen.values(), key=lambda r: (r.placement, r.waiting_factor, r.path.name))
     named = {run.path.resolve() for run in sources.given_runs}
-    sources.given_runs = [run for run in sources.runs if run.path.resolve() in named]  # in an order that isn't the command line's
+    sources.given_runs = [
+        run for run in sources.runs if run.path.resolve() in named
+    ]  # in an order that isn't the command line's
     _choose_phases(sources)
     return sources
 
@@ -244,7 +252,9 @@ def _read(path: Path, sources: Sources) -> None:
     kind = document.get("kind")
     if kind == "forecast":
         if not isinstance(document.get("quantities"), dict) or not isinstance(document.get("placement"), dict):
-            raise InputError(f"{path} is a forecast without quantities or placement; write it again with iocast predict.")
+            raise InputError(
+                f"{path} is a forecast without quantities or placement; write it again with iocast predict."
+            )
         further = document.pop("further_phases", None) or []
         sources.forecasts += [document, *(document | one for one in further)]
     elif kind == "validation":
@@ -255,13 +265,18 @@ def _read(path: Path, sources: Sources) -> None:
         if not isinstance(document.get("designs"), list) or "headline" not in document:
             raise InputError(f"{path} is a study without designs or headline; write it again with iocast study.")
         if sources.study is not None:
-            raise InputError(f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each other.")
+            raise InputError(
+                f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each other."
+            )
         sources.study = document
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
         document.setdefault("name", path.stem)
         further = document["fitted"].get("further_phases") or {}
-        sources.fitted += [document, *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values())]
+        sources.fitted += [
+            document,
+            *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values()),
+        ]
     else:
         what = f"has the kind {strict.shown(kind)}" if kind else "has neither a kind nor a part fitted"
         raise InputError(f"{path} {what}, which no report can show. {ALLOWED}")
@@ -274,7 +289,9 @@ def _read_campaign(path: Path, sources: Sources) -> None:
     points = {str(p.get("name")): p for p in campaign.get("points") or []}
     found = sorted(p for p in (path / "runs").glob("*") if (p / "run.json").is_file())
     if not found:
-        raise InputError(f"{path} is a campaign without any run in {path.name}/runs; measure it first with iocast measure.")
+        raise InputError(
+            f"{path} is a campaign without any run in {path.name}/runs; measure it first with iocast measure."
+        )
     for directory in found:
         if points and directory.name not in points:
             continue  # a pilot that only sized the others

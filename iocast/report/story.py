@@ -52,24 +52,54 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
     """A study's decision comes before everything; what was measured and forecast stands behind it as its record."""
     decision = study["decision"]
     cards = []
-    shown = decision or next((d for d in study["designs"] if d["id"] == (study["nearest_miss"] or {}).get("design")), None)
+    shown = decision or next(
+        (d for d in study["designs"] if d["id"] == (study["nearest_miss"] or {}).get("design")), None
+    )
     if shown is not None:
         what = "cost of the decision" if decision else "cost of the nearest miss"
         probability = study["confidence"] if decision else shown["probability"]
         if any(d["cost"] for d in study["designs"]):
             bought = f"{units.money(shown['price'])} to buy"
-            running = f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years" if shown["cost"] > shown["price"] else ""
-            cards.append(Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running))
+            running = (
+                f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years"
+                if shown["cost"] > shown["price"]
+                else ""
+            )
+            cards.append(
+                Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running)
+            )
         text = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
-        cards.append(Card("chance that all levels are kept", units.chance(probability).replace("more than", ">").replace("less than", "<"), text))
+        cards.append(
+            Card(
+                "chance that all levels are kept",
+                units.chance(probability).replace("more than", ">").replace("less than", "<"),
+                text,
+            )
+        )
         cards += [_level_card(row, study) for row in words.tightest(words.reference(study)["levels"])]
         ends = words.reference(study)["breaks_at"]
         if ends:
-            value = units.count(words.break_count(study, ends["ranks"])) if ends["ranks"] is not None else f"> {units.count(ends['beyond'])}"
-            cards.append(Card("clients at which it breaks", value, f"best estimate; first: {ends['level']}" if ends["level"] else "no level missed as far as was looked"))
+            value = (
+                units.count(words.break_count(study, ends["ranks"]))
+                if ends["ranks"] is not None
+                else f"> {units.count(ends['beyond'])}"
+            )
+            cards.append(
+                Card(
+                    "clients at which it breaks",
+                    value,
+                    f"best estimate; first: {ends['level']}"
+                    if ends["level"]
+                    else "no level missed as far as was looked",
+                )
+            )
     paragraphs = [(c["about"], c["text"]) for c in study["conclusions"]]
     record = dict(measured.paragraphs)
-    paragraphs += [(about, record[about]) for about in ("Measured", "Forecast", "How wrong it was", "Simple rules") if about in record]
+    paragraphs += [
+        (about, record[about])
+        for about in ("Measured", "Forecast", "How wrong it was", "Simple rules")
+        if about in record
+    ]
     reported = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
     return Story(study["headline"], paragraphs, cards, reported, measured.summary | {"study": _study_summary(study)})
 
@@ -77,11 +107,28 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
 def _level_card(row: dict[str, Any], study: dict[str, Any]) -> Card:
     """A level where it is tightest: value, limit and margin."""
     value = words.amount(row["quantity"], row["value"]).replace(" ", units.SPACE)
-    return Card(f"{words.level_name(row)} {words.place(row, study)}", value, f"needed: {words.limit_of(row)}; {words.margin(row)}")
+    return Card(
+        f"{words.level_name(row)} {words.place(row, study)}",
+        value,
+        f"needed: {words.limit_of(row)}; {words.margin(row)}",
+    )
 
 
 def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
-    return {key: study[key] for key in ("title", "decision", "confidence", "confidence_asked", "stability", "currency", "front", "nearest_miss", "search")}
+    return {
+        key: study[key]
+        for key in (
+            "title",
+            "decision",
+            "confidence",
+            "confidence_asked",
+            "stability",
+            "currency",
+            "front",
+            "nearest_miss",
+            "search",
+        )
+    }
 
 
 def _tell_measured(sources: Sources) -> Story:
@@ -114,7 +161,11 @@ def _largest_fitted(sources: Sources) -> int | None:
     """Ranks of the largest measurement that the forecast was made from."""
     fitted = [c.ranks for c in evidence.comparisons(sources) if c.role == "fit"]
     fitted += [r.ranks for r in sources.runs if r.role == "fit"]
-    fitted += [int(ranks) for platform in sources.fitted for ranks in (platform["fitted"].get("campaign") or {}).get("ranks") or []]
+    fitted += [
+        int(ranks)
+        for platform in sources.fitted
+        for ranks in (platform["fitted"].get("campaign") or {}).get("ranks") or []
+    ]
     return max(fitted, default=None)
 
 
@@ -134,7 +185,11 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
     check = _checked_sentence(best, checked)
     if targets:
         largest = targets[0]
-        same = [f for f in targets if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)]
+        same = [
+            f
+            for f in targets
+            if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)
+        ]
         shown = [f"{evidence.phase_of(f)} {_said(f)}" for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
         more = f" and {len(same) - MAX_PHASES} more phases" if len(same) > MAX_PHASES else ""
         scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
@@ -167,7 +222,9 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     what = "was then measured" if checked else "had been measured and fitted"
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
-    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'])}"
+    where = (
+        f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'])}"
+    )
     return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
 
 
@@ -286,9 +343,13 @@ def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
     elif errors:
         worst = max(errors, key=lambda e: abs(e))
         middle = units.error(scored.rate_error).removeprefix("+")
-        texts.append(f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst {units.error(worst)}.")
+        texts.append(
+            f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst {units.error(worst)}."
+        )
     if scored.quantile_error is not None:
-        texts.append(f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}.")
+        texts.append(
+            f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}."
+        )
     if scored.judged:
         level = rows[0].level
         texts.append(
@@ -308,8 +369,13 @@ def _simple(scored: Score | None, rows: list[Comparison]) -> str:
     texts = []
     simplest = next((n for n in SIMPLEST if n in rates), None)
     if simplest:
-        texts.append(f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, rows)}.")
-    for what, known, own in (("throughput", rates, scored.rate_error), ("the latency quantiles", tails, scored.quantile_error)):
+        texts.append(
+            f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, rows)}."
+        )
+    for what, known, own in (
+        ("throughput", rates, scored.rate_error),
+        ("the latency quantiles", tails, scored.quantile_error),
+    ):
         if known and own is not None:
             name = min(known, key=lambda n: known[n])
             better = "better than" if own < known[name] else "worse than" if own > known[name] else "as good as"
@@ -356,7 +422,10 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     texts = []
     if base and today is not None:
         texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_said(base)}.")
-    ordered = sorted((a for a in at if a != evidence.AS_IT_IS), key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0))
+    ordered = sorted(
+        (a for a in at if a != evidence.AS_IT_IS),
+        key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0),
+    )
     for label in ordered:
         value = at[label]["quantities"].get("rate", {}).get("value")
         if value is not None:
@@ -386,13 +455,23 @@ def _target_cards(sources: Sources) -> list[Card]:
             continue
         where = f"{evidence.phase_of(forecast)}, {_scale(evidence.ranks_of(forecast['placement']), evidence.waiting_factor(forecast))}"
         known = rate.get("low") is not None and rate.get("high") is not None
-        span = f"{units.share(forecast.get('level'))} interval {units.span(units.rate(rate['low']), units.rate(rate['high']))}" if known else "no interval"
-        beyond = f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale" if (forecast.get("extrapolation") or 0) > 1 else ""
+        span = (
+            f"{units.share(forecast.get('level'))} interval {units.span(units.rate(rate['low']), units.rate(rate['high']))}"
+            if known
+            else "no interval"
+        )
+        beyond = (
+            f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale"
+            if (forecast.get("extrapolation") or 0) > 1
+            else ""
+        )
         if rule := rule_of(forecast):
             beyond += f"; simple rule ({rule[0]}): {units.rate(rule[1])}"
         if known and too_wide(rate):  # no number in large type that says nothing
             ends = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
-            cards.append(Card(where, ends, f"{units.share(forecast.get('level'))} interval, {ROUGHLY}{beyond}; {NARROWED}"))
+            cards.append(
+                Card(where, ends, f"{units.share(forecast.get('level'))} interval, {ROUGHLY}{beyond}; {NARROWED}")
+            )
             continue
         cards.append(Card(where, units.rate(rate["value"]), span + beyond))
     return cards
@@ -406,7 +485,9 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
         note = f"forecast {units.rate(rate['forecast'])}, measured {units.rate(rate['measured'])}"
-        cards.append(Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note))
+        cards.append(
+            Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)
+        )
     if scored.quantile_error is not None:
         cards.append(Card("median error of latency quantiles", _size(scored.quantile_error), unseen))
     if scored.judged:
@@ -430,7 +511,11 @@ def warnings(sources: Sources) -> list[str]:
         )
     for forecast in sources.forecasts:
         found += forecast.get("warnings") or []
-    entries = [(float(f["extrapolation"]), evidence.ranks_of(f["placement"])) for f in sources.forecasts if f.get("extrapolation")]
+    entries = [
+        (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
+        for f in sources.forecasts
+        if f.get("extrapolation")
+    ]
     if entries and max(entries)[0] > FAR:
         times, ranks = max(entries)
         found.append(
@@ -439,7 +524,9 @@ def warnings(sources: Sources) -> list[str]:
         )
     for validation in sources.validations:
         if validation.get("verdict") == "nothing held out":
-            found.append("The validation judged nothing: the platform was fitted to every measurement that it was given.")
+            found.append(
+                "The validation judged nothing: the platform was fitted to every measurement that it was given."
+            )
         elif validation.get("passed") is False:
             criterion = str(validation.get("criterion", "it is not stated")).rstrip(".")
             found.append(f"The validation fell short of its criterion: {criterion}.")
@@ -450,12 +537,16 @@ def warnings(sources: Sources) -> list[str]:
             found.append(f"The run {run.name} is {run.document.get('status', 'of unknown status')} and not complete.")
         errors = sum(p.get("errors") or 0 for p in run.phases)
         if errors:
-            found.append(f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here.")
+            found.append(
+                f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here."
+            )
     found += _of_runs(sources.runs)
     for campaign in sources.campaigns:
         failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
         if failed:
-            found.append(f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}.")
+            found.append(
+                f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}."
+            )
         found += busy.notes(campaign, str(campaign["name"]))
     return list(dict.fromkeys(str(w) for w in found))
 
@@ -476,28 +567,43 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
         "runs": len(sources.runs),
         "ranks": sorted({r.ranks for r in sources.runs}),
         "operations": sum(p.get("operations") or 0 for p in phases),
-        "rates": [p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")],  # of the first of `phases` that a run has
+        "rates": [
+            p["rate"] for r in evidence.focus_runs(sources) if (p := r.phase()) and p.get("rate")
+        ],  # of the first of `phases` that a run has
         "largest_fitted_ranks": _largest_fitted(sources),
         "phases": sources.phases,
         "targets": [
-            {"phase": evidence.phase_of(f), "ranks": evidence.ranks_of(f["placement"]), "waiting_factor": evidence.waiting_factor(f), **(f["quantities"].get("rate") or {})}
+            {
+                "phase": evidence.phase_of(f),
+                "ranks": evidence.ranks_of(f["placement"]),
+                "waiting_factor": evidence.waiting_factor(f),
+                **(f["quantities"].get("rate") or {}),
+            }
             for f in evidence.targets(sources)
         ],
         "compared_ranks": best.ranks if best else None,
         "compared_fitted_up_to": best.fitted_up_to if best else None,
         "compared_phase": best.phase if best else None,
         "unseen": checked,
-        "rate": {k: rate.get(k) for k in ("measured", "measured_low", "measured_high", "forecast", "low", "high", "error")},
+        "rate": {
+            k: rate.get(k) for k in ("measured", "measured_low", "measured_high", "forecast", "low", "high", "error")
+        },
         "level": best.level if best else None,
         "rate_error_median": scored.rate_error if scored else None,
         "quantile_error_median": scored.quantile_error if scored else None,
         "intervals_inside": scored.inside if scored else None,
         "intervals_judged": scored.judged if scored else None,
         "baselines": {
-            name: {"rate_error_median": r, "quantile_error_median": q} for name, (r, q) in (scored.baselines if scored else {}).items()
+            name: {"rate_error_median": r, "quantile_error_median": q}
+            for name, (r, q) in (scored.baselines if scored else {}).items()
         },
         "what_if": [
-            {"label": label, "phase": evidence.phase_of(f), "ranks": evidence.ranks_of(f["placement"]), **(f["quantities"].get("rate") or {})}
+            {
+                "label": label,
+                "phase": evidence.phase_of(f),
+                "ranks": evidence.ranks_of(f["placement"]),
+                **(f["quantities"].get("rate") or {}),
+            }
             for label, forecasts in evidence.what_if(sources).items()
             for f in forecasts
         ],

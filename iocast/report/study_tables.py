@@ -14,7 +14,15 @@ def all_tables(sources: Sources) -> list[Table]:
     study = sources.study
     if study is None:
         return []
-    return [_designs(study), _levels(study), _conditions(study), _relaxations(study), _measurements(study), _uncertain(study), _axes(study)]
+    return [
+        _designs(study),
+        _levels(study),
+        _conditions(study),
+        _relaxations(study),
+        _measurements(study),
+        _uncertain(study),
+        _axes(study),
+    ]
 
 
 def _money(study: dict[str, Any], title: str) -> str:
@@ -37,7 +45,9 @@ def _designs(study: dict[str, Any]) -> Table:
         Column("breaks", "breaks at clients", "count"), Column("failing", "fails first"), Column("why", "because"), Column("price", _money(study, "price"), "money"), Column("watts", "watts", "count"),
         Column("rack_units", "rack units", "number"),
     ]  # fmt: skip
-    columns = [c for c in columns if c.key not in ("price", "watts", "rack_units", "cost") or any(r[c.key] for r in rows)]
+    columns = [
+        c for c in columns if c.key not in ("price", "watts", "rack_units", "cost") or any(r[c.key] for r in rows)
+    ]
     note = (
         "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate (of all operations) and q99 (of the slowest operation) are at the largest scale"
         f"{', means over the workloads' if len(study['workloads']) > 1 else ''}; the levels themselves are in their own table. A design that was only screened has "
@@ -56,18 +66,34 @@ def why(answer: dict[str, Any] | None) -> str | None:
         return f"{answer['station']} is in use {100 * answer['share']:.0f} %"
     if answer["station"] == OUTSIDE:
         return f"{OUTSIDE}, {100 * answer['share']:.0f} % of the time"
-    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[answer["part"]]
+    part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[
+        answer["part"]
+    ]
     return f"{part} at {answer['station']}, {100 * answer['share']:.0f} % of the time"
 
 
 def _levels(study: dict[str, Any]) -> Table:
-    rows = [{**level, "at": ", ".join(level["at"]), "workloads": ", ".join(level["workloads"]), "under": level["under"] or "normal service"} for level in study["levels"]]
+    rows = [
+        {
+            **level,
+            "at": ", ".join(level["at"]),
+            "workloads": ", ".join(level["workloads"]),
+            "under": level["under"] or "normal service",
+        }
+        for level in study["levels"]
+    ]
     columns = [
         Column("level", "level"), Column("workloads", "workload"), Column("at", "at scale"), Column("under", "when"),
         Column("rules_out", "rules out designs", "share"), Column("alone", "by itself alone", "share"), Column("why", "reason"),
     ]  # fmt: skip
     columns = [c for c in columns if c.key != "why" or any(r["why"] for r in rows)]
-    return Table("levels", "Service levels", "A level rules out the designs that keep it with less than the required confidence.", columns, rows)
+    return Table(
+        "levels",
+        "Service levels",
+        "A level rules out the designs that keep it with less than the required confidence.",
+        columns,
+        rows,
+    )
 
 
 def _conditions(study: dict[str, Any]) -> Table:
@@ -80,7 +106,13 @@ def _conditions(study: dict[str, Any]) -> Table:
         Column("probability", "kept with", "chance"),
     ]  # fmt: skip
     name = f"How \u201c{design['name']}\u201d keeps each level" if design else ""
-    return Table("conditions", name, "The margin is the factor by which the forecast stays on the good side; below 1 it does not.", columns, rows)
+    return Table(
+        "conditions",
+        name,
+        "The margin is the factor by which the forecast stays on the good side; below 1 it does not.",
+        columns,
+        rows,
+    )
 
 
 def _relaxations(study: dict[str, Any]) -> Table:
@@ -88,7 +120,13 @@ def _relaxations(study: dict[str, Any]) -> Table:
     if study["nearest_miss"]:
         found.append({**study["nearest_miss"], "saves": None})
     rows = [
-        {"design": one["design"], "name": one["name"], "saves": one["saves"], "probability": one["probability"], **needed}
+        {
+            "design": one["design"],
+            "name": one["name"],
+            "saves": one["saves"],
+            "probability": one["probability"],
+            **needed,
+        }
         for one in found
         for needed in one["needed"]
         if not needed["down"]
@@ -110,7 +148,11 @@ def _measurements(study: dict[str, Any]) -> Table:
     falling = study["falling_short"]
     note = (
         "The expected value of information: what a choice made with the result costs less on average"
-        + (f", when missing a level after buying costs {falling:,.0f} {study['currency']}".rstrip() if falling is not None else "")
+        + (
+            f", when missing a level after buying costs {falling:,.0f} {study['currency']}".rstrip()
+            if falling is not None
+            else ""
+        )
         + ". Rows without a price say what it would be worth to know a thing exactly: no measurement of it is worth more."
     )
     return Table("measurements", "What to measure before signing", note, columns, rows)
@@ -127,9 +169,20 @@ def _uncertain(study: dict[str, Any]) -> Table:
 
 
 def _axes(study: dict[str, Any]) -> Table:
-    rows = [{"axis": a["axis"], **v, "share": a["shares"]["worst margin"]} for a in study["sensitivity"]["axes"] for v in a["values"]]
+    rows = [
+        {"axis": a["axis"], **v, "share": a["shares"]["worst margin"]}
+        for a in study["sensitivity"]["axes"]
+        for v in a["values"]
+    ]
     columns = [
         Column("axis", "axis"), Column("value", "value"), Column("cost", _money(study, "mean cost"), "money"), Column("rate", "mean rate", "rate"),
         Column("tail", "mean q99", "seconds"), Column("worst_margin", "mean worst margin, log", "number"), Column("share", "axis explains", "share"),
     ]  # fmt: skip
-    return Table("axes", "Axes and their values", "Means over all designs with this value, rates and times geometrically.", columns, rows, folded=True)
+    return Table(
+        "axes",
+        "Axes and their values",
+        "Means over all designs with this value, rates and times geometrically.",
+        columns,
+        rows,
+        folded=True,
+    )

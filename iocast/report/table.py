@@ -29,7 +29,11 @@ class Column:
     def text(self, row: dict[str, Any]) -> str:
         value = row.get(self.key)
         if self.to is None:
-            is_forecast = self.kind == "quantity" and self.key in ("forecast", "value") and None not in (row.get("low"), row.get("high"))
+            is_forecast = (
+                self.kind == "quantity"
+                and self.key in ("forecast", "value")
+                and None not in (row.get("low"), row.get("high"))
+            )
             return ROUGHLY if is_forecast and too_wide(row) else self._one(row, value)
         end = row.get(self.to)
         if value is None or end is None:

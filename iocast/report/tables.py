@@ -56,8 +56,9 @@ def _knees(sources: Sources) -> Table:
         Column("confidence", "confidence", "share"), Column("confirmed", "fresh runs there", "count"), Column("rate", "throughput", "rate"),
         Column("response", "mean response", "seconds"), Column("values", "levels there"), Column("why", "why it ended"),
     ]  # fmt: skip
-    note = "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over response time); the knee itself lies in the interval. " + " ".join(
-        dict.fromkeys(n for knee in sources.knees for n in knee["notes"])
+    note = (
+        "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over response time); the knee itself lies in the interval. "
+        + " ".join(dict.fromkeys(n for knee in sources.knees for n in knee["notes"]))
     )
     return Table("knees", "Knee", note.strip(), columns, rows, leads=True)
 
@@ -100,7 +101,9 @@ def _forecasts(sources: Sources) -> Table:
         Column("extrapolation", "extrapolation", "factor"),
     ]  # fmt: skip
     rows: list[dict[str, Any]] = []
-    for label, forecasts in (pair for phase in evidence.forecast_phases(sources) for pair in evidence.what_if(sources, phase).items()):
+    for label, forecasts in (
+        pair for phase in evidence.forecast_phases(sources) for pair in evidence.what_if(sources, phase).items()
+    ):
         for f in forecasts:
             rate = f["quantities"].get("rate") or {}
             rows.append(
@@ -141,24 +144,38 @@ def _family(sources: Sources) -> Table:
         Column("low", "range, not an interval", "quantity", "high"), *(Column(name, name, "quantity") for name in systems),
     ]  # fmt: skip
     note = "No measurement of these systems is known. The last columns are models that were set to measurements of other systems of the family, with the same question."
-    return Table("family", "Forecasts without measurements beside measured systems of their family", note, columns, rows)
+    return Table(
+        "family", "Forecasts without measurements beside measured systems of their family", note, columns, rows
+    )
 
 
 def _limits(sources: Sources) -> Table:
     rows = [
-        {"phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "bottleneck": f["bottleneck"]}
+        {
+            "phase": evidence.phase_of(f),
+            "system": label,
+            "ranks": evidence.ranks_of(f["placement"]),
+            "bottleneck": f["bottleneck"],
+        }
         for label, forecasts in evidence.what_if(sources).items()
         for f in forecasts
         if f.get("bottleneck")
     ]
-    columns = [Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("bottleneck", "what limits it")]
+    columns = [
+        Column("phase", "phase"),
+        Column("system", "system"),
+        Column("ranks", "ranks", "count"),
+        Column("bottleneck", "what limits it"),
+    ]
     return Table("limits", "What limits each forecast", "As the model sees it.", columns, rows, folded=True)
 
 
 def _runs(sources: Sources) -> Table:
     tails: set[str] = set()
     rows: list[dict[str, Any]] = []
-    for run, phase in ((r, p) for r in sources.runs for p in [one for name in _shown_phases(r) for one in r.repeats(name)] or [{}]):
+    for run, phase in (
+        (r, p) for r in sources.runs for p in [one for name in _shown_phases(r) for one in r.repeats(name)] or [{}]
+    ):
         latency = {o: v for o, v in (phase.get("latency") or {}).items() if "." not in o}
         values = {f"{o}.{q}": v.get(q) for o, v in latency.items() for q in ("q50", "q99")}
         tails |= set(values)
@@ -198,7 +215,14 @@ def _demands(sources: Sources) -> Table:
     for run, phase in ((one, phase) for one in sources.runs for phase in one.about):
         for name, known in bounds(run.path, phase).items():
             rows.append(
-                {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "resource": name, **known}
+                {
+                    "run": run.point or run.name,
+                    "ranks": run.ranks,
+                    "waiting_factor": run.waiting_factor,
+                    "phase": phase,
+                    "resource": name,
+                    **known,
+                }
             )
     columns = [
         Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
@@ -209,13 +233,23 @@ def _demands(sources: Sources) -> Table:
         "Busy time over completed operations (utilisation law). A machine's processors also count what else ran there; the lines of processes do not. "
         "No rate above the last column can pass the resource, whatever the number of ranks."
     )
-    return Table("demands", "What an operation takes of the observed resources", note, columns, rows, folded=len(rows) > 12)
+    return Table(
+        "demands", "What an operation takes of the observed resources", note, columns, rows, folded=len(rows) > 12
+    )
 
 
 def _waits(sources: Sources) -> Table:
     """Observed processes: where in the kernel they slept."""
     rows = [
-        {"run": run.point or run.name, "ranks": run.ranks, "waiting_factor": run.waiting_factor, "phase": phase, "process": name, "where": where, "share": share}
+        {
+            "run": run.point or run.name,
+            "ranks": run.ranks,
+            "waiting_factor": run.waiting_factor,
+            "phase": phase,
+            "process": name,
+            "where": where,
+            "share": share,
+        }
         for run in sources.runs
         for phase in run.about
         for name, shares in waits_in(run.path, phase).items()

@@ -84,7 +84,11 @@ def quantity(name: str, value: float | None) -> str:
 
 def bandwidth(value: float | None) -> str:
     """12.3 GB/s."""
-    return NOTHING if value is None else _scaled(value, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")])
+    return (
+        NOTHING
+        if value is None
+        else _scaled(value, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")])
+    )
 
 
 def chance(value: float | None) -> str:

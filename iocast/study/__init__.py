@@ -20,7 +20,13 @@ ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqli
 
 
 def run_study(
-    file: Path, out: Path, workers: Workers, report: Callable[[str, int, int], None], command: list[str], seed: int = 0, tell: Callable[[str], None] = lambda _: None
+    file: Path,
+    out: Path,
+    workers: Workers,
+    report: Callable[[str, int, int], None],
+    command: list[str],
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run
     is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed.
@@ -48,7 +54,20 @@ def run_study(
 def _as_csv(answer: dict[str, Any]) -> str:
     """The designs, one a line."""
     axes = list(answer["designs"][0]["values"]) if answer["designs"] else []
-    columns = ["id", "name", "basis", "cost", "price", "watts", "rack_units", "probability", "meets", "front", "rate", "tail"]
+    columns = [
+        "id",
+        "name",
+        "basis",
+        "cost",
+        "price",
+        "watts",
+        "rack_units",
+        "probability",
+        "meets",
+        "front",
+        "rate",
+        "tail",
+    ]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*columns, "breaks_at_ranks", "first_failing", *axes])

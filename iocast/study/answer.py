@@ -37,19 +37,36 @@ def answer(search: Search, command: list[str]) -> Json:
     known = worth.slopes(search, chosen)
     breaks = breaking_scales(search)
     shown = _shown(search, best, front)
-    designs = [_design(search, c, breaks, c in front) for c in sorted(search.candidates.values(), key=lambda c: (c.design.cost, c.design.number))]
+    designs = [
+        _design(search, c, breaks, c in front)
+        for c in sorted(search.candidates.values(), key=lambda c: (c.design.cost, c.design.number))
+    ]
     by_id = {d["id"]: d for d in designs}
     result: Json = {"schema_version": SCHEMA_VERSION, "kind": "study", "title": study.title, "question": study.question}
     result["platform"] = {"name": _platform_name(study.platform), **_platform(search)}
     result["confidence_asked"] = study.confidence
-    result["decision"] = None if best is None else {k: by_id[best.design.id][k] for k in ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")}
+    result["decision"] = (
+        None
+        if best is None
+        else {
+            k: by_id[best.design.id][k]
+            for k in ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")
+        }
+    )
     result["confidence"] = None if best is None else best.probability
     result["stability"] = search.stability
     result["currency"] = study.currency
     result["years"] = study.years
     result["designs"] = designs
     result["axes"] = [
-        {"name": axis.name, "values": [{"name": v.name, "platform": _platform_name(v.platform) or None, "note": v.note or None} for v in axis.values]} for axis in study.axes
+        {
+            "name": axis.name,
+            "values": [
+                {"name": v.name, "platform": _platform_name(v.platform) or None, "note": v.note or None}
+                for v in axis.values
+            ],
+        }
+        for axis in study.axes
     ]
     result["model_error"] = _stated_error(search)
     result["levels"] = _levels(search)
@@ -60,18 +77,25 @@ def answer(search: Search, command: list[str]) -> Json:
     reference = best or max(search.tried, key=lambda c: (c.probability, -c.design.cost), default=None)
     result["sensitivity"] = {
         "axes": worth.axes(search),
-        "uncertain": worth.uncertain(search, reference, known[reference.design.number]) if reference in chosen and reference is not None else [],
+        "uncertain": worth.uncertain(search, reference, known[reference.design.number])
+        if reference in chosen and reference is not None
+        else [],
         "design": None if reference is None else reference.design.id,
     }
     value = worth.Value(search, chosen, known) if chosen else None
     result["falling_short"] = None if value is None else value.falling_short
     result["measurements"] = [] if value is None else worth.measurements(search, value)
-    result["scales"] = [{"name": s.name, "nodes": s.nodes, "ranks_per_node": s.ranks_per_node, "ranks": s.ranks} for s in study.scales.values()]
+    result["scales"] = [
+        {"name": s.name, "nodes": s.nodes, "ranks_per_node": s.ranks_per_node, "ranks": s.ranks}
+        for s in study.scales.values()
+    ]
     result["workloads"] = [_workload(search, w) for w in study.workloads]
     result["curves"] = [row for c in shown for row in _curves(search, c)]
     result["stations"] = [row for c in shown for row in _stations(search, c)]
     result["knee"] = [] if reference is None else knee(search, reference)
-    result["routes"] = None if reference is None else {"design": reference.design.name, "operations": desk.routes(reference.design)}
+    result["routes"] = (
+        None if reference is None else {"design": reference.design.name, "operations": desk.routes(reference.design)}
+    )
     result["shown"] = [c.design.id for c in shown]
     result["search"] = {
         "explored": search.explored, "designs": study.size, "excluded": study.size - len(search.candidates) if search.explored == "full factorial" else None,
@@ -100,7 +124,10 @@ def _stated_error(search: Search) -> Json | None:
     if not study.model_error or all(platform.fitted for platform in search.desk.platforms.values()):
         return None
     widest = NormalDist().inv_cdf(0.95)
-    return {"factors": {kind: math.exp(sd * widest) for kind, sd in study.model_error.items()}, "source": study.model_error_source}
+    return {
+        "factors": {kind: math.exp(sd * widest) for kind, sd in study.model_error.items()},
+        "source": study.model_error_source,
+    }
 
 
 def _platform(search: Search) -> Json:
@@ -108,7 +135,11 @@ def _platform(search: Search) -> Json:
     fitted = platform.fitted
     known: Json = {"calibrated": bool(fitted), "description": platform.description, "source": platform.source}
     if fitted:
-        known |= {"fitted_ranks": fitted["campaign"]["ranks"], "holdout": fitted.get("holdout") or {}, "discrepancy": fitted.get("discrepancy") or {}}
+        known |= {
+            "fitted_ranks": fitted["campaign"]["ranks"],
+            "holdout": fitted.get("holdout") or {},
+            "discrepancy": fitted.get("discrepancy") or {},
+        }
     return known
 
 
@@ -138,14 +169,35 @@ def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> li
 def _design(search: Search, c: Candidate, breaks: dict[int, Json], in_front: bool) -> Json:
     design, study = c.design, search.study
     values = {axis.name: value.name for axis, value in zip(study.axes, design.values, strict=True)}
-    document: Json = {"id": design.id, "name": design.name, "values": values, "parts": dict(design.parts), "price": design.price, "cost": design.cost}
+    document: Json = {
+        "id": design.id,
+        "name": design.name,
+        "values": values,
+        "parts": dict(design.parts),
+        "price": design.price,
+        "cost": design.cost,
+    }
     document |= {"watts": design.watts, "rack_units": design.rack_units, "beyond_limits": list(design.beyond)}
     document["basis"] = "simulated" if c.simulated else "beyond limits" if design.beyond else "screened"
     if design.beyond:
-        return document | {"meets": None, "probability": None, "levels": [], "front": False, "rate": None, "tail": None, "first_failing": None, "breaks_at": None, "replications": 0}
+        return document | {
+            "meets": None,
+            "probability": None,
+            "levels": [],
+            "front": False,
+            "rate": None,
+            "tail": None,
+            "first_failing": None,
+            "breaks_at": None,
+            "replications": 0,
+        }
     objectives = search.objectives(c)
     document |= {"rate": objectives and objectives[1], "tail": objectives and objectives[2], "front": in_front}
-    document |= {"replications": len(c.replications), "probability": c.probability, "meets": bool(c.simulated and c.probability >= study.confidence)}
+    document |= {
+        "replications": len(c.replications),
+        "probability": c.probability,
+        "meets": bool(c.simulated and c.probability >= study.confidence),
+    }
     document["levels"] = [_condition(search, c, i) for i in range(len(search.conditions))]
     document["first_failing"] = _first_failing(search, c, document["levels"])
     document["breaks_at"] = breaks.get(design.number)
@@ -154,7 +206,14 @@ def _design(search: Search, c: Candidate, breaks: dict[int, Json], in_front: boo
 
 def _condition(search: Search, c: Candidate, index: int) -> Json:
     level, point = search.conditions[index]
-    document: Json = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "workload": point.workload, "scale": point.scale}
+    document: Json = {
+        "level": level.name,
+        "quantity": level.quantity,
+        "limit": level.limit,
+        "upper": level.upper,
+        "workload": point.workload,
+        "scale": point.scale,
+    }
     document["under"] = point.scenario or None
     document["probability"] = float(c.level_probabilities[index]) if c.level_probabilities is not None else None
     document |= interval(search, c, point, level.quantity)
@@ -185,11 +244,15 @@ def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: floa
     drawn = search.drawn(c, point, quantity) if c.replications else []
     if drawn:
         logs = np.log(drawn)
-        count = math.inf if search.study.uncertainty else len(search.desk.variants.platform_of(c.design).draws) or math.inf
+        count = (
+            math.inf if search.study.uncertainty else len(search.desk.variants.platform_of(c.design).draws) or math.inf
+        )
         # Few of all draws, without replacement, know their spread less well.
         wider = math.sqrt(max(1.0, 1 + 1 / len(drawn) - 1 / count))
         drawn = np.exp(logs.mean() + (logs - logs.mean()) * wider).tolist()
-    low, high = intervals.interval(value, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL)
+    low, high = intervals.interval(
+        value, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL
+    )
     return {"value": value, "low": value * low, "high": value * high}
 
 
@@ -204,7 +267,10 @@ def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | Non
     if not failing:
         return None
     first = min(failing, key=lambda r: (order.index(r["scale"]), r["probability"]))
-    document = {k: first[k] for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")}
+    document = {
+        k: first[k]
+        for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")
+    }
     document["ranks"] = search.study.scales[first["scale"]].ranks
     level, point = search.conditions[rows.index(first)]
     return document | {"why": _why(search, c, level, point)}
@@ -219,7 +285,11 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
     busiest = max(result["stations"], key=lambda s: result["stations"][s]["utilisation"], default=None)
     spent = _spent(result, level.subject, search.study.tasks)
     if not spent:
-        return None if busiest is None else {"station": busiest, "part": "service", "share": result["stations"][busiest]["utilisation"]}
+        return (
+            None
+            if busiest is None
+            else {"station": busiest, "part": "service", "share": result["stations"][busiest]["utilisation"]}
+        )
     if not level.upper and busiest is not None and result["stations"][busiest]["utilisation"] >= 0.7:
         return {"station": busiest, "part": "utilisation", "share": result["stations"][busiest]["utilisation"]}
     total = sum(spent.values())
@@ -241,7 +311,9 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
 def _spent(result: Result, subject: str, tasks: dict[str, dict[str, float]]) -> dict[tuple[str, str], float]:
     """Seconds by station and part of an operation, a task, or (any, rates) of all operations alike."""
     known = result["operations"]
-    weights = tasks.get(subject) or ({subject: 1.0} if subject in known else {op: result["quantities"][f"{op}.rate"] for op in known})
+    weights = tasks.get(subject) or (
+        {subject: 1.0} if subject in known else {op: result["quantities"][f"{op}.rate"] for op in known}
+    )
     found: dict[tuple[str, str], float] = {}
     for op, weight in weights.items():
         for station, parts in known.get(op, {}).items():
@@ -276,7 +348,14 @@ def _levels(search: Search) -> list[Json]:
 def _nearest_miss(search: Search, by_id: dict[str, Json]) -> Json:
     """The design most likely to keep all levels, and by how much its levels would have to give."""
     c = max(search.tried, key=lambda c: (c.probability, min(search.margins(c.best)), -c.design.cost))
-    return {"design": c.design.id, "name": c.design.name, "cost": c.design.cost, "probability": c.probability, "first_failing": by_id[c.design.id]["first_failing"], "needed": _needed(search, c)}
+    return {
+        "design": c.design.id,
+        "name": c.design.name,
+        "cost": c.design.cost,
+        "probability": c.probability,
+        "first_failing": by_id[c.design.id]["first_failing"],
+        "needed": _needed(search, c),
+    }
 
 
 def _needed(search: Search, c: Candidate) -> list[Json]:
@@ -295,7 +374,15 @@ def _needed(search: Search, c: Candidate) -> list[Json]:
         limit = level.limit * math.exp(short if level.upper else -short)
         before = needed.get(level.name)
         if before is None or (limit > before["needed"]) == level.upper:
-            needed[level.name] = {"level": level.name, "quantity": level.quantity, "limit": level.limit, "needed": limit, "workload": point.workload, "scale": point.scale, "down": short > 6}
+            needed[level.name] = {
+                "level": level.name,
+                "quantity": level.quantity,
+                "limit": level.limit,
+                "needed": limit,
+                "workload": point.workload,
+                "scale": point.scale,
+                "down": short > 6,
+            }
     return list(needed.values())
 
 
@@ -308,15 +395,33 @@ def _relaxations(search: Search, best: Candidate | None) -> list[Json]:
     for c in sorted(cheaper, key=lambda c: -c.probability)[:3]:
         needed = _needed(search, c)
         if needed and not any(n["down"] for n in needed):
-            entries.append({"design": c.design.id, "name": c.design.name, "saves": best.design.cost - c.design.cost, "probability": c.probability, "needed": needed})
+            entries.append(
+                {
+                    "design": c.design.id,
+                    "name": c.design.name,
+                    "saves": best.design.cost - c.design.cost,
+                    "probability": c.probability,
+                    "needed": needed,
+                }
+            )
     return entries
 
 
 def _other_confidences(search: Search) -> list[Json]:
     entries = []
     for requested in (0.5, 0.8, 0.9, 0.95, 0.99):
-        holds = sorted((c for c in search.tried if c.probability >= requested), key=lambda c: (c.design.cost, -c.probability, c.design.number))
-        entries.append({"confidence": requested, "design": holds[0].design.id if holds else None, "name": holds[0].design.name if holds else None, "cost": holds[0].design.cost if holds else None})
+        holds = sorted(
+            (c for c in search.tried if c.probability >= requested),
+            key=lambda c: (c.design.cost, -c.probability, c.design.number),
+        )
+        entries.append(
+            {
+                "confidence": requested,
+                "design": holds[0].design.id if holds else None,
+                "name": holds[0].design.name if holds else None,
+                "cost": holds[0].design.cost if holds else None,
+            }
+        )
     return entries
 
 
@@ -324,11 +429,31 @@ def _curves(search: Search, c: Candidate) -> list[Json]:
     """Rate and the levels' quantities against scale, with intervals."""
     rows = []
     for workload in search.study.workloads.values():
-        quantities = dict.fromkeys(["rate", f"{ANY}.q99", *(level.quantity for level in search.desk.levels if workload.name in level.workloads and level.under == NORMAL)])
+        quantities = dict.fromkeys(
+            [
+                "rate",
+                f"{ANY}.q99",
+                *(
+                    level.quantity
+                    for level in search.desk.levels
+                    if workload.name in level.workloads and level.under == NORMAL
+                ),
+            ]
+        )
         for scale in (s for s in search.study.scales if s in workload.scales):
             point = Point(NORMAL, workload.name, scale)
             for quantity in quantities:
-                rows.append({"design": c.design.id, "name": c.design.name, "workload": workload.name, "scale": scale, "ranks": search.study.scales[scale].ranks, "quantity": quantity, **interval(search, c, point, quantity)})
+                rows.append(
+                    {
+                        "design": c.design.id,
+                        "name": c.design.name,
+                        "workload": workload.name,
+                        "scale": scale,
+                        "ranks": search.study.scales[scale].ranks,
+                        "quantity": quantity,
+                        **interval(search, c, point, quantity),
+                    }
+                )
     return rows
 
 
@@ -342,7 +467,18 @@ def _stations(search: Search, c: Candidate) -> list[Json]:
         spent = _spent(result, "", {})
         for (station, part), seconds in spent.items():
             used = result["stations"].get(station, {}).get("utilisation")
-            rows.append({"design": c.design.id, "name": c.design.name, "workload": workload.name, "scale": point.scale, "station": station, "part": part, "seconds": seconds / total, "utilisation": used})
+            rows.append(
+                {
+                    "design": c.design.id,
+                    "name": c.design.name,
+                    "workload": workload.name,
+                    "scale": point.scale,
+                    "station": station,
+                    "part": part,
+                    "seconds": seconds / total,
+                    "utilisation": used,
+                }
+            )
     return rows
 
 
@@ -356,10 +492,27 @@ def samples(search: Search) -> Json:
         rows = []
         for point in search.points:
             result = c.best[point]
-            names = [] if "down" in result else [q for q in result["quantities"] if q == "rate" or q.rpartition(".")[2] in ("rate", "mean", "q50", "q95", "q99", "max", "bandwidth")]
+            names = (
+                []
+                if "down" in result
+                else [
+                    q
+                    for q in result["quantities"]
+                    if q == "rate" or q.rpartition(".")[2] in ("rate", "mean", "q50", "q95", "q99", "max", "bandwidth")
+                ]
+            )
             names += [level.quantity for level, p in search.conditions if p == point and level.quantity not in names]
             for name in dict.fromkeys(names):
                 values = [search.read(one[point], point, name) for one in (c.best, *c.replications)]
-                rows.append({"scenario": point.scenario, "workload": point.workload, "scale": point.scale, "ranks": study.scales[point.scale].ranks, "quantity": name, "values": values})
+                rows.append(
+                    {
+                        "scenario": point.scenario,
+                        "workload": point.workload,
+                        "scale": point.scale,
+                        "ranks": study.scales[point.scale].ranks,
+                        "quantity": name,
+                        "values": values,
+                    }
+                )
         document["designs"][c.design.id] = {"name": c.design.name, "cost": c.design.cost, "rows": rows}
     return document

@@ -23,7 +23,10 @@ def ladder(search: Search) -> list[int]:
     """Numbers of nodes, doubling from the smallest scale to far beyond the largest."""
     scales = list(search.study.scales.values())
     per_node = scales[-1].ranks_per_node
-    first, last = max(1, scales[0].ranks // per_node), max(scales[-1].nodes, min(BEYOND * scales[-1].nodes, MAX_RANKS // per_node))
+    first, last = (
+        max(1, scales[0].ranks // per_node),
+        max(scales[-1].nodes, min(BEYOND * scales[-1].nodes, MAX_RANKS // per_node)),
+    )
     steps = [first * 2**i for i in range(math.ceil(math.log2(last / first)) + 1)]
     return sorted({*(min(s, last) for s in steps), *(max(1, s.ranks // per_node) for s in scales)})
 
@@ -35,7 +38,12 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
     nodes = ladder(search)
     per_node = search.study.largest.ranks_per_node
     last = search.study.largest.name
-    wanted = [(level, w) for level in search.desk.levels for w in level.workloads if search.desk.can_screen(w) and not level.quantity.endswith("seconds")]
+    wanted = [
+        (level, w)
+        for level in search.desk.levels
+        for w in level.workloads
+        if search.desk.can_screen(w) and not level.quantity.endswith("seconds")
+    ]
     asks = {}
     for c in search.tried:
         for level, w in wanted:
@@ -55,7 +63,11 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                 one = found[asks[c.design.number, level.under, w, n]]
                 value = quantities.value(one, level.quantity, search.study.tasks)
                 if ranks >= least and "unsolved" not in one:
-                    margin = -7.0 if value is None else level.margin(value * math.exp(_correction(search, c, level, w, ranks)))
+                    margin = (
+                        -7.0
+                        if value is None
+                        else level.margin(value * math.exp(_correction(search, c, level, w, ranks)))
+                    )
                     curve.append((ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         known = [b for b in breaks if b[0] is not None]
@@ -67,7 +79,9 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
     return result
 
 
-def _with_simulated(search: Search, c: Candidate, level: Level, workload: str, curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+def _with_simulated(
+    search: Search, c: Candidate, level: Level, workload: str, curve: list[tuple[int, float]]
+) -> list[tuple[int, float]]:
     """The curve of margins with the simulated ones at the study's scales, from the largest scale on at which the level
     is kept: a design doesn't break before a scale at which it keeps the level."""
     known = {}
@@ -88,7 +102,10 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
     for workload in search.study.workloads:
         if not search.desk.can_screen(workload):
             continue
-        asks = {n: Ask("analytic", c.design.number, Point(NORMAL, workload, search.study.largest.name), nodes=n) for n in nodes}
+        asks = {
+            n: Ask("analytic", c.design.number, Point(NORMAL, workload, search.study.largest.name), nodes=n)
+            for n in nodes
+        }
         found = search.desk.gather(asks.values(), "looking for the knee")
         solved = [(n * per_node, found[a]) for n, a in asks.items() if "bounds" in found[a]]
         if not solved:
@@ -107,7 +124,16 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
             one = c.best.get(Point(NORMAL, workload, name), {})
             if "quantities" in one:
                 none = dict.fromkeys(("rate_low", "rate_high", "mean_low", "mean_high", "knee"))
-                rows.append({"workload": workload, "series": "simulated", "ranks": search.study.scales[name].ranks, "rate": one["quantities"]["rate"], "mean": _mean(one), **none})
+                rows.append(
+                    {
+                        "workload": workload,
+                        "series": "simulated",
+                        "ranks": search.study.scales[name].ranks,
+                        "rate": one["quantities"]["rate"],
+                        "mean": _mean(one),
+                        **none,
+                    }
+                )
     return rows
 
 
@@ -137,7 +163,10 @@ def _correction(search: Search, c: Candidate, level: Level, workload: str, ranks
         point = Point(level.under, workload, name)
         if "quantities" not in c.best.get(point, {}) or "bounds" not in c.screened.get(point, {}):
             continue
-        a, b = search.read(c.best[point], point, level.quantity), quantities.value(c.screened[point], level.quantity, search.study.tasks)
+        a, b = (
+            search.read(c.best[point], point, level.quantity),
+            quantities.value(c.screened[point], level.quantity, search.study.tasks),
+        )
         if a and b:
             places.append((math.log(scale.ranks), math.log(a / b)))
     if not places:

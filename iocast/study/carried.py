@@ -24,7 +24,9 @@ def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: 
     @param fitted_phase in place of the first of the phases that were fitted"""
     campaign = fitted.get("campaign") or {}
     workload = campaign.get("workload") or {}
-    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == (fitted_phase or campaign.get("phase", "benchmark"))
+    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == (
+        fitted_phase or campaign.get("phase", "benchmark")
+    )
 
 
 def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:
@@ -43,7 +45,10 @@ def shifted(result: Result, residuals: Residuals, ranks: int, waiting_factor: fl
     """The result with its quantities, and its bounds of the rate, without what the platform misses."""
     if "quantities" not in result:
         return result
-    quantities = {name: value * math.exp(-residual(residuals, name, ranks, waiting_factor)) for name, value in result["quantities"].items()}
+    quantities = {
+        name: value * math.exp(-residual(residuals, name, ranks, waiting_factor))
+        for name, value in result["quantities"].items()
+    }
     for op in {name.rpartition(".")[0] for name in quantities}:
         rising = [f"{op}.{q}" for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross

@@ -36,7 +36,15 @@ def is_design(argument: str) -> bool:
     return (Path(argument) / ANSWER).is_file() or argument.endswith((".yaml", ".yml"))
 
 
-def compare(first: str, second: str, study: Path | None, workers: Workers, report: Callable[[str, int, int], None], level: float, seed: int = 0) -> Json:
+def compare(
+    first: str,
+    second: str,
+    study: Path | None,
+    workers: Workers,
+    report: Callable[[str, int, int], None],
+    level: float,
+    seed: int = 0,
+) -> Json:
     """@raises InputError when an argument names no design, or the two have no quantity in common"""
     if study is not None:
         sides = _offers(first, second, study, workers, report, seed)
@@ -44,9 +52,13 @@ def compare(first: str, second: str, study: Path | None, workers: Workers, repor
         sides = [_design(first), _design(second)]
     rows = _rows(sides, level)
     if not rows:
-        raise InputError(f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same workloads and scales.")
+        raise InputError(
+            f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same workloads and scales."
+        )
     answer: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
-    answer["sides"] = [{k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides]
+    answer["sides"] = [
+        {k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides
+    ]
     answer["rows"] = rows
     answer["conclusion"] = _conclusion(sides, rows)
     return answer
@@ -56,22 +68,37 @@ def _design(argument: str) -> Json:
     path, _, design = argument.rpartition(":")
     directory = Path(path) if path and (Path(path) / ANSWER).is_file() else Path(argument)
     if not (directory / ANSWER).is_file():
-        raise InputError(f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY for its decision.")
+        raise InputError(
+            f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY for its decision."
+        )
     reported, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
     if directory == Path(argument):
         if reported["decision"] is None:
-            raise InputError(f"The study '{directory}' has no decision; name one of its designs: {directory}:{reported['designs'][0]['id']}.")
+            raise InputError(
+                f"The study '{directory}' has no decision; name one of its designs: {directory}:{reported['designs'][0]['id']}."
+            )
         design = reported["decision"]["id"]
     known = {d["id"]: d for d in reported["designs"]} | {d["name"]: d for d in reported["designs"]}
     if design not in known:
-        raise InputError(f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}")
+        raise InputError(
+            f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}"
+        )
     found = known[design]
     if found["id"] not in samples["designs"]:
-        raise InputError(f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study.")
-    return found | {"argument": argument, "currency": reported["currency"], "rows": samples["designs"][found["id"]]["rows"], "platform": reported["platform"]}
+        raise InputError(
+            f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study."
+        )
+    return found | {
+        "argument": argument,
+        "currency": reported["currency"],
+        "rows": samples["designs"][found["id"]]["rows"],
+        "platform": reported["platform"],
+    }
 
 
-def _offers(first: str, second: str, study: Path, workers: Workers, report: Callable[[str, int, int], None], seed: int) -> list[Json]:
+def _offers(
+    first: str, second: str, study: Path, workers: Workers, report: Callable[[str, int, int], None], seed: int
+) -> list[Json]:
     """Both files take the place of the study's platform, with the first value on every axis."""
     import tempfile
 
@@ -83,7 +110,12 @@ def _offers(first: str, second: str, study: Path, workers: Workers, report: Call
     for offer in (first, second):
         if not Path(offer).is_file():
             raise InputError(f"There is no platform file '{offer}'.")
-    document["axes"] = {"offer": {Path(o).stem if Path(first).stem != Path(second).stem else o: {"platform": str(Path(o).resolve())} for o in (first, second)}}
+    document["axes"] = {
+        "offer": {
+            Path(o).stem if Path(first).stem != Path(second).stem else o: {"platform": str(Path(o).resolve())}
+            for o in (first, second)
+        }
+    }
     document["platform"] = str(Path(first).resolve())
     for key in ("exclude", "base", "limits", "measurements"):
         document.pop(key, None)
@@ -97,7 +129,9 @@ def _offers(first: str, second: str, study: Path, workers: Workers, report: Call
             run_study(file, Path(scratch) / "answer", workers, report, [], seed)
         except InputError as error:
             raise InputError(str(error).replace(str(file), str(study))) from error
-        return [_design(f"{scratch}/answer:d{i}") | {"argument": offer} for i, offer in enumerate((first, second), start=1)]
+        return [
+            _design(f"{scratch}/answer:d{i}") | {"argument": offer} for i, offer in enumerate((first, second), start=1)
+        ]
 
 
 def _rows(sides: list[Json], level: float) -> list[Json]:
@@ -110,7 +144,15 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
         if key not in second:
             continue
         a, b = row["values"], second[key]
-        reported = {k: row[k] for k in keys} | {"first": a[0], "second": b[0], "ratio": None, "low": None, "high": None, "pairs": 0, "clear": False}
+        reported = {k: row[k] for k in keys} | {
+            "first": a[0],
+            "second": b[0],
+            "ratio": None,
+            "low": None,
+            "high": None,
+            "pairs": 0,
+            "clear": False,
+        }
         pairs = [math.log(y / x) for x, y in zip(a[1:], b[1:], strict=False) if x and y]
         if a[0] and b[0]:
             reported["ratio"] = math.exp(float(np.mean(pairs))) if pairs else b[0] / a[0]
@@ -120,7 +162,13 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
             middle = float(np.mean(pairs))
             # The mean says which is better on the whole; where one and the same future may go either way, the wider
             # interval says.
-            reported |= {"pairs": len(pairs), "mean_low": math.exp(middle - half), "mean_high": math.exp(middle + half), "low": math.exp(middle - spread), "high": math.exp(middle + spread)}
+            reported |= {
+                "pairs": len(pairs),
+                "mean_low": math.exp(middle - half),
+                "mean_high": math.exp(middle + half),
+                "low": math.exp(middle - spread),
+                "high": math.exp(middle + spread),
+            }
             reported["clear"] = reported["low"] > 1 or reported["high"] < 1
         rows.append(reported)
     return rows
@@ -135,14 +183,24 @@ def _conclusion(sides: list[Json], rows: list[Json]) -> str:
     words = []
     if a["cost"] or b["cost"]:
         gap = b["cost"] - a["cost"]
-        words.append(f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than {quoted(a['name'])}." if gap else "Both cost the same.")
-    last = [r for r in rows if r["ranks"] == max(x["ranks"] for x in rows) and r["quantity"] == "rate" and not r["scenario"]]
+        words.append(
+            f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than {quoted(a['name'])}."
+            if gap
+            else "Both cost the same."
+        )
+    last = [
+        r for r in rows if r["ranks"] == max(x["ranks"] for x in rows) and r["quantity"] == "rate" and not r["scenario"]
+    ]
     for r in last:
         if r["ratio"]:
             sure = "" if r["clear"] else ", which may be chance" if abs(math.log(r["ratio"])) > 0.01 else ""
-            words.append(f"At {r['ranks']:,} clients of {r['workload']} it serves {percent(r['ratio'] - 1)} operations a second{sure}.")
+            words.append(
+                f"At {r['ranks']:,} clients of {r['workload']} it serves {percent(r['ratio'] - 1)} operations a second{sure}."
+            )
     if a["probability"] is not None and b["probability"] is not None:
-        words.append(f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with {100 * a['probability']:.0f} %.")
+        words.append(
+            f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with {100 * a['probability']:.0f} %."
+        )
     return " ".join(words)
 
 
@@ -152,13 +210,27 @@ def as_text(answer: Json) -> str:
     lines = [f"{a['id']} {a['name']}  against  {b['id']} {b['name']}"]
     rows = []
     for r in answer["rows"]:
-        if r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds") and r["quantity"] != "rate":
+        if (
+            r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds")
+            and r["quantity"] != "rate"
+        ):
             continue
         ratio = "-" if r["ratio"] is None else percent(r["ratio"] - 1)
         interval = "-" if r["low"] is None else f"{percent(r['low'] - 1)} .. {percent(r['high'] - 1)}"
         where = f"{r['workload']}, {r['scale']}" + (f", {r['scenario']}" if r["scenario"] else "")
-        rows.append([f"{where}: {r['quantity']}", amount(r["quantity"], r["first"]) if r["first"] else "down", amount(r["quantity"], r["second"]) if r["second"] else "down", ratio, interval, "yes" if r["clear"] else ""])
+        rows.append(
+            [
+                f"{where}: {r['quantity']}",
+                amount(r["quantity"], r["first"]) if r["first"] else "down",
+                amount(r["quantity"], r["second"]) if r["second"] else "down",
+                ratio,
+                interval,
+                "yes" if r["clear"] else "",
+            ]
+        )
     lines.append(table(["", a["id"], b["id"], "difference", f"{100 * answer['level']:.0f} % interval", "clear"], rows))
     lines.append(answer["conclusion"])
-    lines.append("Intervals are of the paired replications; an error of the model that differs between the two is not in them.")
+    lines.append(
+        "Intervals are of the paired replications; an error of the model that differs between the two is not in them."
+    )
     return "\n".join(lines)

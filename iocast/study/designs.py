@@ -88,7 +88,10 @@ class Designs:
         for value in values:
             for name, count in value.parts.items():
                 parts[name] = parts.get(name, 0) + count
-        price, watts, units = (sum(count * getattr(study.parts[n], what) for n, count in parts.items()) for what in ("price", "watts", "rack_units"))
+        price, watts, units = (
+            sum(count * getattr(study.parts[n], what) for n, count in parts.items())
+            for what in ("price", "watts", "rack_units")
+        )
         cost = price + watts / 1000 * HOURS_A_YEAR * study.years * study.price_per_kwh
         beyond = []
         for have, limit, what, unit in (
@@ -98,7 +101,9 @@ class Designs:
         ):
             if have > limit:
                 beyond.append(f"{what}: {have:,.0f} of {limit:,.0f} {unit}".rstrip())
-        chosen = [(axis, v) for axis, v in zip(study.axes, values, strict=True) if len(axis.values) > 1] or [(study.axes[0], values[0])]
+        chosen = [(axis, v) for axis, v in zip(study.axes, values, strict=True) if len(axis.values) > 1] or [
+            (study.axes[0], values[0])
+        ]
         name = ", ".join(f"{axis.name} {v.name}" if axis.numbers else v.name for axis, v in chosen)
         return Design(number, values, name, tuple(parts.items()), price, cost, watts, units, tuple(beyond))
 
@@ -132,9 +137,15 @@ class Platform:
 
     @cached_property
     def _also(self) -> dict[str, list[str]]:
-        calibration = next((document["calibration"] for _, document in self._source.chain() if "calibration" in document), {})
+        calibration = next(
+            (document["calibration"] for _, document in self._source.chain() if "calibration" in document), {}
+        )
         groups = [calibration.get("parameters", {})]
-        groups += [option.get("parameters", {}) for choice in calibration.get("choices", {}).values() for option in choice.values()]
+        groups += [
+            option.get("parameters", {})
+            for choice in calibration.get("choices", {}).values()
+            for option in choice.values()
+        ]
         found: dict[str, list[str]] = {}
         for one in (one for group in groups for one in group.values()):
             found.setdefault(one["path"], []).extend(one.get("also", {}))
@@ -169,7 +180,9 @@ class Variants:
     def platform_of(self, design: Design) -> Platform:
         return self.platforms[next((v.platform for v in design.values if v.platform), self.study.platform)]
 
-    def edits(self, design: Design, scenario: str, replication: int, factors: dict[str, float] | None = None) -> list[Edit]:
+    def edits(
+        self, design: Design, scenario: str, replication: int, factors: dict[str, float] | None = None
+    ) -> list[Edit]:
         """All edits of the platform: pieces laid over it first, then single values, then what goes wrong, then the
         unknown factors."""
         given = [edit for value in design.values for edit in value.edits]
@@ -177,10 +190,19 @@ class Variants:
         if scenario != NORMAL:
             edits += self.study.scenarios[scenario].edits
         if factors is None:
-            factors = {name: math.exp(self.study.uncertainty[name].sd * z) for name, z in self.normal_scores(replication).items()}
+            factors = {
+                name: math.exp(self.study.uncertainty[name].sd * z)
+                for name, z in self.normal_scores(replication).items()
+            }
         for name, factor in factors.items():
-            paths = self.study.uncertainty[name].paths if name in self.study.uncertainty else self.platform_of(design).moved_with(name)
-            edits += [Edit(path, "times", float(f"{factor:.9g}")) for path in paths if factor != 1 and not is_count(path)]
+            paths = (
+                self.study.uncertainty[name].paths
+                if name in self.study.uncertainty
+                else self.platform_of(design).moved_with(name)
+            )
+            edits += [
+                Edit(path, "times", float(f"{factor:.9g}")) for path in paths if factor != 1 and not is_count(path)
+            ]
         return edits
 
     def uncertain(self, design: Design) -> dict[str, float]:
@@ -242,7 +264,9 @@ class Variants:
         edits = [e.as_json() for e in self.edits(design, scenario, replication, factors)]
         return content_hash([self.base(design, replication)[1], edits])
 
-    def document(self, design: Design, scenario: str, replication: int, factors: dict[str, float] | None = None) -> Document:
+    def document(
+        self, design: Design, scenario: str, replication: int, factors: dict[str, float] | None = None
+    ) -> Document:
         """@raises Down when nothing is left of a part"""
         return edited(self.base(design, replication)[0], self.edits(design, scenario, replication, factors))
 

@@ -80,7 +80,9 @@ class Desk:
     # Questions to a platform ------------------------------------------------------------------------------------------------
 
     def _open_platforms(self) -> dict[str, Platform]:
-        names = dict.fromkeys([self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)])
+        names = dict.fromkeys(
+            [self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)]
+        )
         result = {}
         for name in names:
             find_platform(name)
@@ -100,6 +102,7 @@ class Desk:
     def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
         """Refuses edits of parts that the platform does not have. Returns the defaults of edited values that are not
         written in its files."""
+
         def resolve(one: Any) -> Any:
             return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
 
@@ -110,13 +113,17 @@ class Desk:
                 known |= {p for e in value.edits if e.how == "lay" for p in known_paths(e.value, {})}
                 for edit in value.edits:
                     whole_document = merge(whole_document, edit.value) if edit.how == "lay" else whole_document
-        rerouted = any(e.path.startswith("operations.") for axis in self.study.axes for v in axis.values for e in v.edits)
+        rerouted = any(
+            e.path.startswith("operations.") for axis in self.study.axes for v in axis.values for e in v.edits
+        )
         defaults: dict[str, Edit] = {}
         others = [v.platform for axis in self.study.axes for v in axis.values if v.platform]
 
         def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
             if why := missing(path, known, document, resolve, value):
-                raise InputError(f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}")
+                raise InputError(
+                    f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}"
+                )
             if not others and not rerouted and is_unused(path, whole_document, resolved):
                 raise InputError(f"{self.study.file}:{line}: in {where}, {unused(path, _short(name))}")
             now = get_path(document, path)
@@ -125,7 +132,9 @@ class Desk:
                 now = default
             if how in ("times", "plus") and now is not None and not (isinstance(now, dict) and "law" in now):
                 if number(now) is None:
-                    raise InputError(f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a {'factor' if how == 'times' else 'sum'}.")
+                    raise InputError(
+                        f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a {'factor' if how == 'times' else 'sum'}."
+                    )
                 if how == "plus":
                     try:
                         plus(now, value)
@@ -135,7 +144,11 @@ class Desk:
         for axis in self.study.axes:
             for value in axis.values:
                 # With several families each gets the edits of its own parts; one of them must have the part.
-                if others and not all(e.how == "lay" or e.path in known for e in value.edits) and self._elsewhere(value.edits, name):
+                if (
+                    others
+                    and not all(e.how == "lay" or e.path in known for e in value.edits)
+                    and self._elsewhere(value.edits, name)
+                ):
                     continue
                 for edit in value.edits:
                     if edit.how != "lay":
@@ -151,7 +164,10 @@ class Desk:
 
     def _elsewhere(self, edits: Iterable[Edit], name: str) -> bool:
         """Whether another of the study's platforms has all that is edited."""
-        for other in {self.study.platform, *(v.platform for axis in self.study.axes for v in axis.values if v.platform)} - {name}:
+        for other in {
+            self.study.platform,
+            *(v.platform for axis in self.study.axes for v in axis.values if v.platform),
+        } - {name}:
             document, key = Platform(other, Fitted.open(other), []).best
             resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
             if all(e.how == "lay" or e.path in known_paths(document, resolved) for e in edits):
@@ -162,20 +178,32 @@ class Desk:
         """What the workload does, from its own operation stream; `phase` and `settings` are those to be used."""
         document, key = self.platforms[self.study.platform].best
         settings = dict(workload.settings)
-        request = {"what": "profile", "platform": document, "platform_key": key, "workload": workload.reference, "settings": settings}
+        request = {
+            "what": "profile",
+            "platform": document,
+            "platform_key": key,
+            "workload": workload.reference,
+            "settings": settings,
+        }
         try:
             profile = self._one(request)
             known, wanted = profile["parameters"].get("phases"), workload.phase or "benchmark"
-            if known and "phases" not in settings and wanted in known["default"].split(","):  # others need not be simulated
+            if (
+                known and "phases" not in settings and wanted in known["default"].split(",")
+            ):  # others need not be simulated
                 documents = [d for p in self.platforms.values() for d in (p.best[0], *p.fitted.get("draws", []))]
                 settings |= only(wanted, profile["pattern"], any(d.get(kind) for d in documents for kind in MEMORY))
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
-            raise InputError(f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}") from error
+            raise InputError(
+                f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}"
+            ) from error
         phases = profile["phases"]
         named = workload.phase or first_phase({name: sum(of["operations"].values()) for name, of in phases.items()})
         if named not in phases:
-            raise InputError(f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}")
+            raise InputError(
+                f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}"
+            )
         return profile | {"phase": named, "settings": settings, **phases[named]}
 
     def own_phases(self, platform: Platform) -> dict[str, str]:
@@ -183,7 +211,10 @@ class Desk:
         found = {}
         for w in self.study.workloads.values():
             profile = self.profiles[w.name]
-            if any(carried.is_measured(platform.fitted, (w.reference, profile["pattern"]), profile["phase"], phase) for phase in platform.phases):
+            if any(
+                carried.is_measured(platform.fitted, (w.reference, profile["pattern"]), profile["phase"], phase)
+                for phase in platform.phases
+            ):
                 found[w.name] = profile["phase"]
         return found
 
@@ -213,16 +244,22 @@ class Desk:
         elif what == "utilisation":
             stations = set().union(*(get_path(p.best[0], "stations") or {} for p in self.platforms.values()))
             if subject not in stations:
-                raise InputError(f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}")
+                raise InputError(
+                    f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}"
+                )
             having = level.workloads
         else:
             needed = set(tasks.get(subject, {subject: 1}))
             having = tuple(w for w in level.workloads if needed <= set(self.profiles[w]["operations"]))
             self._check_phases(level, needed)
         if not having:
-            has = sorted({op for w in level.workloads for op in self.profiles[w]["operations"]} | set(tasks) | {ANY, ALL})
+            has = sorted(
+                {op for w in level.workloads for op in self.profiles[w]["operations"]} | set(tasks) | {ANY, ALL}
+            )
             about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
-            raise InputError(f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}")
+            raise InputError(
+                f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
+            )
         return replace(level, workloads=having)
 
     def _check_phases(self, level: Level, needed: set[str]) -> None:
@@ -230,7 +267,9 @@ class Desk:
         several, or another than is looked at"""
         for workload in (w for w in self.study.workloads.values() if w.name in level.workloads and not w.phase):
             profile = self.profiles[workload.name]
-            having = [name for name in main_phases(profile["phases"]) if needed <= set(profile["phases"][name]["operations"])]
+            having = [
+                name for name in main_phases(profile["phases"]) if needed <= set(profile["phases"][name]["operations"])
+            ]
             if having and having != [profile["phase"]]:
                 raise InputError(
                     f"{self.study.file}: the level '{level.text}' is about '{level.subject}', which the workload '{workload.name}' does in {' and '.join(having)}; "
@@ -244,17 +283,25 @@ class Desk:
         return any(self.profiles[workload]["bytes"].get(kind, 0) > 0 for kind in kinds)
 
     def _check_measurements(self) -> None:
-        known = [*self.study.uncertainty, *(path for p in self.platforms.values() for path in p.fitted.get("parameters", {})), MODEL]
+        known = [
+            *self.study.uncertainty,
+            *(path for p in self.platforms.values() for path in p.fitted.get("parameters", {})),
+            MODEL,
+        ]
         for measurement in self.study.measurements:
             for reported in measurement.tells:
                 if reported not in known:
-                    raise InputError(f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{reported}'. {allowed_sentence(reported, known)}")
+                    raise InputError(
+                        f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{reported}'. {allowed_sentence(reported, known)}"
+                    )
 
     # Points ---------------------------------------------------------------------------------------------------------------------
 
     def points(self) -> list[Point]:
         """Everything a design is looked at for: normal service everywhere, each scenario where a level asks."""
-        found = [Point(NORMAL, w.name, s) for w in self.study.workloads.values() for s in self.study.scales if s in w.scales]
+        found = [
+            Point(NORMAL, w.name, s) for w in self.study.workloads.values() for s in self.study.scales if s in w.scales
+        ]
         for level in self.levels:
             if level.under != NORMAL:
                 found += [p for _, p in self.conditions_of(level)]
@@ -312,7 +359,11 @@ class Desk:
     def is_as_measured(self, design: Design, point: Point) -> bool:
         """Whether the design's platform was fitted to this workload, and is not edited here."""
         platform = self.variants.platform_of(design)
-        return self.residuals(design, point.workload) is not None and not platform.edited and not self.variants.edits(design, point.scenario, 0)
+        return (
+            self.residuals(design, point.workload) is not None
+            and not platform.edited
+            and not self.variants.edits(design, point.scenario, 0)
+        )
 
     def known(self, asks: Iterable[Ask]) -> dict[Ask, Result]:
         """What need not be computed: what the store has, and systems that are down."""
@@ -340,9 +391,20 @@ class Desk:
             key = (ask.what, requests[ask]["platform_key"]) if ask.what == "analytic" else ask
             tasks.setdefault(key, []).append(ask)
         # The longest first, so that nobody waits for one at the end.
-        ordered = sorted(tasks.values(), key=lambda group: (-max(self.scale(a).ranks for a in group), group[0].design, group[0].replication))
+        ordered = sorted(
+            tasks.values(),
+            key=lambda group: (-max(self.scale(a).ranks for a in group), group[0].design, group[0].replication),
+        )
         documents = [
-            [requests[a] | {"platform": self.variants.document(self.designs.at(a.design), a.point.scenario, a.replication, _dict(a.factors))} for a in group]
+            [
+                requests[a]
+                | {
+                    "platform": self.variants.document(
+                        self.designs.at(a.design), a.point.scenario, a.replication, _dict(a.factors)
+                    )
+                }
+                for a in group
+            ]
             for group in ordered
         ]
         done, total = 0, len(missing)
@@ -355,7 +417,9 @@ class Desk:
                 done += len(results)
                 self.report(label, done, total)
         except InputError as error:
-            raise InputError(f"{self.study.file}: a design of this study makes no platform that can be simulated: {_without_place(str(error))}") from error
+            raise InputError(
+                f"{self.study.file}: a design of this study makes no platform that can be simulated: {_without_place(str(error))}"
+            ) from error
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         design, scale, profile = self.designs.at(ask.design), self.scale(ask), self.profiles[ask.point.workload]
@@ -369,9 +433,18 @@ class Desk:
             "bytes": profile["bytes"],
         }
         if ask.what == "simulate":
-            return request | {"workload": workload.reference, "settings": self.settings(ask), "seed": self.seed + ask.again + self.variants.seed_of(design, ask.replication)}
+            return request | {
+                "workload": workload.reference,
+                "settings": self.settings(ask),
+                "seed": self.seed + ask.again + self.variants.seed_of(design, ask.replication),
+            }
         thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
-        return request | {"mix": profile["operations"], "datasets": profile["datasets"], "points": SCREENING_POINTS, **thinking}
+        return request | {
+            "mix": profile["operations"],
+            "datasets": profile["datasets"],
+            "points": SCREENING_POINTS,
+            **thinking,
+        }
 
     def settings(self, ask: Ask) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""

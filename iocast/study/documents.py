@@ -44,7 +44,9 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
                 set_path(result, edit.path, copy.deepcopy(edit.value))
         elif (now := get_path(result, edit.path)) is not None:  # a draw of another structure may lack the path
             changed = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
-            set_path(result, edit.path, round(changed) if is_count(edit.path) and not isinstance(changed, str) else changed)
+            set_path(
+                result, edit.path, round(changed) if is_count(edit.path) and not isinstance(changed, str) else changed
+            )
         if is_count(edit.path) and isinstance(now := get_path(result, edit.path), int | float) and now < 1:
             raise Down(edit.path)
     return result

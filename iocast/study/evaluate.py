@@ -36,7 +36,10 @@ def programs() -> dict[str, str]:
     here = Path(__file__).resolve()
     own = [here, here.parents[1] / "operations.py", here.parents[1] / "run_directory.py"]
     sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
-    return {"simulate": program_hash(["iocast-sim"], own)[:16], "analytic": program_hash([], sources, ["numpy", "scipy"])[:16]}
+    return {
+        "simulate": program_hash(["iocast-sim"], own)[:16],
+        "analytic": program_hash([], sources, ["numpy", "scipy"])[:16],
+    }
 
 
 def versions() -> str:
@@ -77,7 +80,20 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
 def _resolve(request: dict[str, Any], file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    parts = ("clients", "stations", "limits", "locks", "stalls", "failures", "background", "caches", "buffers", "pools", "network", "operations")
+    parts = (
+        "clients",
+        "stations",
+        "limits",
+        "locks",
+        "stalls",
+        "failures",
+        "background",
+        "caches",
+        "buffers",
+        "pools",
+        "network",
+        "operations",
+    )
     return {key: resolved[key] for key in parts if key in resolved}
 
 
@@ -99,7 +115,9 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
             continue
         counts[operation] = sum(p["latency"][operation]["count"] for p in repeats)
         quantities[f"{operation}.rate"] = counts[operation] / total
-        quantities |= {f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS}
+        quantities |= {
+            f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS
+        }
         operations[operation] = _where(operation, printed, phase["stations"])
     each = Shares.of(repeats).bytes_each  # as this seed draws them
     _bandwidths(quantities, each, counts, total)
@@ -107,10 +125,14 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     for name, station in stations.items():
         spent = phase["stations"][name]["operations"]
         for part in _SPENT:
-            station[part] = sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
+            station[part] = (
+                sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
+            )
         quantities[f"{name}.utilisation"] = station["utilisation"]
     limits = run.get("model_limits", {}).get("sentences", [])
-    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | ({"model_limits": limits} if limits else {})
+    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | (
+        {"model_limits": limits} if limits else {}
+    )
 
 
 def pooled(results: list[Result]) -> Result:
@@ -122,7 +144,9 @@ def pooled(results: list[Result]) -> Result:
     answer = {}
     for name, value in first["quantities"].items():
         values = [one["quantities"].get(name, value) for one in results]
-        answer[name] = math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
+        answer[name] = (
+            math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
+        )
     for name, value in first["quantities"].items():
         if name.endswith((".rate", ".bandwidth")):
             answer[name] = answer["rate"] * value / first["quantities"]["rate"]
@@ -142,7 +166,9 @@ def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) ->
     return result
 
 
-def _bandwidths(quantities: dict[str, float], bytes_each: dict[str, float], counts: dict[str, float], seconds: float) -> None:
+def _bandwidths(
+    quantities: dict[str, float], bytes_each: dict[str, float], counts: dict[str, float], seconds: float
+) -> None:
     for name, kinds in (("write", WRITES), ("read", READS)):
         moved = sum(bytes_each.get(kind, 0) * counts.get(kind, 0) for kind in kinds)
         if moved:

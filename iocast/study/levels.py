@@ -19,9 +19,21 @@ ANY, ALL = "any", "all"
 """Subjects beside operations: the worst of all operations (response times), all operations together (rates)."""
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _RATES = {"/s": 1.0, "k/s": 1e3, "M/s": 1e6, "G/s": 1e9, "/ms": 1e3, "/min": 1 / 60}
-_BYTES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "KiB/s": 2.0**10, "MiB/s": 2.0**20, "GiB/s": 2.0**30, "TiB/s": 2.0**40}
+_BYTES = {
+    "B/s": 1.0,
+    "kB/s": 1e3,
+    "MB/s": 1e6,
+    "GB/s": 1e9,
+    "TB/s": 1e12,
+    "KiB/s": 2.0**10,
+    "MiB/s": 2.0**20,
+    "GiB/s": 2.0**30,
+    "TiB/s": 2.0**40,
+}
 _SHARES = {"%": 0.01, "": 1.0}
-_FORM = re.compile(r"\s*([\w.]+)\s*\(\s*([^()]+?)\s*\)\s*(<=|>=|<|>|==?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
+_FORM = re.compile(
+    r"\s*([\w.]+)\s*\(\s*([^()]+?)\s*\)\s*(<=|>=|<|>|==?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*"
+)
 _BITS = re.compile(r"([kMGT]?i?)b(?:it)?(?:/s|ps)")
 EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s'"
 
@@ -69,7 +81,9 @@ MOST = 7.0
 def kind_of(quantity: str) -> str:
     """rate, q50, q75, q95, q99 or max: calibrations know their errors by these."""
     which = quantity.rpartition(".")[2]
-    return {"mean": "q75", "q25": "q50", "q999": "max", "seconds": "rate"}.get(which, which if which.startswith("q") or which == "max" else "rate")
+    return {"mean": "q75", "q25": "q50", "q999": "max", "seconds": "rate"}.get(
+        which, which if which.startswith("q") or which == "max" else "rate"
+    )
 
 
 def parse_level(text: str) -> Level:
@@ -89,7 +103,9 @@ def parse_level(text: str) -> Level:
     elif function == "bandwidth":
         units, quantity = _BYTES, f"{subject}.bandwidth"
         if subject not in ("read", "write"):
-            raise InputError(f"'{text}' asks for the bandwidth of '{subject}'. {allowed_sentence(subject, ('read', 'write'))[:-1]}")
+            raise InputError(
+                f"'{text}' asks for the bandwidth of '{subject}'. {allowed_sentence(subject, ('read', 'write'))[:-1]}"
+            )
     elif function == "utilisation":
         units, quantity = _SHARES, f"{subject}.utilisation"
     else:
@@ -110,9 +126,13 @@ def parse_level(text: str) -> Level:
         raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")
     upper = "<" in comparison
     if upper and function in ("rate", "bandwidth"):
-        raise InputError(f"'{text}' asks for less {function} than so much; a level says how much there must be at least, with >=")
+        raise InputError(
+            f"'{text}' asks for less {function} than so much; a level says how much there must be at least, with >="
+        )
     if not upper and function not in ("rate", "bandwidth"):
-        raise InputError(f"'{text}' asks for more than so much; a level on {function} says how much it may be at most, with <")
+        raise InputError(
+            f"'{text}' asks for more than so much; a level on {function} says how much it may be at most, with <"
+        )
     return Level(" ".join(text.split()), quantity, limit, upper)
 
 

@@ -26,10 +26,14 @@ def explore(search: Search) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # constraints are Optuna's to call experimental
-        sampler = optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=search.desk.seed, constraints_func=lambda t: t.user_attrs["missed"])
+        sampler = optuna.samplers.NSGAIISampler(
+            population_size=POPULATION, seed=search.desk.seed, constraints_func=lambda t: t.user_attrs["missed"]
+        )
         trials = optuna.create_study(directions=["minimize"] * 3, sampler=sampler)
     names = [axis.name for axis in study.axes]
-    spaces = {axis.name: optuna.distributions.CategoricalDistribution(list(range(len(axis.values)))) for axis in study.axes}
+    spaces = {
+        axis.name: optuna.distributions.CategoricalDistribution(list(range(len(axis.values)))) for axis in study.axes
+    }
     for extreme in _corners(search):
         trials.enqueue_trial(dict(zip(names, extreme, strict=True)))
     requested = 0
@@ -49,7 +53,12 @@ def _corners(search: Search) -> list[tuple[int, ...]]:
     """The cheapest value on every axis, the dearest, and the first."""
     ends = []
     for pick in (min, max):
-        ends.append(tuple(pick(range(len(a.values)), key=lambda i, a=a: (_price(search, a.values[i]), i)) for a in search.study.axes))
+        ends.append(
+            tuple(
+                pick(range(len(a.values)), key=lambda i, a=a: (_price(search, a.values[i]), i))
+                for a in search.study.axes
+            )
+        )
     return list(dict.fromkeys([*ends, (0,) * len(search.study.axes)]))
 
 

@@ -48,7 +48,9 @@ class ModelError:
             generator = np.random.Generator(np.random.Philox(key=[seed, index]))
             where = [i for i, k in enumerate(self.kinds) if k == kind]
             degrees = float(self.degrees[where[0]])
-            common = generator.standard_t(degrees, number) if np.isfinite(degrees) else generator.standard_normal(number)
+            common = (
+                generator.standard_t(degrees, number) if np.isfinite(degrees) else generator.standard_normal(number)
+            )
             own = generator.standard_normal((number, len(where)))
             result[:, where] = common[:, None] * self.scale[where] + own * self.noise[where]
         return result
@@ -96,7 +98,9 @@ def pooled(tables: Sequence[Array], screened: Sequence[Array] | None = None) -> 
         spreads = _common_spread(np.array([tables[d][:, j].std(ddof=1) for d in here]), shared)
         for place, d in enumerate(here):
             column = tables[d][:, j]
-            result[d][:, j] = means[place] + weight[place] * (centre[place] - means[place]) + (column - means[place]) * spreads[place]
+            result[d][:, j] = (
+                means[place] + weight[place] * (centre[place] - means[place]) + (column - means[place]) * spreads[place]
+            )
     return result
 
 
@@ -154,7 +158,10 @@ def _weights_of_samples(count: int, number: int, seed: int) -> Array:
 def _weights_of_resamples(count: int, resamples: int, number: int) -> Array:
     """[count, resamples * number]"""
     generator = np.random.Generator(np.random.Philox(key=[0, 2**21]))
-    chosen, picked = generator.integers(count, size=(resamples, count)), generator.integers(count, size=resamples * number)
+    chosen, picked = (
+        generator.integers(count, size=(resamples, count)),
+        generator.integers(count, size=resamples * number),
+    )
     weights = _weights(picked, generator.standard_normal((resamples * number, count))).reshape(resamples, number, count)
     weights = weights @ (chosen[:, :, None] == np.arange(count))
     return np.ascontiguousarray(weights.reshape(-1, count).T)

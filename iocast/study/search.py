@@ -33,7 +33,14 @@ STABLE = 0.95
 """Share of bootstrap samples over replications that must give the same decision before it counts as settled."""
 PLAUSIBLE = 0.02
 """A design that screening leaves less chance than this is not simulated."""
-_PRIOR = {"rate": (0.15, 0.10), "q50": (0.4, 0.25), "q75": (0.4, 0.25), "q95": (0.5, 0.3), "q99": (0.5, 0.3), "max": (0.7, 0.5)}
+_PRIOR = {
+    "rate": (0.15, 0.10),
+    "q50": (0.4, 0.25),
+    "q75": (0.4, 0.25),
+    "q95": (0.5, 0.3),
+    "q99": (0.5, 0.3),
+    "max": (0.7, 0.5),
+}
 """Of log(simulated / analytic), by kind: standard deviation of its mean before anything is simulated, and from design
 to design."""
 _NORMAL = NormalDist()
@@ -70,7 +77,9 @@ class Search:
         self._errors: dict[tuple[str, bool], ModelError] = {}
         self._judged: dict[int, Array] = {}
         self._ratios: dict[tuple[Point, str], Any] = {}
-        self._values: dict[tuple[int, Point, str], tuple[float, float] | None] = {}  # of designs that were not simulated
+        self._values: dict[
+            tuple[int, Point, str], tuple[float, float] | None
+        ] = {}  # of designs that were not simulated
 
     # Choosing what to look at ---------------------------------------------------------------------------------------------------
 
@@ -82,7 +91,9 @@ class Search:
 
             explore(self)
         if not self.allowed:
-            raise InputError(f"{self.study.file}: the limits contradict the prices, no design stays within them. {self._no_room()}")
+            raise InputError(
+                f"{self.study.file}: the limits contradict the prices, no design stays within them. {self._no_room()}"
+            )
         self.desk.before_computing = self._glance
         self.simulate()
         self.settle()
@@ -130,7 +141,11 @@ class Search:
         study, every = self.study, [c.design for c in self.candidates.values()]
         if not every:
             return "All of them are excluded."
-        least = [("cost", "budget", study.currency), ("watts", "watts", "W"), ("rack_units", "rack_units", "rack units")]
+        least = [
+            ("cost", "budget", study.currency),
+            ("watts", "watts", "W"),
+            ("rack_units", "rack_units", "rack units"),
+        ]
         entries = [
             f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
             for what, limit, unit in least
@@ -143,20 +158,34 @@ class Search:
         fresh = [d for d in designs if d.number not in self.candidates]
         for design in fresh:
             self.candidates[design.number] = Candidate(design)
-        asks = [Ask("analytic", d.number, p) for d in fresh if not d.beyond for p in self.points if self.desk.can_screen(p.workload)]
+        asks = [
+            Ask("analytic", d.number, p)
+            for d in fresh
+            if not d.beyond
+            for p in self.points
+            if self.desk.can_screen(p.workload)
+        ]
         found = self.desk.gather(asks, "screening designs")
         for ask, result in found.items():
             if "unsolved" not in result:
                 self.candidates[ask.design].screened[ask.point] = result
         # What the analytic solver can't do is simulated once instead.
-        left = [Ask("simulate", d.number, p) for d in fresh if not d.beyond for p in self.points if p not in self.candidates[d.number].screened]
+        left = [
+            Ask("simulate", d.number, p)
+            for d in fresh
+            if not d.beyond
+            for p in self.points
+            if p not in self.candidates[d.number].screened
+        ]
         for ask, result in self.desk.gather(left, "screening designs by simulation").items():
             self.candidates[ask.design].screened[ask.point] = result
 
     @property
     def allowed(self) -> list[Candidate]:
         """Within all limits, cheapest first."""
-        return sorted((c for c in self.candidates.values() if not c.design.beyond), key=lambda c: (c.design.cost, c.design.number))
+        return sorted(
+            (c for c in self.candidates.values() if not c.design.beyond), key=lambda c: (c.design.cost, c.design.number)
+        )
 
     @property
     def tried(self) -> list[Candidate]:
@@ -184,7 +213,9 @@ class Search:
         if plausible:
             return plausible[:count]
         if not hopeful and untried:
-            return sorted(untried, key=lambda c: (-self.chance(c), -min(self.margin_means(c)[0]), c.design.number))[:count]
+            return sorted(untried, key=lambda c: (-self.chance(c), -min(self.margin_means(c)[0]), c.design.number))[
+                :count
+            ]
         front = [c for c in self.front() if not c.simulated]
         near = sorted(untried, key=lambda c: (abs(c.design.cost - cost), c.design.number))
         return list(dict.fromkeys([*front, *near]).keys())[:count] if untried else []
@@ -262,7 +293,10 @@ class Search:
         for one in self.tried:
             if "down" in one.best[point] or "bounds" not in one.screened.get(point, {}):
                 continue
-            a, b = self.read(one.best[point], point, quantity), quantities.value(one.screened[point], quantity, self.study.tasks)
+            a, b = (
+                self.read(one.best[point], point, quantity),
+                quantities.value(one.screened[point], quantity, self.study.tasks),
+            )
             if a and b:
                 numbers.append(one.design.number)
                 logs.append(math.log(a / b))
@@ -282,7 +316,13 @@ class Search:
         """At most this likely does a screened design keep all levels: that of its worst condition."""
         means, sds = self.margin_means(candidate)
         error = self.model_error(candidate)
-        return min((_NORMAL.cdf(m / max(math.sqrt(s * s + e * e + n * n + 1e-4), 1e-9)) for m, s, e, n in zip(means, sds, error.scale, error.noise, strict=True)), default=1.0)
+        return min(
+            (
+                _NORMAL.cdf(m / max(math.sqrt(s * s + e * e + n * n + 1e-4), 1e-9))
+                for m, s, e, n in zip(means, sds, error.scale, error.noise, strict=True)
+            ),
+            default=1.0,
+        )
 
     def margins(self, results: dict[Point, Result]) -> list[float]:
         """Of one simulation everywhere, by condition; a system that is down keeps nothing."""
@@ -300,7 +340,10 @@ class Search:
 
     def model_error(self, candidate: Candidate) -> ModelError:
         """Of the conditions, on the platform that the design starts from, as it is or edited."""
-        key = self.desk.variants.platform_of(candidate.design).reference, any(value.edits for value in candidate.design.values)
+        key = (
+            self.desk.variants.platform_of(candidate.design).reference,
+            any(value.edits for value in candidate.design.values),
+        )
         if key not in self._errors:
             self._errors[key] = self.error_of(candidate, [(level.quantity, point) for level, point in self.conditions])
         return self._errors[key]
@@ -318,7 +361,11 @@ class Search:
                 from iocast.fitted import discrepancy_at
 
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
-                doubt = 0.0 if self.desk.is_as_measured(candidate.design, point) else Residuals.of_fitted(fitted).largest(quantity, kind)
+                doubt = (
+                    0.0
+                    if self.desk.is_as_measured(candidate.design, point)
+                    else Residuals.of_fitted(fitted).largest(quantity, kind)
+                )
                 scale.append(math.hypot(error, doubt))
                 degrees.append(freedom)
                 noise.append(fitted["noise"][kind])
@@ -412,7 +459,13 @@ class Search:
         """Designs that screening thought too poor or too dear, but that would now be the decision if they held."""
         best = self.decision()
         cost = math.inf if best is None else best.design.cost
-        untried = [c for c in self.allowed if not c.simulated and c.design.cost <= cost and c.probability >= max(PLAUSIBLE, 0.5 * self.study.confidence)]
+        untried = [
+            c
+            for c in self.allowed
+            if not c.simulated
+            and c.design.cost <= cost
+            and c.probability >= max(PLAUSIBLE, 0.5 * self.study.confidence)
+        ]
         room = 2 * self.budget - len(self.tried)
         return untried[: min(BATCH, max(room, 0))]
 
@@ -451,7 +504,9 @@ class Search:
             return []
         table = np.array([[o[0], -o[1], o[2]] for _, o in known])
         # Two designs within 1 % of each other count as equal.
-        logs = np.column_stack((table[:, 0], -np.round(np.log(-table[:, 1]) * 100), np.round(np.log(table[:, 2]) * 100)))
+        logs = np.column_stack(
+            (table[:, 0], -np.round(np.log(-table[:, 1]) * 100), np.round(np.log(table[:, 2]) * 100))
+        )
         front = []
         for i, (candidate, _) in enumerate(known):
             better = (logs <= logs[i]).all(axis=1) & (logs < logs[i]).any(axis=1)

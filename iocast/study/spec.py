@@ -193,11 +193,19 @@ def read_study(file: Path) -> Study:
         currency=str(yaml.value("currency", "")),
         years=0.0 if running is None else running.number("years", low=0, high=100),
         price_per_kwh=0.0 if running is None else running.number("price_per_kwh", low=0),
-        limits=Limits() if limits is None else Limits(*(float(limits.number(k, math.inf, low=0)) for k in ("budget", "watts", "rack_units"))),
+        limits=Limits()
+        if limits is None
+        else Limits(*(float(limits.number(k, math.inf, low=0)) for k in ("budget", "watts", "rack_units"))),
         scenarios=scenarios,
         levels=_levels(yaml, workloads, scales, scenarios),
         uncertainty=uncertainty,
-        model_error={} if error is None else {k: math.log(error.number(k, low=1, high=100)) / NormalDist().inv_cdf(0.95) for k in error.keys() if k != "source"},
+        model_error={}
+        if error is None
+        else {
+            k: math.log(error.number(k, low=1, high=100)) / NormalDist().inv_cdf(0.95)
+            for k in error.keys()
+            if k != "source"
+        },
         model_error_source="" if error is None else str(error.value("source")),
         measurements=_measurements(yaml, uncertainty),
         falling_short=yaml.number("falling_short", None, low=0),
@@ -208,10 +216,15 @@ def read_study(file: Path) -> Study:
         if section is not None:
             section.finish()
     if error is not None and (unknown := set(study.model_error) - set(_KINDS)):
-        error.fail(min(unknown), f"'{min(unknown)}' is no kind of quantity. {allowed_sentence(min(unknown), _KINDS)[:-1]}")
+        error.fail(
+            min(unknown), f"'{min(unknown)}' is no kind of quantity. {allowed_sentence(min(unknown), _KINDS)[:-1]}"
+        )
     yaml.finish()
     if study.size > MAX_DESIGNS:
-        yaml.fail("axes", f"the axes span {study.size} designs; at most {MAX_DESIGNS} can be distinguished here, so leave values or axes out")
+        yaml.fail(
+            "axes",
+            f"the axes span {study.size} designs; at most {MAX_DESIGNS} can be distinguished here, so leave values or axes out",
+        )
     return study
 
 
@@ -226,7 +239,9 @@ def _platform(section: Section, key: str, name: str) -> str:
     return str(file.resolve()) if name.endswith((".yaml", ".yml")) else name
 
 
-def _named(yaml: Section, key: str, read: Callable[[Section, str], Any], what: str, need: bool = False) -> dict[str, Any]:
+def _named(
+    yaml: Section, key: str, read: Callable[[Section, str], Any], what: str, need: bool = False
+) -> dict[str, Any]:
     """A map of maps as {name: what `read` makes of it}; every entry's keys must all be known."""
     if key not in yaml and not need:
         return {}
@@ -337,7 +352,9 @@ def _edit(path: str, value: Any, fail: Callable[[str], Any]) -> Edit:
             if how == "times" and (isinstance(amount, bool) or not isinstance(amount, int | float) or amount < 0):
                 fail(f"'times' must be a factor of at least 0, not '{amount}'")
             return Edit(path, str(how), amount)
-        fail(f"'{path}' can't be set to a map; write a value, {{times: 2}} or {{plus: 1}}, or use 'add' for a piece of platform")
+        fail(
+            f"'{path}' can't be set to a map; write a value, {{times: 2}} or {{plus: 1}}, or use 'add' for a piece of platform"
+        )
     return Edit(path, "set", value)
 
 
@@ -403,7 +420,12 @@ def _exclude(yaml: Section, axes: list[Axis]) -> list[dict[str, tuple[str, ...]]
         for name in one.keys():
             if name not in by_name:
                 one.fail(name, f"there is no axis '{name}'. {allowed_sentence(name, list(by_name))[:-1]}")
-        found.append({name: _names(one, name, [v.name for v in by_name[name].values], f"value of the axis '{name}'") for name in one.keys()})
+        found.append(
+            {
+                name: _names(one, name, [v.name for v in by_name[name].values], f"value of the axis '{name}'")
+                for name in one.keys()
+            }
+        )
         one.finish()
     return found
 
@@ -415,7 +437,9 @@ def _scenarios(yaml: Section) -> dict[str, Scenario]:
     return _named(yaml, "scenarios", read, "scenario")
 
 
-def _levels(yaml: Section, workloads: dict[str, Workload], scales: dict[str, Scale], scenarios: dict[str, Scenario]) -> list[Level]:
+def _levels(
+    yaml: Section, workloads: dict[str, Workload], scales: dict[str, Scale], scenarios: dict[str, Scenario]
+) -> list[Level]:
     levels = []
     for entry, line in yaml.entries("levels") if "levels" in yaml else []:
         is_map = isinstance(entry, Section)
@@ -425,7 +449,10 @@ def _levels(yaml: Section, workloads: dict[str, Workload], scales: dict[str, Sca
             yaml.fail_at(line, str(error).rstrip("."))
         about, at, under, why = (), (), NORMAL, ""
         if is_map:
-            about, at = _names(entry, "workload", list(workloads), "workload"), _names(entry, "at", list(scales), "scale")
+            about, at = (
+                _names(entry, "workload", list(workloads), "workload"),
+                _names(entry, "at", list(scales), "scale"),
+            )
             under = entry.choice("under", list(scenarios), "") if "under" in entry else NORMAL
             why = str(entry.value("why", ""))
             entry.finish()
@@ -433,19 +460,38 @@ def _levels(yaml: Section, workloads: dict[str, Workload], scales: dict[str, Sca
             about = _time_of(level, about, workloads, yaml, line)
         # Few clients can't ask for much: a rate is due where the study ends, a response time everywhere.
         default = tuple(scales) if level.upper else (list(scales)[-1],)
-        levels.append(Level(level.text, level.quantity, level.limit, level.upper, at or default, about or tuple(workloads), under, why))
+        levels.append(
+            Level(
+                level.text,
+                level.quantity,
+                level.limit,
+                level.upper,
+                at or default,
+                about or tuple(workloads),
+                under,
+                why,
+            )
+        )
     if not levels:
-        yaml.fail("levels" if "levels" in yaml else None, "a study needs at least one service level; without one the cheapest design always wins")
+        yaml.fail(
+            "levels" if "levels" in yaml else None,
+            "a study needs at least one service level; without one the cheapest design always wins",
+        )
     if twice := stated_twice(levels):
         yaml.fail("levels", twice)
     return levels
 
 
-def _time_of(level: Level, about: tuple[str, ...], workloads: dict[str, Workload], yaml: Section, line: int) -> tuple[str, ...]:
+def _time_of(
+    level: Level, about: tuple[str, ...], workloads: dict[str, Workload], yaml: Section, line: int
+) -> tuple[str, ...]:
     """The subject of `time(...)` is a workload."""
     name = level.text[level.text.index("(") + 1 : level.text.index(")")].strip()
     if name not in workloads:
-        yaml.fail_at(line, f"'{level.text}' asks for the time of a workload that is not here. {allowed_sentence(name, list(workloads))[:-1]}")
+        yaml.fail_at(
+            line,
+            f"'{level.text}' asks for the time of a workload that is not here. {allowed_sentence(name, list(workloads))[:-1]}",
+        )
     return (name,) if not about or name in about else about
 
 
@@ -453,7 +499,9 @@ def _uncertainty(yaml: Section) -> dict[str, Uncertain]:
     def read(one: Section, name: str) -> Uncertain:
         paths = one.value("paths")
         paths = tuple(str(p) for p in (paths if isinstance(paths, list) else [paths]))
-        return Uncertain(name, paths, one.number("factor", low=1, high=1000), str(one.value("source")), one.line("paths"))
+        return Uncertain(
+            name, paths, one.number("factor", low=1, high=1000), str(one.value("source")), one.line("paths")
+        )
 
     return _named(yaml, "uncertainty", read, "uncertain number")
 

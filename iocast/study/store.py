@@ -26,10 +26,14 @@ class Store:
             self._connection = sqlite3.connect(self.file, timeout=5)
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID"
+            )
             self._connection.commit()
         except sqlite3.DatabaseError as error:
-            raise InputError(f"The file '{self.file}' can't be used as a study's memory: {error}. Remove it to compute everything anew.") from error
+            raise InputError(
+                f"The file '{self.file}' can't be used as a study's memory: {error}. Remove it to compute everything anew."
+            ) from error
         except OSError as error:
             raise RunError(f"The directory '{self.file.parent}' can't be made: {error.strerror}.") from error
         return self
@@ -44,7 +48,9 @@ class Store:
         for start in range(0, len(wanted), 500):
             some = wanted[start : start + 500]
             marks = ",".join("?" * len(some))
-            for key, content in self._connection.execute(f"SELECT key, content FROM results WHERE key IN ({marks})", some):
+            for key, content in self._connection.execute(
+                f"SELECT key, content FROM results WHERE key IN ({marks})", some
+            ):
                 found[key] = json.loads(zlib.decompress(content))
         return found
 

@@ -21,7 +21,13 @@ SHORT_STALL = 0.02
 """Share of the time below which a stall is nothing to rates and medians."""
 SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
-_PARTS = {"wait": "waiting for a server", "service": "being served", "lock_wait": "waiting for a lock", "stall": "standing still in stalls", "lost": "being lost in failures"}
+_PARTS = {
+    "wait": "waiting for a server",
+    "service": "being served",
+    "lock_wait": "waiting for a lock",
+    "stall": "standing still in stalls",
+    "lost": "being lost in failures",
+}
 
 
 def amount(quantity: str, value: float | None) -> str:
@@ -32,7 +38,10 @@ def amount(quantity: str, value: float | None) -> str:
     if what == "rate":
         return text.quantity("rate", value)
     if what == "bandwidth":
-        unit, scale = next(((u, s) for u, s in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)) if value >= s), ("B/s", 1.0))
+        unit, scale = next(
+            ((u, s) for u, s in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)) if value >= s),
+            ("B/s", 1.0),
+        )
         return f"{value / scale:.3g} {unit}"
     return f"{100 * value:.0f} %" if what == "utilisation" else text.quantity("", value)
 
@@ -139,25 +148,38 @@ def _what(answer: Json) -> str:
     d = answer["decision"]
     swapped = _swapped(answer)
     values = ", ".join(
-        f"{axis}: {value}" + (f" (another system: the platform {swapped[axis][value]})" if swapped.get(axis, {}).get(value) else "") for axis, value in d["values"].items()
+        f"{axis}: {value}"
+        + (f" (another system: the platform {swapped[axis][value]})" if swapped.get(axis, {}).get(value) else "")
+        for axis, value in d["values"].items()
     )
     words = f"{values[0].upper()}{values[1:]}."
     if d["cost"]:
         running = d["cost"] - d["price"]
         words += f" It costs {money(d['price'], answer['currency'])} to buy"
-        words += f" and {money(running, answer['currency'])} of electricity in {answer['years']:g} years." if running else "."
+        words += (
+            f" and {money(running, answer['currency'])} of electricity in {answer['years']:g} years."
+            if running
+            else "."
+        )
     return words
 
 
 def _swapped(answer: Json) -> dict[str, dict[str, str]]:
     """By axis and value the platform, where a value is a whole other system."""
-    return {axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]} for axis in answer.get("axes", [])}
+    return {
+        axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]}
+        for axis in answer.get("axes", [])
+    }
 
 
 def _cheaper(answer: Json) -> str:
     if answer["nearest_miss"]:
         words = [_needs(n) for n in answer["nearest_miss"]["needed"] if not n["down"]]
-        return f"{quoted(answer['nearest_miss']['name'])} would do with {' and '.join(words)}." if words else "No change of the limits alone would do."
+        return (
+            f"{quoted(answer['nearest_miss']['name'])} would do with {' and '.join(words)}."
+            if words
+            else "No change of the limits alone would do."
+        )
     if not answer["decision"] or not is_priced(answer):
         return ""
     designs = {d["id"]: d for d in answer["designs"]}
@@ -208,7 +230,9 @@ def _because(failing: Json) -> str:
     if why["part"] == "utilisation":
         return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
     if why["station"] == OUTSIDE:
-        return f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits and to the network."
+        return (
+            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits and to the network."
+        )
     if failing["value"] is not None and why["share"]:
         return f"{100 * why['share']:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."
     return f"the time goes to {why['station']}."
@@ -218,7 +242,11 @@ def _levels(answer: Json) -> str:
     rows = sorted((r for r in answer["levels"] if r["rules_out"]), key=lambda r: -r["rules_out"])
     if not rows:
         return "Every design within the limits keeps every level."
-    words = [f"{r['level']} rules out {100 * r['rules_out']:.0f} % of the designs" + (f" ({100 * r['alone']:.0f} % by itself alone)" if r["alone"] else "") for r in rows[:3]]
+    words = [
+        f"{r['level']} rules out {100 * r['rules_out']:.0f} % of the designs"
+        + (f" ({100 * r['alone']:.0f} % by itself alone)" if r["alone"] else "")
+        for r in rows[:3]
+    ]
     return "; ".join(words) + "."
 
 
@@ -231,7 +259,13 @@ def _ends(answer: Json) -> str:
         return f"No level is missed up to {end['beyond']:,} clients, as far as was looked; beyond the study's scales this is the analytic solver's word alone."
     largest = answer["scales"][-1]["ranks"]
     times = end["ranks"] / largest
-    where = f"{times:.1f} times the largest scale of the study" if times > 1.5 else f"{100 * (times - 1):.0f} % beyond the largest scale of the study" if times > 1 else "within the scales of the study"
+    where = (
+        f"{times:.1f} times the largest scale of the study"
+        if times > 1.5
+        else f"{100 * (times - 1):.0f} % beyond the largest scale of the study"
+        if times > 1
+        else "within the scales of the study"
+    )
     return f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where {end['level']} is missed first."
 
 
@@ -249,7 +283,11 @@ def break_count(answer: Json, ranks: int) -> int:
 def _changes(answer: Json) -> str:
     words = []
     if answer["decision"]:
-        dearer = [d for d in answer["designs"] if d["meets"] and d["id"] != answer["decision"]["id"] and d["cost"] >= answer["decision"]["cost"]]
+        dearer = [
+            d
+            for d in answer["designs"]
+            if d["meets"] and d["id"] != answer["decision"]["id"] and d["cost"] >= answer["decision"]["cost"]
+        ]
         if dearer:
             gap = dearer[0]["cost"] - answer["decision"]["cost"]
             costs = ""
@@ -259,10 +297,26 @@ def _changes(answer: Json) -> str:
                     costs += ": if prices move by that much, it is the cheaper choice"
             words.append(f"{quoted(dearer[0]['name'])} also keeps all levels{costs}.")
         at = {o["confidence"]: o for o in answer["other_confidences"]}
-        lower = next((at[c] for c in (0.5, 0.8) if c < answer["confidence_asked"] and at[c]["design"] not in (None, answer["decision"]["id"])), None)
+        lower = next(
+            (
+                at[c]
+                for c in (0.5, 0.8)
+                if c < answer["confidence_asked"] and at[c]["design"] not in (None, answer["decision"]["id"])
+            ),
+            None,
+        )
         if lower:
-            words.append(f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(answer, lower)}.")
-        higher = next((at[c] for c in (0.95, 0.99) if c > answer["confidence_asked"] and at[c]["design"] != answer["decision"]["id"]), None)
+            words.append(
+                f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(answer, lower)}."
+            )
+        higher = next(
+            (
+                at[c]
+                for c in (0.95, 0.99)
+                if c > answer["confidence_asked"] and at[c]["design"] != answer["decision"]["id"]
+            ),
+            None,
+        )
         if higher:
             instead = f"{quoted(higher['name'])}{_for(answer, higher)}" if higher["design"] else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
@@ -275,7 +329,7 @@ def _changes(answer: Json) -> str:
 
 
 def _for(answer: Json, design: Json) -> str:
-    """" for 5,000 EUR", where anything has a price."""
+    """ " for 5,000 EUR", where anything has a price."""
     return f" for {money(design['cost'], answer['currency'])}" if is_priced(answer) else ""
 
 
@@ -284,16 +338,26 @@ def _matters(answer: Json) -> str:
     choices = [a for a in answer["sensitivity"]["axes"] if len(a["values"]) > 1]
     ranked = sorted(choices, key=lambda a: -a["shares"]["worst margin"])
     if len(choices) > 1 and ranked[0]["shares"]["worst margin"] > 0.05:  # of a single axis all differences come
-        shares = ", ".join(f"{quoted(a['axis'])} {100 * a['shares']['worst margin']:.0f} %" for a in ranked[:2] if a["shares"]["worst margin"] > 0.05)
-        words.append(f"Share of the differences between designs, in the margin of their worst level, that an axis explains by itself: {shares}.")
+        shares = ", ".join(
+            f"{quoted(a['axis'])} {100 * a['shares']['worst margin']:.0f} %"
+            for a in ranked[:2]
+            if a["shares"]["worst margin"] > 0.05
+        )
+        words.append(
+            f"Share of the differences between designs, in the margin of their worst level, that an axis explains by itself: {shares}."
+        )
     for axis, values in _swapped(answer).items():
         if values:
             others = ", ".join(f"{quoted(value)} the platform {platform}" for value, platform in values.items())
-            words.append(f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in everything, and each system's model has an error of its own.")
+            words.append(
+                f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in everything, and each system's model has an error of its own."
+            )
     uncertain = answer["sensitivity"]["uncertain"]
     if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
         u = uncertain[0]
-        words.append(f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %.")
+        words.append(
+            f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %."
+        )
     return " ".join(words)
 
 
@@ -335,36 +399,56 @@ def warnings(search: Search, answer: Json) -> list[str]:
     for platform in search.desk.platforms.values():
         name = platform.reference.rpartition("/")[2]
         if not platform.fitted:
-            error = "" if study.model_error else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
+            error = (
+                ""
+                if study.model_error
+                else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
+            )
             found.append(f"The platform {name} was never calibrated: its numbers are its author's{error}.")
         else:
             phase = platform.fitted["campaign"].get("phase", "benchmark")
             others = [one for one in platform.phases if one != phase]
             foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]
             if others and foreign:
-                found.append(f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: {one_of_several(phase, others)}")
+                found.append(
+                    f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: {one_of_several(phase, others)}"
+                )
             largest = max(platform.fitted["campaign"]["ranks"])
             if study.largest.ranks > FAR * largest:
-                found.append(f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between.")
+                found.append(
+                    f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between."
+                )
             found += platform.fitted.get("notes", [])
     if not search.is_random:
-        found.append("Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much.")
+        found.append(
+            "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much."
+        )
     if answer["stability"] < 0.95:
-        found.append(f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it would be another; allow more replications.")
+        found.append(
+            f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it would be another; allow more replications."
+        )
     placeholders = [p.name for p in study.parts.values() if "placeholder" in p.source.lower() or not p.source]
     if placeholders:
         found.append(f"Prices without a source, to be replaced by those of an offer: {', '.join(placeholders)}.")
     shares = [(w["name"], w["simulated_share"]) for w in answer["workloads"] if w["simulated_share"] < 1]
     for name, share in shares:
-        found.append(f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer.")
+        found.append(
+            f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer."
+        )
     found += _stall_warnings(search)
     shown = search.decision() or next(iter(search.tried), None)
     if shown is not None:
         name = search.desk.variants.platform_of(shown.design).reference.rpartition("/")[2].removesuffix(".yaml")
-        found += [sentence.replace("'platform'", f"'{name}'") for result in shown.best.values() for sentence in result.get("model_limits", [])]
+        found += [
+            sentence.replace("'platform'", f"'{name}'")
+            for result in shown.best.values()
+            for sentence in result.get("model_limits", [])
+        ]
     unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
-        found.append(f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each.")
+        found.append(
+            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each."
+        )
     return list(dict.fromkeys(found))
 
 
@@ -377,13 +461,18 @@ def _stall_warnings(search: Search) -> list[str]:
     tails = any(level.kind in ("q99", "max") for level in search.desk.levels)
     found = []
     for name, stall in (document.get("stalls") or {}).items():
-        period, share = _seconds(stall.get("every")), _seconds(stall.get("length")) / max(_seconds(stall.get("every")), 1e-9)
+        period, share = (
+            _seconds(stall.get("every")),
+            _seconds(stall.get("length")) / max(_seconds(stall.get("every")), 1e-9),
+        )
         if share < SHORT_STALL and not tails:
             continue
         for point in search.points:
             result = best.best[point]
             if "down" not in result and period and result["quantities"]["seconds"] < STALL_PERIODS * period:
-                found.append(f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, less than {STALL_PERIODS} periods of the stall {name}: give the workload more iterations.")
+                found.append(
+                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, less than {STALL_PERIODS} periods of the stall {name}: give the workload more iterations."
+                )
                 break
     return found
 
@@ -392,7 +481,11 @@ def _seconds(value: Any) -> float:
     from iocast.study.documents import number
 
     found = number(value)
-    return 0.0 if found is None else found[0] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0}.get(found[1], 1.0)
+    return (
+        0.0
+        if found is None
+        else found[0] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0}.get(found[1], 1.0)
+    )
 
 
 def as_text(answer: Json, most: int = 12) -> str:
@@ -412,14 +505,29 @@ def as_text(answer: Json, most: int = 12) -> str:
     chosen = reference(answer)
     if chosen:
         kept = [
-            [f"  {r['level']}", place(r, answer), limit_of(r), amount(r["quantity"], r["value"]), margin(r), chance(r["probability"])] for r in tightest(chosen["levels"])
+            [
+                f"  {r['level']}",
+                place(r, answer),
+                limit_of(r),
+                amount(r["quantity"], r["value"]),
+                margin(r),
+                chance(r["probability"]),
+            ]
+            for r in tightest(chosen["levels"])
         ]
-        lines += [text.table([f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"], kept), ""]
+        lines += [
+            text.table([f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"], kept),
+            "",
+        ]
     lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
     if len(answer["workloads"]) > 1:
-        lines.append("  rate: of all operations, mean over the workloads; q99: of the slowest operation, mean over the workloads; both at the largest scale")
+        lines.append(
+            "  rate: of all operations, mean over the workloads; q99: of the slowest operation, mean over the workloads; both at the largest scale"
+        )
     if len(looked) > len(rows):
-        lines.append(f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv")
+        lines.append(
+            f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv"
+        )
     lines.append("")
     lines += [f"{c['about']}: {c['text']}" for c in answer["conclusions"]]
     lines += [f"Beware: {w}" for w in answer["warnings"]]

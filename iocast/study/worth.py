@@ -56,9 +56,18 @@ def slopes(search: Search, chosen: list[Candidate]) -> dict[int, Slopes]:
         names = tuple(uncertain[c.design.number])
         table = np.zeros((len(names), len(search.conditions)))
         for i, name in enumerate(names):
-            sides = [search.margins_of({p: found[asks[c.design.number, name, side, p]] for p in points}) for side in (1, -1)]
-            table[i] = [0.0 if up is None or down is None else (up - down) / 2 / STEP for up, down in zip(*sides, strict=True)]
-        scores = np.array([[desk.variants.scores(c.design, r + 1).get(name, 0.0) for name in names] for r in range(len(c.replications))])
+            sides = [
+                search.margins_of({p: found[asks[c.design.number, name, side, p]] for p in points}) for side in (1, -1)
+            ]
+            table[i] = [
+                0.0 if up is None or down is None else (up - down) / 2 / STEP for up, down in zip(*sides, strict=True)
+            ]
+        scores = np.array(
+            [
+                [desk.variants.scores(c.design, r + 1).get(name, 0.0) for name in names]
+                for r in range(len(c.replications))
+            ]
+        )
         if names and len(scores) > 1:
             scores -= scores.mean(axis=0)
             margins = search.margin_table(c)
@@ -76,7 +85,9 @@ def contenders(search: Search) -> list[Candidate]:
     if best is None:
         return sorted(known or search.tried, key=lambda c: -c.probability)[:CONTENDERS]
     cheaper = [c for c in known if c.design.cost < best.design.cost][-CONTENDERS // 2 :]
-    dearer = [c for c in known if c is not best and c.design.cost >= best.design.cost and c.probability >= best.probability]
+    dearer = [
+        c for c in known if c is not best and c.design.cost >= best.design.cost and c.probability >= best.probability
+    ]
     return [*cheaper, best, *dearer[: CONTENDERS - 1 - len(cheaper)]]
 
 
@@ -89,19 +100,29 @@ def axes(search: Search) -> list[dict[str, Any]]:
         return result
     choices = np.array([search.desk.designs.choice(c.design.number) for c, _ in known])
     worst = np.array([min(search.margin_means(c)[0], default=0.0) for c, _ in known])
-    outcomes = {"rate": np.log([o[1] for _, o in known]), "tail": np.log([o[2] for _, o in known]), "worst margin": worst}
+    outcomes = {
+        "rate": np.log([o[1] for _, o in known]),
+        "tail": np.log([o[2] for _, o in known]),
+        "worst margin": worst,
+    }
     for index, axis in enumerate(search.study.axes):
         here = choices[:, index]
         shares, effects = {}, []
         for name, values in outcomes.items():
             total = float(values.var())
-            means = np.array([values[here == i].mean() if (here == i).any() else values.mean() for i in range(len(axis.values))])
+            means = np.array(
+                [values[here == i].mean() if (here == i).any() else values.mean() for i in range(len(axis.values))]
+            )
             shares[name] = float(((means[here] - values.mean()) ** 2).mean() / total) if total > 1e-12 else 0.0
         for i, value in enumerate(axis.values):
             of = here == i
             if of.any():
                 cost = float(np.mean([c.design.cost for (c, _), chosen in zip(known, of, strict=True) if chosen]))
-                means = {name: float(math.exp(values[of].mean())) for name, values in outcomes.items() if name != "worst margin"}
+                means = {
+                    name: float(math.exp(values[of].mean()))
+                    for name, values in outcomes.items()
+                    if name != "worst margin"
+                }
                 effects.append({"value": value.name, "cost": cost, **means, "worst_margin": float(worst[of].mean())})
         result.append({"axis": axis.name, "shares": shares, "values": effects})
     return result
@@ -201,10 +222,28 @@ def measurements(search: Search, value: Value) -> list[dict[str, Any]]:
     for one in search.study.measurements:
         left = math.log(one.leaves) / NormalDist().inv_cdf(0.95)
         worth = value.of_knowing(dict.fromkeys(one.tells, left))
-        result.append({"name": one.name, "tells": list(one.tells), "price": one.price, "value": worth, "net": worth - one.price, "exact": one.leaves == 1})
+        result.append(
+            {
+                "name": one.name,
+                "tells": list(one.tells),
+                "price": one.price,
+                "value": worth,
+                "net": worth - one.price,
+                "exact": one.leaves == 1,
+            }
+        )
     for name in (*value.names, MODEL):
         if name == MODEL and not any(e.scale.any() for e in value.errors):
             continue
         worth = value.of_knowing({name: 0.0})
-        result.append({"name": f"knowing {name} exactly" if name != MODEL else "a model without error", "tells": [name], "price": None, "value": worth, "net": None, "exact": True})
+        result.append(
+            {
+                "name": f"knowing {name} exactly" if name != MODEL else "a model without error",
+                "tells": [name],
+                "price": None,
+                "value": worth,
+                "net": None,
+                "exact": True,
+            }
+        )
     return sorted(result, key=lambda r: -(r["net"] if r["net"] is not None else r["value"]))

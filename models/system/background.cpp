@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of others: requests that come at random and visit one station.
-#include "input/error_code.hpp"
 #include "input/error.hpp"
+#include "input/error_code.hpp"
 #include "models/system.hpp"
 
 #include <cmath>
@@ -41,16 +41,18 @@ void System::background_arrival(uint32_t which)
 {
   const Step& step = beside_steps_[which];
   if (jobs_.size() - free_jobs_.size() > placement_.ranks + most_background_) [[unlikely]]
-    throw Coded<RunError>(
-        error_code::work_piles_up,
-        fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is served: {} requests of others are there. Lower its rate or its share.",
-                               platform_.background[which].name, platform_.stations[platform_.background[which].station].name, platform_.file, most_background_));
-  const JobId id = new_job();
-  Job& job       = jobs_[id];
-  job.at     = static_cast<uint16_t>(which);
-  job.beside = true;
-  job.words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
-  job.draws = 1;
+    throw Coded<RunError>(error_code::work_piles_up,
+                          fmt::format("The work of others '{}' comes to the station '{}' of '{}' faster than it is "
+                                      "served: {} requests of others are there. Lower its rate or its share.",
+                                      platform_.background[which].name,
+                                      platform_.stations[platform_.background[which].station].name, platform_.file,
+                                      most_background_));
+  const JobId id       = new_job();
+  Job& job             = jobs_[id];
+  job.at               = static_cast<uint16_t>(which);
+  job.beside           = true;
+  job.words            = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
+  job.draws            = 1;
   const auto instances = stations_[step.target].instances.size();
   job.instance         = static_cast<uint32_t>(to_uniform(job.words[0]) * static_cast<double>(instances));
   begin_visit(id, step);

@@ -28,7 +28,9 @@ void System::make_buffers(const Footprint& footprint)
   uint32_t first = 0;
   buffer_sums_.resize(platform_.buffers.size());
   for (const auto& spec : platform_.buffers) {
-    const uint32_t count = spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count;
+    const uint32_t count = spec.of_nodes()    ? placement_.nodes()
+                           : spec.station < 0 ? 1
+                                              : platform_.stations[static_cast<size_t>(spec.station)].count;
     buffers_.emplace_back(spec, count, first, flushed_by_object(platform_, footprint, buffers_.size()));
     first += count;
     add_beside_steps(spec.drain, size_t{spec.at_once} * count);
@@ -45,7 +47,9 @@ void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
     jobs = std::max(jobs, size_t{step.stripes} + 1);
   most_background_ += jobs * pieces;
   if (beside_steps_.size() > UINT16_MAX)
-    throw InputError(fmt::format("The drains of the buffers, the refills of the pools and the fetches of the caches of '{}' have {} steps together; the most is {}.", platform_.file, beside_steps_.size(), UINT16_MAX));
+    throw InputError(fmt::format("The drains of the buffers, the refills of the pools and the fetches of the caches of "
+                                 "'{}' have {} steps together; the most is {}.",
+                                 platform_.file, beside_steps_.size(), UINT16_MAX));
 }
 
 /// False when the job does not go on: it waits, or it was a piece and is out. Apart from advance(), whose loop is to
@@ -56,7 +60,9 @@ bool System::at_buffer(JobId id, const Step& step)
     piece_drained(id);
     return false;
   }
-  if (!(step.kind == Step::Kind::enter ? enter_buffer(id, step) : step.kind == Step::Kind::take ? take_from_pool(id, step) : flush_buffer(id, step)))
+  if (!(step.kind == Step::Kind::enter  ? enter_buffer(id, step)
+        : step.kind == Step::Kind::take ? take_from_pool(id, step)
+                                        : flush_buffer(id, step)))
     return false;
   ++jobs_[id].at;
   return true;
@@ -99,7 +105,8 @@ void System::drain(Buffers& buffers, uint32_t instance)
   Buffer& buffer    = buffers.instances[instance];
   const auto number = static_cast<uint32_t>(buffers.spec - platform_.buffers.data());
   while (const auto extent = buffer.next(now_))
-    begin_piece({extent->as_write(), extent->serial, extent->epoch, number, instance, buffers.pieces++}, buffers.spec->of_nodes() ? instance : nobody);
+    begin_piece({extent->as_write(), extent->serial, extent->epoch, number, instance, buffers.pieces++},
+                buffers.spec->of_nodes() ? instance : nobody);
   if (buffers.spec->linger > 0 && buffer.due() > now_ && buffer.due() < buffer.scheduled) {
     buffer.scheduled = buffer.due();
     push(buffer.scheduled, EventKind::lingered, buffers.first_instance + instance);
@@ -110,11 +117,11 @@ void System::begin_piece(const Piece& piece, uint32_t owner)
 {
   const JobId id = new_job();
   Job& job       = jobs_[id];
-  job.kind   = draining;
-  job.at     = drain_steps_[piece.buffer];
-  job.beside = true;
-  job.piece  = true;
-  job.owner  = owner;
+  job.kind       = draining;
+  job.at         = drain_steps_[piece.buffer];
+  job.beside     = true;
+  job.piece      = true;
+  job.owner      = owner;
   pieces_.resize(std::max<size_t>(pieces_.size(), id - placement_.ranks + size_t{1}));
   pieces_[id - placement_.ranks] = piece;
   push(now_, EventKind::resume, id);
@@ -122,9 +129,10 @@ void System::begin_piece(const Piece& piece, uint32_t owner)
 
 void System::lingered(uint32_t number)
 {
-  const auto after  = std::find_if(buffers_.rbegin(), buffers_.rend(), [&](const Buffers& buffers) { return buffers.first_instance <= number; });
-  Buffers& buffers  = *after;
-  const auto which  = number - buffers.first_instance;
+  const auto after                   = std::find_if(buffers_.rbegin(), buffers_.rend(),
+                                                    [&](const Buffers& buffers) { return buffers.first_instance <= number; });
+  Buffers& buffers                   = *after;
+  const auto which                   = number - buffers.first_instance;
   buffers.instances[which].scheduled = std::numeric_limits<double>::infinity();
   drain(buffers, which);
 }
@@ -160,14 +168,17 @@ uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
 {
   if (buffers.spec->of_nodes())
     return jobs_[id].owner;
-  return buffers.spec->station < 0 ? 0 : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
+  return buffers.spec->station < 0 ? 0
+                                   : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
 }
 
 /// Of the buffer, pool or cache that it is of; negative: it is of no station.
 int32_t System::station_of_piece(const Piece& piece) const
 {
   const size_t pool = piece.buffer - buffers_.size();
-  return piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station : pool < pools_.size() ? platform_.pools[pool].station : platform_.caches[pool - pools_.size()].station;
+  return piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station
+         : pool < pools_.size()         ? platform_.pools[pool].station
+                                        : platform_.caches[pool - pools_.size()].station;
 }
 
 /// Pieces of a server's buffer stay with that server, and so does what fills its pool or its cache.
@@ -205,8 +216,9 @@ void System::check_buffers()
     }
     const auto& sums = buffers.sums;
     if (!adds_up || sums.entered - sums.drained != held || sums.held != held)
-      throw RunError(fmt::format("{} bytes went into the buffer '{}', {} came out and {} are there; this is an error of the simulator.", sums.entered,
-                                 buffers.spec->name, sums.drained, held));
+      throw RunError(fmt::format(
+          "{} bytes went into the buffer '{}', {} came out and {} are there; this is an error of the simulator.",
+          sums.entered, buffers.spec->name, sums.drained, held));
     buffer_sums_[static_cast<size_t>(buffers.spec - platform_.buffers.data())] = sums;
   }
 }

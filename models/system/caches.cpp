@@ -15,10 +15,12 @@ bool Caches::touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t we
   Cache& cache      = instances[instance];
   const bool coming = !ahead.empty() && ahead[instance].forget(key);
   if (!holders)
-    return cache.touch(key, weight, [](uint64_t) {}, comes_ahead);
+    return cache.touch(
+        key, weight, [](uint64_t) {}, comes_ahead);
   if (!coming && !cache.holds(key))
     holders->add(key, object, instance);
-  const bool held = cache.touch(key, weight, [&](uint64_t removed) { holders->remove(removed, instance); }, comes_ahead);
+  const bool held = cache.touch(
+      key, weight, [&](uint64_t removed) { holders->remove(removed, instance); }, comes_ahead);
   if (!held && !cache.holds(key))
     holders->remove(key, instance); // there was no place for it
   return held;
@@ -43,11 +45,11 @@ void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
 
 const CacheSums& Caches::checked()
 {
-  sums.held     = 0;
+  sums.held        = 0;
   sums.interrupted = 0;
-  sums.unused   = in_vain;
-  uint64_t known = 0; // by the directory
-  bool adds_up  = true;
+  sums.unused      = in_vain;
+  uint64_t known   = 0; // by the directory
+  bool adds_up     = true;
   for (const auto& cache : instances) {
     adds_up = adds_up && cache.adds_up();
     sums.held += cache.held();
@@ -61,7 +63,9 @@ const CacheSums& Caches::checked()
     sums.interrupted += coming.interrupted();
   }
   if (!adds_up || (holders && holders->size() != known))
-    throw RunError(fmt::format("What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.", spec->name));
+    throw RunError(fmt::format(
+        "What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.",
+        spec->name));
   return sums;
 }
 
@@ -69,7 +73,9 @@ void System::make_caches()
 {
   cache_sums_.resize(platform_.caches.size());
   for (const auto& spec : platform_.caches)
-    caches_.emplace_back(spec, spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count);
+    caches_.emplace_back(spec, spec.of_nodes()    ? placement_.nodes()
+                               : spec.station < 0 ? 1
+                                                  : platform_.stations[static_cast<size_t>(spec.station)].count);
 }
 
 /// The number of the instance that has this page of the operation's object.
@@ -101,11 +107,11 @@ bool System::look_up(JobId id, const Step& step)
   }
   if (!caches.ahead.empty() && await_pages(id, caches))
     return false;
-  bool known   = false;
-  bool hit     = true;
-  Cache* cache = nullptr;
+  bool known            = false;
+  bool hit              = true;
+  Cache* cache          = nullptr;
   const uint64_t object = object_key(op);
-  const auto touch = [&](uint32_t instance, uint64_t key, uint32_t weight) {
+  const auto touch      = [&](uint32_t instance, uint64_t key, uint32_t weight) {
     cache = &caches.instances[instance];
     if (!cache->knows(key))
       return;
@@ -116,7 +122,9 @@ bool System::look_up(JobId id, const Step& step)
   if (page_size == 0)
     touch(cache_instance(id, caches, 0), entry_key(op), 1);
   else
-    for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) { touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes); });
+    for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) {
+      touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes);
+    });
   if (cache && cache->rate() < 1) {
     RecentHits& recent = cache->recent(jobs_[id].kind);
     if (known)
@@ -159,7 +167,8 @@ void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
   if (caches.spec->page == 0)
     caches.forget_elsewhere(entry_key(op), spared);
   else if (is_access(op.kind))
-    for_each_page(op, caches.spec->page, [&](uint64_t page, uint32_t) { caches.forget_elsewhere(page_key(op, page), spared); });
+    for_each_page(op, caches.spec->page,
+                  [&](uint64_t page, uint32_t) { caches.forget_elsewhere(page_key(op, page), spared); });
   else
     for (const uint64_t key : caches.holders->keys_of(object_key(op)))
       caches.forget_elsewhere(key, spared);

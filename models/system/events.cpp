@@ -76,7 +76,8 @@ void System::handle(const Calendar::Event& event)
       const JobId id = event.who;
       sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
       jobs_[id].since = now_;
-      if (const double end = end_of_stall(jobs_[id], step_of(id).target); end > now_) { // another one has begun meanwhile
+      if (const double end = end_of_stall(jobs_[id], step_of(id).target);
+          end > now_) { // another one has begun meanwhile
         await(end, EventKind::stall_over, id);
         break;
       }
@@ -150,17 +151,21 @@ const Buffer* System::buffer_before(const Calendar::Event& event) const
     return nullptr;
   if (is_client(event.who)) {
     const Step& step = step_of(event.who);
-    return step.kind == Step::Kind::enter && buffers_[step.target].spec->of_nodes() ? &buffers_[step.target].instances[jobs_[event.who].owner] : nullptr;
+    return step.kind == Step::Kind::enter && buffers_[step.target].spec->of_nodes()
+               ? &buffers_[step.target].instances[jobs_[event.who].owner]
+               : nullptr;
   }
   const Piece& piece = pieces_[event.who - placement_.ranks];
-  return piece.buffer < buffers_.size() && buffers_[piece.buffer].spec->of_nodes() ? &buffers_[piece.buffer].instances[piece.instance] : nullptr;
+  return piece.buffer < buffers_.size() && buffers_[piece.buffer].spec->of_nodes()
+             ? &buffers_[piece.buffer].instances[piece.instance]
+             : nullptr;
 }
 
 /// Asks for the cache lines of a job that will be looked at soon; among a million clients they are cold.
 void System::prefetch(JobId id) const
 {
   if (placement_.ranks < few_clients || id >= jobs_.size())
-    return; // all of them fit in the processor's cache; or it is no job
+    return;         // all of them fit in the processor's cache; or it is no job
   asm volatile(""); // else GCC takes this for a function without effects and drops the calls
   __builtin_prefetch(&jobs_[id]);
   __builtin_prefetch(&links_[id]);

@@ -27,7 +27,8 @@ ExtentLocks* System::extents_of(const Step& step)
 /// False when the job waits for ranges that others hold or requested before.
 bool System::take_extents(JobId id, const Step& step, ExtentLocks& extents)
 {
-  return extents.objects[lock_key(id, step.lock)].acquire(id, jobs_[id].owner, step.lock_shared, extents.cutter.cut(op_of(id)), extents.cutter, *extents.spec,
+  return extents.objects[lock_key(id, step.lock)].acquire(id, jobs_[id].owner, step.lock_shared,
+                                                          extents.cutter.cut(op_of(id)), extents.cutter, *extents.spec,
                                                           extents.sums);
 }
 
@@ -70,11 +71,14 @@ void System::check_extents()
     for (const auto& [key, object] : extents_[i].objects) {
       ranges += object.ranges();
       if (!object.adds_up())
-        throw RunError(fmt::format("Two nodes keep the same part of an object by the lock '{}', one of them alone; this is an error of the simulator.", extents_[i].spec->name));
+        throw RunError(fmt::format("Two nodes keep the same part of an object by the lock '{}', one of them alone; "
+                                   "this is an error of the simulator.",
+                                   extents_[i].spec->name));
     }
     if (ranges != extents_[i].sums.ranges)
-      throw RunError(fmt::format("Nodes keep {} ranges by the lock '{}', not the {} that were granted; this is an error of the simulator.", ranges,
-                                 extents_[i].spec->name, extents_[i].sums.ranges));
+      throw RunError(fmt::format(
+          "Nodes keep {} ranges by the lock '{}', not the {} that were granted; this is an error of the simulator.",
+          ranges, extents_[i].spec->name, extents_[i].sums.ranges));
     extent_sums_[i] = extents_[i].sums;
   }
 }

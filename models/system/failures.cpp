@@ -30,7 +30,9 @@ void System::fail(uint32_t which)
     push(next, EventKind::failure, which);
   std::vector<JobId> lost = std::exchange(station.running[spec.instance], {});
   station.lose_waiting(links_, spec.instance, lost);
-  const size_t serving = station.spec.discipline == Discipline::ps ? std::min<size_t>(station.shared[spec.instance].size(), station.spec.servers) : station.instances[spec.instance].busy;
+  const size_t serving = station.spec.discipline == Discipline::ps
+                             ? std::min<size_t>(station.shared[spec.instance].size(), station.spec.servers)
+                             : station.instances[spec.instance].busy;
   for (size_t server = 0; server < serving; ++server)
     station.occupancy.busy.down(now_);
   station.instances[spec.instance].busy = 0;
@@ -48,10 +50,10 @@ void System::fail(uint32_t which)
 /// The visit is to begin again, as if it had never been.
 void System::lose(JobId id, uint32_t lost_by)
 {
-  Job& job            = jobs_[id];
-  job.locked          = false;
-  exposed_[id].due    = -1;
-  const double again  = stations_[step_of(id).target].outages.sent_again_at(exposed_[id].home, lost_by, now_);
+  Job& job           = jobs_[id];
+  job.locked         = false;
+  exposed_[id].due   = -1;
+  const double again = stations_[step_of(id).target].outages.sent_again_at(exposed_[id].home, lost_by, now_);
   ++sums_of(id).replays;
   push(again, EventKind::failure, static_cast<uint32_t>(failures_.size()) + id);
 }
@@ -60,8 +62,8 @@ void System::ask_again(JobId id)
 {
   const Step& step = step_of(id);
   sums_of(id).lost += now_ - in_phase(jobs_[id], jobs_[id].since);
-  jobs_[id].since  = now_;
-  jobs_[id].work   = exposed_[id].work;
+  jobs_[id].since = now_;
+  jobs_[id].work  = exposed_[id].work;
   if (find_server(id, step))
     enter(id, step);
 }

@@ -39,9 +39,10 @@ void System::gather(Group& group)
   if (group.waiting.empty() || group.waiting.size() + group.ended < group.size)
     return;
   if (group.ended > 0 && !group.stopped)
-    throw RunError(fmt::format("The pattern gives the ranks of group {} different numbers of shared and collective operations in one phase; "
-                               "this is an error of the pattern.",
-                               &group - groups_.data()));
+    throw RunError(fmt::format(
+        "The pattern gives the ranks of group {} different numbers of shared and collective operations in one phase; "
+        "this is an error of the pattern.",
+        &group - groups_.data()));
   group.cuts_after = now_ >= deadline_ && !group.stopped;
   group.begun      = group.waiting.size();
   for (const auto& [id, before] : std::exchange(group.waiting, {})) {

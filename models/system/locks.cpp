@@ -59,8 +59,9 @@ double System::hand_over(JobId id, const Step& step)
 {
   const uint64_t key   = lock_key(id, step.lock);
   ExtentLocks* extents = extents_of(step);
-  const uint32_t times = extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
-  const bool together  = step.lock_shared && !extents;
+  const uint32_t times =
+      extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
+  const bool together = step.lock_shared && !extents;
   if (times == 0 && !together)
     return 0;
   double seconds = 0;

@@ -15,7 +15,7 @@ namespace iocast {
 /// end).
 bool System::pull_op(JobId id)
 {
-  Client& client = clients_[id];
+  Client& client  = clients_[id];
   const bool over = was_cut(id);
   if (over && !open_[id].closes.empty()) {
     client.op = open_[id].closes.front();
@@ -39,7 +39,8 @@ bool System::pull_op(JobId id)
     return false;
   }
   if (over) [[unlikely]]
-    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.", name_of(client.op.kind)));
+    throw RunError(fmt::format("The pattern goes on with {} after its phase was cut; this is an error of the pattern.",
+                               name_of(client.op.kind)));
   return begin_op(id, before);
 }
 
@@ -80,12 +81,12 @@ bool System::keep_to_plan(JobId id, const Cursor& before)
 
 bool System::start_pulled_op(JobId id, const Cursor& before)
 {
-  Client& client  = clients_[id];
-  Job& job        = jobs_[id];
-  job.kind        = client.op.kind;
-  job.at          = 0;
-  job.draws       = 0;
-  job.parts_done  = 0;
+  Client& client       = clients_[id];
+  Job& job             = jobs_[id];
+  job.kind             = client.op.kind;
+  job.at               = 0;
+  job.draws            = 0;
+  job.parts_done       = 0;
   client.parts_seconds = 0;
   if (job.kind > OpKind::rmdir) {
     if (together(id))
@@ -126,7 +127,7 @@ void System::start_op(JobId id)
 /// and is in nobody's response time.
 void System::wake(JobId id)
 {
-  Job& job = jobs_[id];
+  Job& job  = jobs_[id];
   job.kind  = OpKind::phase;
   job.at    = 0;
   job.draws = 0;
@@ -141,7 +142,9 @@ void System::wake(JobId id)
 bool System::awake(JobId id)
 {
   if (!intents_.empty() && intents_[id].waits != Intent::Waits::no)
-    return std::exchange(intents_[id].waits, Intent::Waits::no) == Intent::Waits::to_start ? start_pulled_op(id, intents_[id].before) : pull_op(id);
+    return std::exchange(intents_[id].waits, Intent::Waits::no) == Intent::Waits::to_start
+               ? start_pulled_op(id, intents_[id].before)
+               : pull_op(id);
   think_actual_ += now_;
   --thinking_;
   return pull_op(id);

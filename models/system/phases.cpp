@@ -34,12 +34,12 @@ void System::reach_barrier()
 void System::begin_phase()
 {
   ++phase_;
-  phase_start_  = now_;
-  think_asked_  = 0;
-  think_actual_ = 0;
-  cut_ranks_    = 0;
+  phase_start_              = now_;
+  think_asked_              = 0;
+  think_actual_             = 0;
+  cut_ranks_                = 0;
   const double most_seconds = pattern_.phases()[static_cast<size_t>(phase_)].most_seconds;
-  deadline_     = options_.time_limits && most_seconds > 0 ? now_ + most_seconds : std::numeric_limits<double>::infinity();
+  deadline_ = options_.time_limits && most_seconds > 0 ? now_ + most_seconds : std::numeric_limits<double>::infinity();
   for (auto& group : groups_) {
     group.ended      = 0;
     group.stopped    = false;
@@ -52,8 +52,9 @@ void System::begin_phase()
   if (options_.trace)
     for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
       options_.trace->add(rank, {{OpKind::phase, 0, static_cast<uint64_t>(phase_)}, to_ns(now_), 0, 0});
-  recorder_     = std::make_unique<PhaseRecorder>();
-  watch_        = pattern_.phases()[static_cast<size_t>(phase_)].name == options_.precision_phase ? options_.precision : nullptr;
+  recorder_ = std::make_unique<PhaseRecorder>();
+  watch_ =
+      pattern_.phases()[static_cast<size_t>(phase_)].name == options_.precision_phase ? options_.precision : nullptr;
   if (watch_)
     watch_->begin(now_);
   sums_.assign(platform_.stations.size(), {});
@@ -87,7 +88,9 @@ void System::end_phase()
   check_extents();
   check_stations();
   const auto times = times_of_stations();
-  on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_, cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_, extent_sums_});
+  on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_,
+             cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_,
+             extent_sums_});
 }
 
 /// Since the last call, which was at the end of the phase before.
@@ -102,7 +105,8 @@ std::vector<StationTimes> System::times_of_stations()
     const double busy    = stations_[i].occupancy.busy.at(now_) - to_come[i].busy;
     const double present = stations_[i].occupancy.present.at(now_) - to_come[i].busy;
     const double others  = stations_[i].occupancy.others.at(now_) - to_come[i].busy;
-    times.push_back({std::max(0.0, busy - times_before_[i].busy), std::max(0.0, present - times_before_[i].present), std::max(0.0, others - times_before_[i].others)});
+    times.push_back({std::max(0.0, busy - times_before_[i].busy), std::max(0.0, present - times_before_[i].present),
+                     std::max(0.0, others - times_before_[i].others)});
     times_before_[i] = {busy, present, others};
     for (size_t kind = 1; kind < op_count; ++kind)
       clients_times_[i] += sums_[i][kind].total;
@@ -117,9 +121,11 @@ void System::check_stations() const
     const auto& [busy, present, others] = station.occupancy;
     const bool keeps = station.spec.discipline == Discipline::timeslice; // a server, between two visits
     const auto most  = static_cast<double>(station.spec.servers) * static_cast<double>(station.instances.size());
-    if (busy.count() < 0 || static_cast<double>(busy.count()) > most || (!keeps && busy.count() > present.count()) || others.count() > present.count() || others.count() < 0)
-      throw RunError(fmt::format("{} servers of the station '{}' are busy of {}, and {} requests are there, {} of them nobody's; this is an error of the simulator.", busy.count(),
-                                 station.spec.name, most, present.count(), others.count()));
+    if (busy.count() < 0 || static_cast<double>(busy.count()) > most || (!keeps && busy.count() > present.count()) ||
+        others.count() > present.count() || others.count() < 0)
+      throw RunError(fmt::format("{} servers of the station '{}' are busy of {}, and {} requests are there, {} of them "
+                                 "nobody's; this is an error of the simulator.",
+                                 busy.count(), station.spec.name, most, present.count(), others.count()));
   }
 }
 
@@ -130,12 +136,18 @@ void System::check_at_end()
   check_nothing_is_held();
   for (size_t i = 0; i < stations_.size(); ++i) {
     const auto& [busy, present, others] = stations_[i].occupancy;
-    const double in_queue = present.at(now_) - others.at(now_);
-    const bool separable = !platform_.routes[0].served && !stations_[i].outages.any(); // waking up is with the work of others, held-up transfers with visits
-    if (present.count() != others.count() || (separable && std::abs(in_queue - clients_times_[i]) > 1e-6 * clients_times_[i] + 1e-9 * now_ * (1.0 + placement_.ranks)))
-      throw RunError(fmt::format("All clients of '{}' have ended, but {} of their requests are still at the station '{}', where they spent {} s by its queue and {} s by their own account; this is an "
+    const double in_queue               = present.at(now_) - others.at(now_);
+    const bool separable =
+        !platform_.routes[0].served &&
+        !stations_[i].outages.any(); // waking up is with the work of others, held-up transfers with visits
+    if (present.count() != others.count() ||
+        (separable &&
+         std::abs(in_queue - clients_times_[i]) > 1e-6 * clients_times_[i] + 1e-9 * now_ * (1.0 + placement_.ranks)))
+      throw RunError(fmt::format("All clients of '{}' have ended, but {} of their requests are still at the station "
+                                 "'{}', where they spent {} s by its queue and {} s by their own account; this is an "
                                  "error of the simulator.",
-                                 platform_.file, present.count() - others.count(), stations_[i].spec.name, in_queue, clients_times_[i]));
+                                 platform_.file, present.count() - others.count(), stations_[i].spec.name, in_queue,
+                                 clients_times_[i]));
   }
 }
 
@@ -158,7 +170,8 @@ void System::check_nothing_is_held() const
     for (const auto& limit : limits)
       slots += limit.used();
   if (slots > 0 || held > 0 || parts_ > 0)
-    throw RunError(fmt::format("All clients of '{}' have ended, but {} slots of limits and {} locks are still held and {} parts of requests are under way; this is an error of the simulator.",
+    throw RunError(fmt::format("All clients of '{}' have ended, but {} slots of limits and {} locks are still held and "
+                               "{} parts of requests are under way; this is an error of the simulator.",
                                platform_.file, slots, held, parts_));
 }
 

@@ -13,7 +13,9 @@ void System::make_pools()
 {
   pool_sums_.resize(platform_.pools.size());
   for (const auto& spec : platform_.pools) {
-    const uint32_t count = spec.of_nodes() ? placement_.nodes() : spec.station < 0 ? 1 : platform_.stations[static_cast<size_t>(spec.station)].count;
+    const uint32_t count = spec.of_nodes()    ? placement_.nodes()
+                           : spec.station < 0 ? 1
+                                              : platform_.stations[static_cast<size_t>(spec.station)].count;
     pools_.emplace_back(spec, count);
     add_beside_steps(spec.refill, size_t{spec.at_once} * count);
   }
@@ -23,9 +25,10 @@ void System::make_pools()
 bool System::take_from_pool(JobId id, const Step& step)
 {
   Pools& pools            = pools_[step.target];
-  const uint32_t instance = pools.spec->of_nodes()      ? jobs_[id].owner
-                            : pools.spec->station < 0   ? 0
-                                                        : instance_for(id, platform_.stations[static_cast<size_t>(pools.spec->station)]);
+  const uint32_t instance = pools.spec->of_nodes() ? jobs_[id].owner
+                            : pools.spec->station < 0
+                                ? 0
+                                : instance_for(id, platform_.stations[static_cast<size_t>(pools.spec->station)]);
   const bool taken        = pools.instances[instance].take(id, now_);
   refill(pools, instance);
   return taken;
@@ -34,7 +37,8 @@ bool System::take_from_pool(JobId id, const Step& step)
 /// All batches begin that can.
 void System::refill(Pools& pools, uint32_t instance)
 {
-  const auto number = static_cast<uint32_t>(pools.spec - platform_.pools.data() + static_cast<ptrdiff_t>(platform_.buffers.size()));
+  const auto number =
+      static_cast<uint32_t>(pools.spec - platform_.pools.data() + static_cast<ptrdiff_t>(platform_.buffers.size()));
   while (pools.instances[instance].next_batch()) {
     Op nothing; // each batch is made elsewhere, where stations are spread by object
     nothing.dataset = instance;
@@ -58,7 +62,9 @@ void System::check_pools()
     sums.left  = 0;
     for (const auto& pool : pools_[i].instances) {
       if (!pool.adds_up())
-        throw RunError(fmt::format("What is left in the pool '{}' is not what was made less what was taken; this is an error of the simulator.", pools_[i].spec->name));
+        throw RunError(fmt::format("What is left in the pool '{}' is not what was made less what was taken; this is an "
+                                   "error of the simulator.",
+                                   pools_[i].spec->name));
       sums.left += pool.left();
     }
     pool_sums_[i] = sums;

@@ -44,8 +44,8 @@ void System::read_ahead(JobId id, Caches& caches)
     return;
   const uint32_t instance = cache_instance(id, caches, op.offset);
   // A node tells its processes apart, a server the nodes that ask.
-  const uint32_t reader = caches.spec->of_nodes() ? is_client(id) ? id : nobody : jobs_[id].owner;
-  ReadAhead& ahead      = caches.ahead[instance];
+  const uint32_t reader           = caches.spec->of_nodes() ? is_client(id) ? id : nobody : jobs_[id].owner;
+  ReadAhead& ahead                = caches.ahead[instance];
   ReadAhead::Stream* const stream = ahead.read(object_key(op), reader, op.offset, op.offset + op.bytes());
   if (stream == nullptr)
     return;
@@ -63,7 +63,8 @@ void System::read_ahead(JobId id, Caches& caches)
         last  = page;
         missing.push_back(key);
       }
-    const Op piece(OpKind::pread, op.dataset, op.object, std::min((last + 1) * page_size, piece_end) - first * page_size, first * page_size);
+    const Op piece(OpKind::pread, op.dataset, op.object,
+                   std::min((last + 1) * page_size, piece_end) - first * page_size, first * page_size);
     if (!missing.empty() && !ahead.plan(piece, missing))
       break;
     if (caches.holders)
@@ -77,9 +78,11 @@ void System::read_ahead(JobId id, Caches& caches)
 /// All pieces begin that can.
 void System::fetch(Caches& caches, uint32_t instance)
 {
-  const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) + static_cast<uint32_t>(caches.spec - platform_.caches.data());
+  const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) +
+                      static_cast<uint32_t>(caches.spec - platform_.caches.data());
   while (const auto fetch = caches.ahead[instance].next())
-    begin_piece({fetch->bytes, fetch->serial, fetch->epoch, number, instance, caches.fetches++}, caches.spec->of_nodes() ? instance : nobody);
+    begin_piece({fetch->bytes, fetch->serial, fetch->epoch, number, instance, caches.fetches++},
+                caches.spec->of_nodes() ? instance : nobody);
 }
 
 /// The pages that the piece was fetched for are there, those excepted that nobody wants any more.
@@ -126,7 +129,8 @@ void System::look_again()
 bool System::is_fetching() const
 {
   for (const auto& caches : caches_)
-    if (std::any_of(caches.ahead.begin(), caches.ahead.end(), [](const ReadAhead& ahead) { return ahead.is_fetching(); }))
+    if (std::any_of(caches.ahead.begin(), caches.ahead.end(),
+                    [](const ReadAhead& ahead) { return ahead.is_fetching(); }))
       return true;
   return false;
 }

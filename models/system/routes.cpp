@@ -97,7 +97,9 @@ void System::advance(JobId id)
           return;
         const double response = now_ - clients_[id].since;
         finish_op(id);
-        const double seconds  = was_cut(id) ? 0 : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
+        const double seconds =
+            was_cut(id) ? 0
+                        : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
         if (seconds > 0) {
           if (now_ + (seconds + platform_.think_overshoot) < deadline_ || !may_be_cut(id)) {
             think(id, seconds);

@@ -16,12 +16,14 @@ namespace {
 bool asks_for(const Footprint& footprint, OpKind wanted)
 {
   const auto& operations = footprint.operations;
-  return std::any_of(operations.begin(), operations.end(), [&](const auto& o) { return o.first == wanted && o.second > 0; });
+  return std::any_of(operations.begin(), operations.end(),
+                     [&](const auto& o) { return o.first == wanted && o.second > 0; });
 }
 
 bool visit(const std::vector<Step>& steps, size_t station)
 {
-  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == station; });
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Step& step) { return step.kind == Step::Kind::visit && step.target == station; });
 }
 } // namespace
 
@@ -45,11 +47,13 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   const auto footprint = pattern.footprint();
   for (const auto& [kind, count] : footprint.operations)
     if (count > 0 && kind != OpKind::think && !platform.routes[static_cast<size_t>(kind)].served)
-      throw InputError(fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
-                                   "under 'operations'.",
-                                   platform.file, name_of(kind)));
+      throw InputError(
+          fmt::format("The platform '{}' has no route for the operation '{}', which the workload asks for; add one "
+                      "under 'operations'.",
+                      platform.file, name_of(kind)));
   if (placement.ranks >= Calendar::owners / 2) // the rest is for the work of others
-    throw InputError(fmt::format("{} clients are more than the simulator can tell apart; the most is {}.", placement.ranks, Calendar::owners / 2 - 1));
+    throw InputError(fmt::format("{} clients are more than the simulator can tell apart; the most is {}.",
+                                 placement.ranks, Calendar::owners / 2 - 1));
   for (const double bandwidth :
        {platform.network.node_bandwidth, platform.network.server_bandwidth, platform.network.backbone_bandwidth})
     if (bandwidth > 0)
@@ -90,7 +94,8 @@ void System::make_stations()
   if (platform_.speed_sigma > 0)
     for (uint32_t node = 0; node < placement_.nodes(); ++node)
       node_speed_.push_back(static_cast<float>(
-          std::exp(platform_.speed_sigma * normal_quantile(to_uniform(random_words(options_.seed, Stream::node_speed, node, 0)[0])))));
+          std::exp(platform_.speed_sigma *
+                   normal_quantile(to_uniform(random_words(options_.seed, Stream::node_speed, node, 0)[0])))));
 }
 
 /// Stations of nodes that have a server for each who can come at the same time.
@@ -113,8 +118,10 @@ void System::find_where_nobody_waits()
     if (spec.per == Per::node && !stations_[i].never_waits && placement_.ranks >= few_clients)
       queues_of_nodes_.push_back(i);
   }
-  const bool buffers = placement_.ranks >= few_clients && std::any_of(platform_.buffers.begin(), platform_.buffers.end(), [](const BufferSpec& buffer) { return buffer.of_nodes(); });
-  looks_ahead_       = !queues_of_nodes_.empty() || buffers;
+  const bool buffers =
+      placement_.ranks >= few_clients && std::any_of(platform_.buffers.begin(), platform_.buffers.end(),
+                                                     [](const BufferSpec& buffer) { return buffer.of_nodes(); });
+  looks_ahead_ = !queues_of_nodes_.empty() || buffers;
   if (looks_ahead_)
     calendar_.look_ahead();
 }
@@ -140,7 +147,8 @@ void System::make_clients(bool thinks)
   if (open)
     intents_.resize(placement_.ranks);
   const auto& phases = pattern_.phases();
-  if (options_.time_limits && std::any_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.most_seconds > 0; }))
+  if (options_.time_limits &&
+      std::any_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.most_seconds > 0; }))
     open_.resize(placement_.ranks);
 }
 

@@ -16,7 +16,8 @@ void System::split_visit(JobId id, const Step& step)
     const auto& parts  = stripes_.cut(op_of(id), spec);
     const auto work_of = [&](const StripePart& part) {
       const double each = draw(id, step) / spec.rating;
-      return (step.times == Times::block ? each * part.blocks : each) + (step.bandwidth > 0 ? static_cast<double>(part.bytes) / step.bandwidth : 0);
+      return (step.times == Times::block ? each * part.blocks : each) +
+             (step.bandwidth > 0 ? static_cast<double>(part.bytes) / step.bandwidth : 0);
     };
     if (parts.size() == 1) {
       jobs_[id].instance = first;
@@ -38,7 +39,8 @@ void System::split_visit(JobId id, const Step& step)
 }
 
 /// Where a part lies, `first` being where the first one does.
-uint32_t System::neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part, const StripePart& part)
+uint32_t System::neighbour(const StationSpec& spec, uint32_t first, const StripePart& first_part,
+                           const StripePart& part)
 {
   return (first + spec.count + part.turn - first_part.turn) % spec.count;
 }
@@ -73,9 +75,12 @@ double System::spanned_transfer_seconds(JobId id, const Step& step)
   uint64_t largest           = 0;
   for (const auto& part : stripes_.cut(op_of(id), platform_.stations[step.target]))
     largest = std::max(largest, part.bytes);
-  const auto seconds = [](uint64_t bytes, double bandwidth) { return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0; };
+  const auto seconds = [](uint64_t bytes, double bandwidth) {
+    return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0;
+  };
   const uint64_t all = op_of(id).bytes();
-  return network.latency + std::max({seconds(all, network.node_bandwidth), seconds(all, network.backbone_bandwidth), seconds(largest, network.server_bandwidth)});
+  return network.latency + std::max({seconds(all, network.node_bandwidth), seconds(all, network.backbone_bandwidth),
+                                     seconds(largest, network.server_bandwidth)});
 }
 
 void System::split_transfer(JobId id, const Step& step)

@@ -10,12 +10,12 @@ namespace iocast {
 
 void System::enter_timeslice(JobId id)
 {
-  Job& job              = jobs_[id];
-  Station& station      = stations_[step_of(id).target];
-  const uint32_t mine   = parting_ != nobody && cores_[parting_].job == id ? parting_ : nobody;
-  const uint32_t first  = station.first_core + job.instance * station.spec.servers;
-  job.in_timeslice      = true;
-  job.since             = now_;
+  Job& job             = jobs_[id];
+  Station& station     = stations_[step_of(id).target];
+  const uint32_t mine  = parting_ != nobody && cores_[parting_].job == id ? parting_ : nobody;
+  const uint32_t first = station.first_core + job.instance * station.spec.servers;
+  job.in_timeslice     = true;
+  job.since            = now_;
   if (mine >= first && mine < first + station.spec.servers) {
     run_slice(mine);
     return;
@@ -118,7 +118,8 @@ void System::run_slice(uint32_t core)
   held.pace           = static_cast<float>(speed);
   held.stretch_end    = now_ + worked;
   sums_of(held.job).wait += worked * (1 - speed);
-  if (held.event > held.stretch_end) { // else the one that comes before will see to it: each preemption would leave one behind
+  if (held.event >
+      held.stretch_end) { // else the one that comes before will see to it: each preemption would leave one behind
     held.event = held.stretch_end;
     push(held.event, EventKind::slice_over, core);
   }
@@ -172,7 +173,8 @@ void System::leave_core(uint32_t core)
 size_t System::station_of_core(uint32_t core) const
 {
   size_t which = 0;
-  while (stations_[which].spec.discipline != Discipline::timeslice || core - stations_[which].first_core >= stations_[which].instances.size() * stations_[which].spec.servers)
+  while (stations_[which].spec.discipline != Discipline::timeslice ||
+         core - stations_[which].first_core >= stations_[which].instances.size() * stations_[which].spec.servers)
     ++which;
   return which;
 }

@@ -29,7 +29,8 @@ bool System::begin_transfer(JobId id, const Step& step)
       return true;
     }
   }
-  new_transfers_.push_back({id, jobs_[id].owner, step.target, instance, static_cast<double>(op_of(id).bytes()), step.to_server});
+  new_transfers_.push_back(
+      {id, jobs_[id].owner, step.target, instance, static_cast<double>(op_of(id).bytes()), step.to_server});
   if (jobs_[id].piece)
     send_from_buffer(id, new_transfers_.back());
   return true;

@@ -40,7 +40,7 @@ void System::arrive(JobId id, const Step& step, double work)
   Station& station = stations_[step.target];
   Job& job         = jobs_[id];
   job.work         = work;
-  job.requested        = now_;
+  job.requested    = now_;
   job.since        = now_;
   station.occupancy.present.up(now_);
   if (job.beside)
@@ -60,7 +60,8 @@ void System::enter(JobId id, const Step& step)
   Station& station = stations_[step.target];
   Job& job         = jobs_[id];
   if (station.spec.crowding > 0)
-    job.work *= 1 + station.spec.crowding * std::log1p(static_cast<double>(station.waiting(job.instance)) / station.spec.servers);
+    job.work *= 1 + station.spec.crowding *
+                        std::log1p(static_cast<double>(station.waiting(job.instance)) / station.spec.servers);
   job.demand = job.work;
   job.since  = now_;
   switch (station.spec.discipline) {

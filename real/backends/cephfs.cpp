@@ -25,11 +25,15 @@ namespace {
 
 const std::vector<Parameter> parameters{
     {"root", Unit::text, "", "the directory to work in, as a path in the file system; it exists and is empty"},
-    {"conf", Unit::text, "", "Ceph's configuration; by default CEPH_CONF, else /etc/ceph/ceph.conf. The key is taken from a keyring only: the one that "
-                             "the configuration or CEPH_KEYRING names, else /etc/ceph/ceph.client.ID.keyring"},
+    {"conf", Unit::text, "",
+     "Ceph's configuration; by default CEPH_CONF, else /etc/ceph/ceph.conf. The key is taken from a keyring only: the "
+     "one that "
+     "the configuration or CEPH_KEYRING names, else /etc/ceph/ceph.client.ID.keyring"},
     {"id", Unit::text, "admin", "the client's name, without \"client.\""},
-    {"filesystem", Unit::text, "", "name of the file system, of a cluster that has several; by default its default one"},
-    {"timeout", Unit::seconds, "30s", "how long to wait for monitors, and then for metadata servers, when connecting", 1, 3600}};
+    {"filesystem", Unit::text, "",
+     "name of the file system, of a cluster that has several; by default its default one"},
+    {"timeout", Unit::seconds, "30s", "how long to wait for monitors, and then for metadata servers, when connecting",
+     1, 3600}};
 
 #ifdef IOCAST_HAS_CEPHFS
 
@@ -86,7 +90,8 @@ public:
     if (root_.empty())
       throw InputError("The backend needs a directory to work in; name it with --cephfs.root DIR.");
     if (root_[0] != '/')
-      throw InputError(fmt::format("--cephfs.root takes a path from the file system's root on, such as /scratch/me; '{}' is none.", root_));
+      throw InputError(fmt::format(
+          "--cephfs.root takes a path from the file system's root on, such as /scratch/me; '{}' is none.", root_));
     configure();
     greet_monitors();
     mount();
@@ -215,8 +220,8 @@ public:
     const double free = static_cast<double>(room.f_frsize) * static_cast<double>(room.f_bavail);
     if (room.f_blocks == 0 || static_cast<double>(footprint.peak_bytes) <= free)
       return "";
-    return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.", place(), free / (1 << 20),
-                       static_cast<double>(footprint.peak_bytes) / (1 << 20));
+    return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.",
+                       place(), free / (1 << 20), static_cast<double>(footprint.peak_bytes) / (1 << 20));
   }
 
   std::string read_manifest() override { return read_small(manifest_name, most_manifest).value_or(""); }
@@ -291,7 +296,8 @@ public:
     if (error == 0)
       error = for_names_in(dataset.c_str(), [&](const char* name) { names.emplace_back(name); });
     if (error < 0 && error != -ENOENT)
-      throw RunError(fmt::format("The directory '{}/{}' in CephFS can't be listed: {}.", root_, dataset, std::strerror(-error)));
+      throw RunError(
+          fmt::format("The directory '{}/{}' in CephFS can't be listed: {}.", root_, dataset, std::strerror(-error)));
     return names;
   }
 
@@ -299,7 +305,8 @@ public:
   {
     int major = 0, minor = 0, patch = 0;
     nlohmann::ordered_json facts{{"type", "CephFS"}, {"libcephfs", ceph_version(&major, &minor, &patch)}};
-    for (const char* setting : {"fsid", "mon_host", "ms_client_mode", "client_oc", "client_oc_size", "client_cache_size"})
+    for (const char* setting :
+         {"fsid", "mon_host", "ms_client_mode", "client_oc", "client_oc_size", "client_cache_size"})
       facts[setting] = configured(setting);
     // What is made inherits the root's layout; a directory without one of its own has that of the file system.
     std::array<char, 256> pool{};
@@ -350,7 +357,8 @@ private:
     if (got == -ENOENT)
       return std::nullopt;
     if (got == 0 && (!S_ISREG(found.stx_mode) || found.stx_size > most))
-      throw InputError(fmt::format("'{}' in {} is no regular file of at most {} bytes; iocast did not make it.", name, lower_place(), most));
+      throw InputError(fmt::format("'{}' in {} is no regular file of at most {} bytes; iocast did not make it.", name,
+                                   lower_place(), most));
     const int file = got < 0 ? got : ceph_open(mount_, name, O_RDONLY | O_NOFOLLOW, 0);
     if (file == -ENOENT)
       return std::nullopt;
@@ -373,7 +381,8 @@ private:
     // Without a file, CEPH_ARGS may still say all that is needed.
     const int error = ceph_conf_read_file(mount_, conf_.empty() ? nullptr : conf_.c_str());
     if (error < 0 && !(error == -ENOENT && conf_.empty()))
-      throw InputError(fmt::format("Ceph's configuration{} can't be read: {}.", conf_.empty() ? "" : fmt::format(" '{}'", conf_), std::strerror(-error)));
+      throw InputError(fmt::format("Ceph's configuration{} can't be read: {}.",
+                                   conf_.empty() ? "" : fmt::format(" '{}'", conf_), std::strerror(-error)));
     ceph_conf_parse_env(mount_, nullptr);
     ceph_conf_set(mount_, "client_mount_timeout", timeout_.c_str());
   }
@@ -384,13 +393,17 @@ private:
       case 0:
         return;
       case ENOENT:
-        throw InputError("Ceph's configuration names no monitors; name another one with --cephfs.conf FILE or in CEPH_CONF.");
+        throw InputError(
+            "Ceph's configuration names no monitors; name another one with --cephfs.conf FILE or in CEPH_CONF.");
       case ETIMEDOUT:
-        throw InputError(fmt::format("Ceph's monitors at {} gave no answer within {} s.", configured("mon_host"), timeout_));
+        throw InputError(
+            fmt::format("Ceph's monitors at {} gave no answer within {} s.", configured("mon_host"), timeout_));
       case EPERM:
       case EACCES:
-        throw InputError(fmt::format("Ceph does not take the credentials of client.{}: {}; its key is taken from a keyring, which the configuration or "
-                                     "CEPH_KEYRING names.", id_, std::strerror(error)));
+        throw InputError(fmt::format("Ceph does not take the credentials of client.{}: {}; its key is taken from a "
+                                     "keyring, which the configuration or "
+                                     "CEPH_KEYRING names.",
+                                     id_, std::strerror(error)));
       default:
         throw InputError(fmt::format("The Ceph cluster can't be connected to: {}.", std::strerror(error)));
     }
@@ -398,7 +411,8 @@ private:
 
   void mount()
   {
-    const auto where = filesystem_.empty() ? std::string("the cluster's default file system") : fmt::format("a file system '{}' of the cluster", filesystem_);
+    const auto where = filesystem_.empty() ? std::string("the cluster's default file system")
+                                           : fmt::format("a file system '{}' of the cluster", filesystem_);
     if (!filesystem_.empty())
       ceph_select_filesystem(mount_, filesystem_.c_str());
     const int error = -ceph_mount(mount_, root_.c_str());
@@ -408,7 +422,8 @@ private:
     if (error == ETIMEDOUT)
       throw InputError(fmt::format("No metadata server of {} answered within {} s.", where, timeout_));
     if (error != 0)
-      throw InputError(fmt::format("The directory '{}' in {} can't be mounted by client.{}: {}.", root_, where, id_, std::strerror(error)));
+      throw InputError(fmt::format("The directory '{}' in {} can't be mounted by client.{}: {}.", root_, where, id_,
+                                   std::strerror(error)));
   }
 
   std::string configured(const char* setting) const
@@ -506,14 +521,19 @@ private:
 
 #endif
 
-const bool registered = register_backend({"cephfs", "files in directories below one root of a Ceph file system, through libcephfs", parameters, {},
+const bool registered = register_backend(
+    {"cephfs",
+     "files in directories below one root of a Ceph file system, through libcephfs",
+     parameters,
+     {},
 #ifdef IOCAST_HAS_CEPHFS
-                                          "",
-                                          [](const Parameters& given, const Client& client) { return std::make_unique<CephFs>(given, client); }
+     "",
+     [](const Parameters& given, const Client& client) { return std::make_unique<CephFs>(given, client); }
 #else
-                                          "it was built without libcephfs; install libcephfs-dev, and build again.", nullptr
+     "it was built without libcephfs; install libcephfs-dev, and build again.",
+     nullptr
 #endif
-});
+    });
 
 } // namespace
 } // namespace iocast

@@ -60,9 +60,10 @@ private:
     if (colon != std::string::npos && kind && *kind != OpKind::phase && *kind != OpKind::think)
       every = parse_quantity(text.substr(colon + 1), Unit::count);
     if (every < 1)
-      throw InputError(fmt::format("--dummy.fail can't be '{}'; it takes an operation and a number, such as create:100, which "
-                                   "makes every 100th create fail. Allowed: {}.",
-                                   text, fmt::join(op_names.begin() + 1, op_names.end() - 1, ", ")));
+      throw InputError(
+          fmt::format("--dummy.fail can't be '{}'; it takes an operation and a number, such as create:100, which "
+                      "makes every 100th create fail. Allowed: {}.",
+                      text, fmt::join(op_names.begin() + 1, op_names.end() - 1, ", ")));
     fail_kind_  = *kind;
     fail_every_ = static_cast<uint64_t>(every);
   }

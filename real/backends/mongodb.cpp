@@ -23,8 +23,10 @@ namespace iocast {
 namespace {
 
 const std::vector<Parameter> parameters{
-    {"uri", Unit::text, "", "connection string without user and password, as mongodb://host:27017; see uri_file for one with them"},
-    {"uri_file", Unit::text, "", "file with a connection string; without it and --mongodb.uri that of the environment variable MONGODB_URI"},
+    {"uri", Unit::text, "",
+     "connection string without user and password, as mongodb://host:27017; see uri_file for one with them"},
+    {"uri_file", Unit::text, "",
+     "file with a connection string; without it and --mongodb.uri that of the environment variable MONGODB_URI"},
     {"database", Unit::text, "iocast", "database for the collections; it is empty, or is made and removed"}};
 
 #ifdef IOCAST_HAS_MONGOC
@@ -65,8 +67,9 @@ public:
   {
     std::string uri = given.text("uri");
     if (uri.find('@') != uri.npos)
-      throw InputError("--mongodb.uri takes no user and password: others could read them in the list of processes; write the "
-                       "connection string into a file and name it with --mongodb.uri_file.");
+      throw InputError(
+          "--mongodb.uri takes no user and password: others could read them in the list of processes; write the "
+          "connection string into a file and name it with --mongodb.uri_file.");
     if (const auto file = given.text("uri_file"); !file.empty()) {
       std::ifstream in(file);
       if (!std::getline(in, uri))
@@ -74,16 +77,20 @@ public:
     }
     if (const char* from = std::getenv("MONGODB_URI"); uri.empty() && from)
       uri = from;
-    if (std::count(uri.begin(), uri.end(), '@') > 1) // what comes after the first would be taken for a host, and be named in messages
-      throw InputError("The connection string for MongoDB has more than one '@'; special characters of user and password are written as %XX, this one as %40.");
+    if (std::count(uri.begin(), uri.end(), '@') >
+        1) // what comes after the first would be taken for a host, and be named in messages
+      throw InputError("The connection string for MongoDB has more than one '@'; special characters of user and "
+                       "password are written as %XX, this one as %40.");
     if (uri.empty())
       throw InputError("The backend needs a server: name it with --mongodb.uri mongodb://HOST:PORT.");
     static const bool once = (mongoc_init(), mongoc_log_set_handler(nullptr, nullptr), true);
     static_cast<void>(once);
     bson_error_t error{};
-    const std::unique_ptr<mongoc_uri_t, Freed<mongoc_uri_destroy>> parsed(mongoc_uri_new_with_error(uri.c_str(), &error));
+    const std::unique_ptr<mongoc_uri_t, Freed<mongoc_uri_destroy>> parsed(
+        mongoc_uri_new_with_error(uri.c_str(), &error));
     if (!parsed)
-      throw InputError("The connection string for MongoDB can't be understood; it has the form mongodb://USER:PASSWORD@HOST:PORT/?OPTION=VALUE, "
+      throw InputError("The connection string for MongoDB can't be understood; it has the form "
+                       "mongodb://USER:PASSWORD@HOST:PORT/?OPTION=VALUE, "
                        "with special characters of user and password as %XX.");
     hosts_ = mongoc_uri_get_hosts(parsed.get()) ? mongoc_uri_get_hosts(parsed.get())->host_and_port : "";
     mongoc_uri_set_option_as_utf8(parsed.get(), MONGOC_URI_APPNAME, "iocast");
@@ -97,11 +104,13 @@ public:
     // A question that a user without rights gets no answer to, as a ping does.
     const Document ask(BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true)));
     bson_t reply;
-    const bool good = client_ && mongoc_client_command_simple(client_.get(), database_name_.c_str(), ask.get(), nullptr, &reply, &error_);
+    const bool good = client_ && mongoc_client_command_simple(client_.get(), database_name_.c_str(), ask.get(), nullptr,
+                                                              &reply, &error_);
     if (client_)
       bson_destroy(&reply);
     if (!good && (error_.code == MONGOC_ERROR_CLIENT_AUTHENTICATE || failed() == EACCES))
-      throw InputError(fmt::format("The MongoDB server at {} does not let this user work in the database '{}': {}. User and password are those of the connection "
+      throw InputError(fmt::format("The MongoDB server at {} does not let this user work in the database '{}': {}. "
+                                   "User and password are those of the connection "
                                    "string in MONGODB_URI or --mongodb.uri_file, as mongodb://USER:PASSWORD@HOST:PORT.",
                                    hosts_, database_name_, last_message()));
     if (!good)
@@ -137,7 +146,8 @@ public:
       return EFBIG;
     if (!prepared_)
       prepared_.emplace(collection(name), whole_object(name, size), nullptr);
-    const bool good = mongoc_collection_insert_one(prepared_->of.get(), prepared_->document.get(), nullptr, nullptr, &error_);
+    const bool good =
+        mongoc_collection_insert_one(prepared_->of.get(), prepared_->document.get(), nullptr, nullptr, &error_);
     if (good) {
       watch.lap();
       watch.lap(); // nor closed
@@ -150,7 +160,8 @@ public:
   {
     if (*name.object() == '\0')
       return stat_collection(name);
-    return find(name, "size", [&](const bson_iter_t& found) { size = static_cast<uint64_t>(bson_iter_as_int64(&found)); });
+    return find(name, "size",
+                [&](const bson_iter_t& found) { size = static_cast<uint64_t>(bson_iter_as_int64(&found)); });
   }
 
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
@@ -175,7 +186,8 @@ public:
     bson_t reply;
     if (!prepared_)
       prepared_.emplace(collection(name), key_of(name), nullptr);
-    const bool good = mongoc_collection_delete_one(prepared_->of.get(), prepared_->document.get(), nullptr, &reply, &error_);
+    const bool good =
+        mongoc_collection_delete_one(prepared_->of.get(), prepared_->document.get(), nullptr, &reply, &error_);
     prepared_.reset();
     bson_iter_t at;
     const bool deleted = good && bson_iter_init_find(&at, &reply, "deletedCount") && bson_iter_as_int64(&at) == 1;
@@ -277,7 +289,8 @@ public:
     const Document change(BCON_NEW("$set", "{", "content", BCON_UTF8(text.c_str()), "}"));
     bson_t reply;
     bson_iter_t at;
-    const bool good = mongoc_collection_update_one(collection(claim_name).get(), which.get(), change.get(), nullptr, &reply, &error_);
+    const bool good =
+        mongoc_collection_update_one(collection(claim_name).get(), which.get(), change.get(), nullptr, &reply, &error_);
     const bool done = good && bson_iter_init_find(&at, &reply, "matchedCount") && bson_iter_as_int64(&at) == 1;
     bson_destroy(&reply);
     if (!good)
@@ -295,7 +308,8 @@ public:
     const bool done = good && bson_iter_init_find(&at, &reply, "deletedCount") && bson_iter_as_int64(&at) == 1;
     bson_destroy(&reply);
     if (done)
-      mongoc_collection_drop(of.get(), &error_); // a claim that is made in this moment is missed by its run, which then stops
+      mongoc_collection_drop(of.get(),
+                             &error_); // a claim that is made in this moment is missed by its run, which then stops
   }
 
   std::vector<std::string> list(const std::string& dataset) override
@@ -325,7 +339,10 @@ private:
     return Collection(mongoc_client_get_collection(client_.get(), database_name_.c_str(), name.dataset()));
   }
 
-  Collection collection(const char* name) const { return Collection(mongoc_client_get_collection(client_.get(), database_name_.c_str(), name)); }
+  Collection collection(const char* name) const
+  {
+    return Collection(mongoc_client_get_collection(client_.get(), database_name_.c_str(), name));
+  }
 
   /// A call that is ready to be made.
   struct Call {
@@ -341,18 +358,23 @@ private:
     bson_t* document = bson_new();
     bson_append_utf8(document, "_id", 3, name.object(), -1);
     bson_append_int64(document, "size", 4, static_cast<int64_t>(size));
-    bson_append_binary(document, "data", 4, BSON_SUBTYPE_BINARY, reinterpret_cast<const uint8_t*>(memory_.sent()), static_cast<uint32_t>(size));
+    bson_append_binary(document, "data", 4, BSON_SUBTYPE_BINARY, reinterpret_cast<const uint8_t*>(memory_.sent()),
+                       static_cast<uint32_t>(size));
     return document;
   }
   static bson_t* key_of(const Name& name) { return BCON_NEW("_id", BCON_UTF8(name.object())); }
-  static bson_t* one_field(const char* field) { return BCON_NEW("limit", BCON_INT64(1), "projection", "{", field, BCON_INT32(1), "}"); }
+  static bson_t* one_field(const char* field)
+  {
+    return BCON_NEW("limit", BCON_INT64(1), "projection", "{", field, BCON_INT32(1), "}");
+  }
 
   /// One field of an object.
   template <class Visit> int find(const Name& name, const char* field, Visit visit)
   {
     if (!prepared_)
       prepared_.emplace(collection(name), key_of(name), one_field(field));
-    const Cursors cursor(mongoc_collection_find_with_opts(prepared_->of.get(), prepared_->document.get(), prepared_->how.get(), nullptr));
+    const Cursors cursor(mongoc_collection_find_with_opts(prepared_->of.get(), prepared_->document.get(),
+                                                          prepared_->how.get(), nullptr));
     const bson_t* found = nullptr;
     bson_iter_t at;
     const bool there = mongoc_cursor_next(cursor.get(), &found) && bson_iter_init_find(&at, found, field);
@@ -435,14 +457,19 @@ private:
 
 #endif
 
-const bool registered = register_backend({"mongodb", "documents in collections of a MongoDB database", parameters, {},
+const bool registered = register_backend(
+    {"mongodb",
+     "documents in collections of a MongoDB database",
+     parameters,
+     {},
 #ifdef IOCAST_HAS_MONGOC
-                                          "",
-                                          [](const Parameters& given, const Client& client) { return std::make_unique<MongoDb>(given, client); }
+     "",
+     [](const Parameters& given, const Client& client) { return std::make_unique<MongoDb>(given, client); }
 #else
-                                          "it was built without libmongoc; install libmongoc-dev, and build again.", nullptr
+     "it was built without libmongoc; install libmongoc-dev, and build again.",
+     nullptr
 #endif
-});
+    });
 
 } // namespace
 } // namespace iocast

@@ -81,7 +81,10 @@ public:
   {
     return whole(name, MPI_MODE_WRONLY | MPI_MODE_APPEND, size, watch);
   }
-  int read(const Name& name, uint64_t size, Stopwatch& watch) override { return whole(name, MPI_MODE_RDONLY, size, watch); }
+  int read(const Name& name, uint64_t size, Stopwatch& watch) override
+  {
+    return whole(name, MPI_MODE_RDONLY, size, watch);
+  }
 
   int open(const Name& name, uint8_t flags, Slot slot) override
   {
@@ -89,7 +92,8 @@ public:
     file          = {};
     file.mode     = (flags & for_writing ? MPI_MODE_RDWR : MPI_MODE_RDONLY) | (flags & make_it ? MPI_MODE_CREATE : 0);
     file.together = flags & shared && group_size_ > 1;
-    const int error = errno_of(MPI_File_open(file.together ? group_ : alone_, path_of(name), file.mode, info_, &file.handle));
+    const int error =
+        errno_of(MPI_File_open(file.together ? group_ : alone_, path_of(name), file.mode, info_, &file.handle));
     return file.together ? error : failed(error); // nobody may leave before all know, see opened_together()
   }
 
@@ -171,9 +175,11 @@ private:
     std::istringstream list(text);
     for (std::string hint; std::getline(list, hint, ',');) {
       const auto equals = hint.find('=');
-      if (equals == 0 || equals == std::string::npos || equals > MPI_MAX_INFO_KEY || hint.size() - equals > MPI_MAX_INFO_VAL)
-        throw InputError(fmt::format("--mpiio.hints can't be '{}'; it takes hints and their values, such as romio_cb_write=enable,cb_nodes=4.",
-                                     text));
+      if (equals == 0 || equals == std::string::npos || equals > MPI_MAX_INFO_KEY ||
+          hint.size() - equals > MPI_MAX_INFO_VAL)
+        throw InputError(fmt::format(
+            "--mpiio.hints can't be '{}'; it takes hints and their values, such as romio_cb_write=enable,cb_nodes=4.",
+            text));
       hints_.emplace_back(hint.substr(0, equals), hint.substr(equals + 1));
     }
   }
@@ -195,7 +201,8 @@ private:
                               static_cast<MPI_Aint>(op.stride), MPI_BYTE, &type);
       MPI_Type_commit(&type);
     }
-    MPI_File_set_view(handle, op.stride > 0 ? static_cast<MPI_Offset>(op.offset) : 0, MPI_BYTE, type, "native", MPI_INFO_NULL);
+    MPI_File_set_view(handle, op.stride > 0 ? static_cast<MPI_Offset>(op.offset) : 0, MPI_BYTE, type, "native",
+                      MPI_INFO_NULL);
     has_view = op.stride > 0;
     if (has_view)
       MPI_Type_free(&type); // the file keeps it
@@ -206,8 +213,8 @@ private:
     if (op.bytes() > INT_MAX)
       return EFBIG; // for one call of MPI
     MPI_Status status;
-    const int code =
-        call(active_, op.stride > 0 ? 0 : static_cast<MPI_Offset>(op.offset), memory, static_cast<int>(op.bytes()), MPI_BYTE, &status);
+    const int code = call(active_, op.stride > 0 ? 0 : static_cast<MPI_Offset>(op.offset), memory,
+                          static_cast<int>(op.bytes()), MPI_BYTE, &status);
     return outcome(code, status, op.bytes());
   }
 
@@ -234,7 +241,7 @@ private:
       MPI_Status status;
       const int code = mode == MPI_MODE_RDONLY ? MPI_File_read(file, memory_.received(done), wanted, MPI_BYTE, &status)
                                                : MPI_File_write(file, memory_.sent(done), wanted, MPI_BYTE, &status);
-      error = outcome(code, status, static_cast<uint64_t>(wanted));
+      error          = outcome(code, status, static_cast<uint64_t>(wanted));
     }
     if (error != 0) {
       MPI_File_close(&file);
@@ -248,7 +255,8 @@ private:
 
   MPI_Comm group_;
   int group_size_ = 1;
-  MPI_Comm alone_ = MPI_COMM_NULL; ///< of this client: others of the rank open files at the same time, and two may not do so on one communicator
+  MPI_Comm alone_ = MPI_COMM_NULL; ///< of this client: others of the rank open files at the same time, and two may not
+                                   ///< do so on one communicator
   TransferMemory memory_;
   std::vector<std::pair<std::string, std::string>> hints_;
   MPI_Info info_ = MPI_INFO_NULL;
@@ -257,14 +265,16 @@ private:
   std::string path_;
 };
 
-const bool registered =
-    register_backend({"mpiio",
-                      "files in directories below one root, data through MPI-IO",
-                      {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"},
-                       {"hints", Unit::text, "", "hints for opening files, as MPI_Info has them: KEY=VALUE,KEY=VALUE"}},
-                      {},
-                      "",
-                      [](const Parameters& given, const Client& client) { return std::make_unique<MpiIo>(given, client); }});
+const bool registered = register_backend(
+    {"mpiio",
+     "files in directories below one root, data through MPI-IO",
+     {{"root", Unit::text, "",
+       "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r "
+       "mod 3)th"},
+      {"hints", Unit::text, "", "hints for opening files, as MPI_Info has them: KEY=VALUE,KEY=VALUE"}},
+     {},
+     "",
+     [](const Parameters& given, const Client& client) { return std::make_unique<MpiIo>(given, client); }});
 
 } // namespace
 } // namespace iocast

@@ -21,7 +21,10 @@ constexpr size_t chunk = size_t{1} << 20;
 
 class Posix final : public PosixRoot {
 public:
-  Posix(const Parameters& given, const Client& client) : PosixRoot(given.text("root"), "--posix.root", client.rank), direct_(given.flag("direct") ? O_DIRECT : 0), memory_(client)
+  Posix(const Parameters& given, const Client& client)
+      : PosixRoot(given.text("root"), "--posix.root", client.rank)
+      , direct_(given.flag("direct") ? O_DIRECT : 0)
+      , memory_(client)
   {
     memory_.reserve(chunk);
     files_.fill(-1);
@@ -142,8 +145,10 @@ private:
   int refused(int error) const
   {
     if (error == EINVAL && direct_)
-      throw RunError(fmt::format("The file system of '{}' refuses an access past its cache: with --posix.direct, sizes and offsets must be multiples of its blocks "
-                                 "(mostly 512 or 4096 bytes), and the file system must know O_DIRECT. Set the workload's sizes so, or leave the option out.",
+      throw RunError(fmt::format("The file system of '{}' refuses an access past its cache: with --posix.direct, sizes "
+                                 "and offsets must be multiples of its blocks "
+                                 "(mostly 512 or 4096 bytes), and the file system must know O_DIRECT. Set the "
+                                 "workload's sizes so, or leave the option out.",
                                  root()));
     return failed(error);
   }
@@ -153,15 +158,17 @@ private:
   TransferMemory memory_;
 };
 
-const bool registered = register_backend({"posix",
-                                          "files in directories below one root, through plain system calls",
-                                          {{"root", Unit::text, "", "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r mod 3)th"},
-                                           {"direct", Unit::flag, "false", "open files with O_DIRECT: past the page cache, in sizes that are multiples of the file system's blocks"}},
-                                          {},
-                                          "",
-                                          [](const Parameters& given, const Client& client) {
-                                            return std::make_unique<Posix>(given, client);
-                                          }});
+const bool registered = register_backend(
+    {"posix",
+     "files in directories below one root, through plain system calls",
+     {{"root", Unit::text, "",
+       "the directory to work in; it exists and is empty; A,B,C: it is mounted thrice, and rank r goes through the (r "
+       "mod 3)th"},
+      {"direct", Unit::flag, "false",
+       "open files with O_DIRECT: past the page cache, in sizes that are multiples of the file system's blocks"}},
+     {},
+     "",
+     [](const Parameters& given, const Client& client) { return std::make_unique<Posix>(given, client); }});
 
 } // namespace
 } // namespace iocast

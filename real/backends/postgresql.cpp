@@ -18,12 +18,14 @@ namespace iocast {
 namespace {
 
 const std::vector<Parameter> parameters{
-    {"host", Unit::text, "", "host name, or directory of the server's socket; by default PGHOST, as for all of libpq. Passwords are taken "
-                             "from PGPASSWORD or PGPASSFILE (~/.pgpass) only"},
+    {"host", Unit::text, "",
+     "host name, or directory of the server's socket; by default PGHOST, as for all of libpq. Passwords are taken "
+     "from PGPASSWORD or PGPASSFILE (~/.pgpass) only"},
     {"port", Unit::text, "", "by default PGPORT, else 5432"},
     {"database", Unit::text, "", "by default PGDATABASE, else the user's name"},
     {"user", Unit::text, "", "by default PGUSER"},
-    {"schema", Unit::text, "iocast", "schema for the tables; it is empty, and stays, or is made, and then removed with the last of the data"}};
+    {"schema", Unit::text, "iocast",
+     "schema for the tables; it is empty, and stays, or is made, and then removed with the last of the data"}};
 
 #ifdef IOCAST_HAS_POSTGRESQL
 
@@ -49,11 +51,13 @@ public:
   void connect() override
   {
     const char* names[]  = {"host", "port", "dbname", "user", "application_name", nullptr};
-    const char* values[] = {given_[0].c_str(), given_[1].c_str(), given_[2].c_str(), given_[3].c_str(), "iocast", nullptr};
+    const char* values[] = {given_[0].c_str(), given_[1].c_str(), given_[2].c_str(),
+                            given_[3].c_str(), "iocast",          nullptr};
     connection_          = PQconnectdbParams(names, values, 0); // what is empty counts as not given
     if (PQstatus(connection_) != CONNECTION_OK)
       throw InputError(fmt::format("The database can't be connected to: {}.", last_message()));
-    PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
+    PQsetNoticeProcessor(
+        connection_, [](void*, const char*) {}, nullptr);
   }
 
   bool prepares_calls() const override { return true; }
@@ -63,7 +67,9 @@ public:
     if (op.bytes() > 0 && (op.kind == OpKind::create || op.kind == OpKind::append))
       memory_.reserve(op.size);
     const auto text = statement_of(op.kind, *name.object() == '\0');
-    prepared_       = text.empty() || std::strlen(name.dataset()) > longest_name ? "" : fmt::format(fmt::runtime(text), table(name.dataset()));
+    prepared_       = text.empty() || std::strlen(name.dataset()) > longest_name
+                          ? ""
+                          : fmt::format(fmt::runtime(text), table(name.dataset()));
   }
 
   int mkdir(const Name& name) override { return run(name.dataset(), statement_of(OpKind::mkdir)); }
@@ -105,12 +111,18 @@ public:
     return 0;
   }
 
-  int unlink(const Name& name) override { return changed(run(name.dataset(), statement_of(OpKind::unlink), {name.object()})); }
+  int unlink(const Name& name) override
+  {
+    return changed(run(name.dataset(), statement_of(OpKind::unlink), {name.object()}));
+  }
 
   /// As rmdir(2): not when something is in it.
   int rmdir(const Name& name) override { return run(name.dataset(), statement_of(OpKind::rmdir)); }
 
-  bool serves(OpKind kind) const override { return Backend::serves(kind) || kind == OpKind::append || kind == OpKind::readdir; }
+  bool serves(OpKind kind) const override
+  {
+    return Backend::serves(kind) || kind == OpKind::append || kind == OpKind::readdir;
+  }
 
   int readdir(const Name& name, uint64_t& entries) override
   {
@@ -124,11 +136,15 @@ public:
   const char* fetched() const override { return PQgetvalue(result_, 0, 0); }
 
   bool keeps_data() const override { return true; }
-  std::string place() const override { return fmt::format("The schema '{}' of the database '{}'", schema_, PQdb(connection_)); }
+  std::string place() const override
+  {
+    return fmt::format("The schema '{}' of the database '{}'", schema_, PQdb(connection_));
+  }
 
   bool empty() override
   {
-    ask("SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') "
+    ask("SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN "
+        "('r', 'p', 'v', 'm', 'f', 'S') "
         "AND c.relname <> $2 AND c.relname <> 'iocast.claim.json'",
         {schema_, manifest_name});
     return PQntuples(result_) == 0;
@@ -150,10 +166,7 @@ public:
     ask(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO UPDATE SET content = $1", name), {text});
   }
 
-  void remove_manifest() override
-  {
-    ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_name)), {});
-  }
+  void remove_manifest() override { ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_name)), {}); }
 
   bool make_place() override
   {
@@ -188,8 +201,10 @@ public:
     int error       = 0;
     for (int tries = 0; tries < 20; ++tries) {
       // Two that make the table at once: one of them gets an error, and may go on.
-      run_statement(fmt::format("CREATE TABLE IF NOT EXISTS {} (one bool PRIMARY KEY, content text NOT NULL)", name), {}, false);
-      error = run_statement(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO NOTHING", name), {text}, false);
+      run_statement(fmt::format("CREATE TABLE IF NOT EXISTS {} (one bool PRIMARY KEY, content text NOT NULL)", name),
+                    {}, false);
+      error = run_statement(fmt::format("INSERT INTO {} VALUES (true, $1) ON CONFLICT (one) DO NOTHING", name), {text},
+                            false);
       if (error == 0)
         return changed(0) == 0;
       if (error != ENOENT) // the one before removed the table in between
@@ -212,8 +227,8 @@ public:
     ask("BEGIN", {});
     // With the lock nobody can make a claim in a table that goes.
     bool good = run_statement(fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", name), {}, false) == 0 &&
-                run_statement(fmt::format("DELETE FROM {} WHERE content = $1", name), {mine}, false) == 0 && changed(0) == 0 &&
-                run_statement(fmt::format("DROP TABLE {}", name), {}, false) == 0;
+                run_statement(fmt::format("DELETE FROM {} WHERE content = $1", name), {mine}, false) == 0 &&
+                changed(0) == 0 && run_statement(fmt::format("DROP TABLE {}", name), {}, false) == 0;
     run_statement(good ? "COMMIT" : "ROLLBACK", {}, false);
   }
 
@@ -231,7 +246,8 @@ public:
   nlohmann::ordered_json environment() override
   {
     nlohmann::ordered_json facts{{"type", "PostgreSQL"}};
-    for (const char* setting : {"server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "max_wal_size"}) {
+    for (const char* setting :
+         {"server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "max_wal_size"}) {
       ask("SELECT current_setting($1, true)", {setting});
       facts[setting] = PQgetvalue(result_, 0, 0);
     }
@@ -266,7 +282,8 @@ private:
       case OpKind::unlink:
         return "DELETE FROM {0} WHERE name = $1";
       case OpKind::rmdir:
-        return "DO $do$ BEGIN IF EXISTS (SELECT FROM {0}) THEN RAISE SQLSTATE '2BP01'; ELSE DROP TABLE {0}; END IF; END $do$";
+        return "DO $do$ BEGIN IF EXISTS (SELECT FROM {0}) THEN RAISE SQLSTATE '2BP01'; ELSE DROP TABLE {0}; END IF; "
+               "END $do$";
       case OpKind::readdir:
         return "SELECT name FROM {0}";
       default:
@@ -288,7 +305,8 @@ private:
   {
     watch.lap();
     memory_.reserve(size); // grows once, in a run with objects larger than any before
-    if (const int error = changed(run(name.dataset(), statement, {name.object(), Value(memory_.sent(), size)})); error != 0)
+    if (const int error = changed(run(name.dataset(), statement, {name.object(), Value(memory_.sent(), size)}));
+        error != 0)
       return error;
     watch.lap();
     watch.lap();
@@ -299,7 +317,8 @@ private:
   int changed(int error) const { return error == 0 && *PQcmdTuples(result_) == '0' ? ENOENT : error; }
 
   /// A statement about a dataset, `{0}` in it, or what was prepared for this call. @return 0 or an errno
-  int run(const char* dataset, std::string_view statement, std::initializer_list<Value> values = {}, bool binary = false)
+  int run(const char* dataset, std::string_view statement, std::initializer_list<Value> values = {},
+          bool binary = false)
   {
     if (std::strlen(dataset) > longest_name)
       return ENAMETOOLONG;
@@ -327,8 +346,8 @@ private:
       ++count;
     }
     PQclear(result_);
-    result_ = PQexecParams(connection_, statement.c_str(), static_cast<int>(count), types.data(), bytes.data(), sizes.data(),
-                           formats.data(), binary);
+    result_ = PQexecParams(connection_, statement.c_str(), static_cast<int>(count), types.data(), bytes.data(),
+                           sizes.data(), formats.data(), binary);
     const auto status = PQresultStatus(result_);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ? 0 : error_of_result();
   }
@@ -350,8 +369,16 @@ private:
       const char* state;
       int error;
     };
-    for (const auto& known : {Known{"42P01", ENOENT}, {"42P07", EEXIST}, {"23505", EEXIST}, {"2BP01", ENOTEMPTY}, {"42501", EACCES},
-                              {"53100", ENOSPC}, {"53200", ENOMEM}, {"57014", ECANCELED}, {"40P01", EDEADLK}, {"25006", EROFS}})
+    for (const auto& known : {Known{"42P01", ENOENT},
+                              {"42P07", EEXIST},
+                              {"23505", EEXIST},
+                              {"2BP01", ENOTEMPTY},
+                              {"42501", EACCES},
+                              {"53100", ENOSPC},
+                              {"53200", ENOMEM},
+                              {"57014", ECANCELED},
+                              {"40P01", EDEADLK},
+                              {"25006", EROFS}})
       if (state && std::strcmp(state, known.state) == 0)
         return known.error;
     return EIO;
@@ -377,14 +404,19 @@ private:
 
 #endif
 
-const bool registered = register_backend({"postgresql", "rows in tables of a PostgreSQL database", parameters, {},
+const bool registered = register_backend(
+    {"postgresql",
+     "rows in tables of a PostgreSQL database",
+     parameters,
+     {},
 #ifdef IOCAST_HAS_POSTGRESQL
-                                          "",
-                                          [](const Parameters& given, const Client& client) { return std::make_unique<PostgreSql>(given, client); }
+     "",
+     [](const Parameters& given, const Client& client) { return std::make_unique<PostgreSql>(given, client); }
 #else
-                                          "it was built without libpq; install libpq-dev, and build again.", nullptr
+     "it was built without libpq; install libpq-dev, and build again.",
+     nullptr
 #endif
-});
+    });
 
 } // namespace
 } // namespace iocast

@@ -19,9 +19,9 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <optional>
 #endif
 
 namespace iocast {
@@ -30,10 +30,13 @@ namespace {
 const std::vector<Parameter> parameters{
     {"endpoint", Unit::text, "", "URL of the service, as https://s3.example.org:9000"},
     {"region", Unit::text, "us-east-1", "region that requests are signed for"},
-    {"prefix", Unit::text, "iocast", "what the names of all buckets begin with (with --s3.bucket: all keys); nothing else may"},
-    {"bucket", Unit::text, "", "work in this bucket, which exists, with datasets as parts of the keys; without it each dataset is a bucket"},
-    {"credentials", Unit::text, "", "file with aws_access_key_id and aws_secret_access_key; by default the environment "
-                                    "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), else ~/.aws/credentials"},
+    {"prefix", Unit::text, "iocast",
+     "what the names of all buckets begin with (with --s3.bucket: all keys); nothing else may"},
+    {"bucket", Unit::text, "",
+     "work in this bucket, which exists, with datasets as parts of the keys; without it each dataset is a bucket"},
+    {"credentials", Unit::text, "",
+     "file with aws_access_key_id and aws_secret_access_key; by default the environment "
+     "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), else ~/.aws/credentials"},
     {"profile", Unit::text, "default", "section of that file"},
     {"timeout", Unit::seconds, "60s", "when a request without an answer has failed", 0.001, 1e6}};
 
@@ -43,14 +46,15 @@ const std::vector<Parameter> parameters{
 /// means things of their own.
 constexpr auto marker_key = ".dataset";
 /// Objects of any size pass through a buffer of this size.
-constexpr uint64_t chunk = uint64_t{1} << 20;
+constexpr uint64_t chunk     = uint64_t{1} << 20;
 constexpr size_t most_hashes = 4096;
 /// Bytes of an answer that is read whole; a page of a listing has less than 2 MiB.
 constexpr size_t most_text = size_t{16} << 20;
 /// Pages of a listing, each of up to 1000 names.
 constexpr size_t most_pages = 1'000'000;
 
-// ---- credentials ------------------------------------------------------------------------------------------------------
+// ---- credentials
+// ------------------------------------------------------------------------------------------------------
 
 struct Credentials {
   std::string key, secret, token;
@@ -79,9 +83,10 @@ Credentials credentials_in(const std::string& file, const std::string& profile)
   }
   Credentials credentials{found["aws_access_key_id"], found["aws_secret_access_key"], found["aws_session_token"]};
   if (credentials.key.empty() || credentials.secret.empty())
-    throw InputError(fmt::format("The file '{}' has no aws_access_key_id and aws_secret_access_key in its section [{}]; choose "
-                                 "another section with --s3.profile.",
-                                 file, profile));
+    throw InputError(
+        fmt::format("The file '{}' has no aws_access_key_id and aws_secret_access_key in its section [{}]; choose "
+                    "another section with --s3.profile.",
+                    file, profile));
   return credentials;
 }
 
@@ -95,11 +100,13 @@ Credentials find_credentials(const std::string& file, const std::string& profile
   const std::string usual = given("HOME") + "/.aws/credentials";
   if (std::ifstream(usual))
     return credentials_in(usual, profile);
-  throw InputError("There are no S3 credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (mpirun -x hands them to other "
-                   "nodes), or name a file with --s3.credentials.");
+  throw InputError(
+      "There are no S3 credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (mpirun -x hands them to other "
+      "nodes), or name a file with --s3.credentials.");
 }
 
-// ---- signing ----------------------------------------------------------------------------------------------------------
+// ---- signing
+// ----------------------------------------------------------------------------------------------------------
 
 using Digest = std::array<unsigned char, 32>;
 
@@ -120,8 +127,8 @@ std::string hex(const Digest& digest)
 Digest hmac(std::string_view key, std::string_view message)
 {
   Digest result;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(message.data()), message.size(),
-       result.data(), nullptr);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(message.data()),
+       message.size(), result.data(), nullptr);
   return result;
 }
 
@@ -155,7 +162,8 @@ std::string encoded(std::string_view text, bool slashes = false)
 {
   std::string result;
   for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~' || (c == '/' && !slashes))
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~' ||
+        (c == '/' && !slashes))
       result += c;
     else
       result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
@@ -165,11 +173,13 @@ std::string encoded(std::string_view text, bool slashes = false)
 /// What a request says of itself in its headers; "Signature Version 4" of the S3 API reference, "Authorization header".
 class Signer {
 public:
-  Signer(Credentials credentials, std::string region) : credentials_(std::move(credentials)), region_(std::move(region)) {}
+  Signer(Credentials credentials, std::string region) : credentials_(std::move(credentials)), region_(std::move(region))
+  {
+  }
 
   /// `path` and `query` are encoded, the query's parts sorted. @return headers as they go over the wire
-  std::vector<std::string> headers(const char* method, const std::string& host, const std::string& path, const std::string& query,
-                                   const std::string& payload_hash)
+  std::vector<std::string> headers(const char* method, const std::string& host, const std::string& path,
+                                   const std::string& query, const std::string& payload_hash)
   {
     const std::time_t seconds = std::time(nullptr);
     std::tm utc;
@@ -192,8 +202,8 @@ public:
       day_                 = day;
     }
     std::vector<std::string> headers{
-        fmt::format("Authorization: AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials_.key, scope, names,
-                    hex(hmac(bytes_of(key_), to_sign))),
+        fmt::format("Authorization: AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}", credentials_.key,
+                    scope, names, hex(hmac(bytes_of(key_), to_sign))),
         fmt::format("x-amz-content-sha256: {}", payload_hash), fmt::format("x-amz-date: {}", now)};
     if (!credentials_.token.empty())
       headers.push_back("x-amz-security-token: " + credentials_.token);
@@ -207,7 +217,8 @@ private:
   Digest key_{};
 };
 
-// ---- answers ----------------------------------------------------------------------------------------------------------
+// ---- answers
+// ----------------------------------------------------------------------------------------------------------
 
 /// The texts of all elements of that name. The service's answers are flat enough for that.
 std::vector<std::string> elements(std::string_view xml, const std::string& name)
@@ -218,7 +229,8 @@ std::vector<std::string> elements(std::string_view xml, const std::string& name)
     at += open.size();
     const auto end = std::min(xml.find(close, at), xml.size());
     std::string text(xml.substr(at, end - at));
-    for (const auto& [entity, character] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&amp;", "&"}})
+    for (const auto& [entity, character] :
+         {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&amp;", "&"}})
       for (size_t where = 0; (where = text.find(entity, where)) != text.npos; ++where)
         text.replace(where, std::strlen(entity), character);
     found.push_back(text);
@@ -236,7 +248,8 @@ std::string code_in(const std::string& xml)
 
 bool refuses_credentials(const std::string& code)
 {
-  for (const char* one : {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "RequestTimeTooSkewed"})
+  for (const char* one :
+       {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "RequestTimeTooSkewed"})
     if (code == one)
       return true;
   return false;
@@ -290,7 +303,8 @@ int error_of(long status, const std::string& code)
   }
 }
 
-// ---- the backend ------------------------------------------------------------------------------------------------------
+// ---- the backend
+// ------------------------------------------------------------------------------------------------------
 
 class S3 final : public Backend {
 public:
@@ -319,7 +333,8 @@ public:
     const int error = ask("GET", home(), "", "list-type=2&max-keys=1");
     refuse_unless_answered(error);
     if (!bucket_.empty() && error == ENOENT)
-      throw InputError(fmt::format("There is no bucket '{}' at {}; make it first, or leave --s3.bucket out.", bucket_, endpoint_));
+      throw InputError(
+          fmt::format("There is no bucket '{}' at {}; make it first, or leave --s3.bucket out.", bucket_, endpoint_));
   }
 
   bool prepares_calls() const override { return true; }
@@ -364,8 +379,8 @@ public:
 
   int stat(const Name& name, uint64_t& size) override
   {
-    const bool whole = *name.object() == '\0';
-    const int error  = send(prepared_ ? *take_prepared() : request("HEAD", name));
+    const bool whole  = *name.object() == '\0';
+    const int error   = send(prepared_ ? *take_prepared() : request("HEAD", name));
     curl_off_t length = 0;
     if (error == 0 && curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK && !whole)
       size = static_cast<uint64_t>(length);
@@ -394,7 +409,8 @@ public:
   {
     if (!bucket_.empty()) {
       const auto folder = key(name.dataset(), "");
-      if (const int error = ask("GET", bucket_, "", "list-type=2&max-keys=2&prefix=" + encoded(folder, true)); error != 0)
+      if (const int error = ask("GET", bucket_, "", "list-type=2&max-keys=2&prefix=" + encoded(folder, true));
+          error != 0)
         return error;
       for (const auto& found : elements(text_, "Key"))
         if (found != folder + marker_key)
@@ -408,11 +424,12 @@ public:
   int readdir(const Name& name, uint64_t& entries) override
   {
     entries = 0;
-    return each_page(bucket_of(name.dataset()), bucket_.empty() ? "" : key(name.dataset(), ""), [&](const std::string& xml) {
-      for (const char* of : {"Contents", "CommonPrefixes"})
-        for (const auto& entry : elements(xml, of))
-          entries += elements(entry, "Key") != std::vector{key(name.dataset(), marker_key)};
-    });
+    return each_page(bucket_of(name.dataset()), bucket_.empty() ? "" : key(name.dataset(), ""),
+                     [&](const std::string& xml) {
+                       for (const char* of : {"Contents", "CommonPrefixes"})
+                         for (const auto& entry : elements(xml, of))
+                           entries += elements(entry, "Key") != std::vector{key(name.dataset(), marker_key)};
+                     });
   }
 
   void prepare(Slot, const Op& op) override { memory_.prepare(op, std::min(op.size, chunk)); }
@@ -434,14 +451,13 @@ public:
   bool empty() override
   {
     const std::string manifest = key("", manifest_name), claim = key("", claim_name);
-    bool found      = false;
-    const int error = bucket_.empty()
-                          ? ask("GET", "", "", "")
-                          : each_page(bucket_, prefix_ + "/", [&](const std::string& xml) {
-                              for (const auto& key : elements(xml, "Key"))
-                                found = found || (key != manifest && !key.starts_with(claim));
-                              found = found || !elements(xml, "CommonPrefixes").empty();
-                            });
+    bool found = false;
+    const int error =
+        bucket_.empty() ? ask("GET", "", "", "") : each_page(bucket_, prefix_ + "/", [&](const std::string& xml) {
+          for (const auto& key : elements(xml, "Key"))
+            found = found || (key != manifest && !key.starts_with(claim));
+          found = found || !elements(xml, "CommonPrefixes").empty();
+        });
     refuse_unless(error, "can't be listed");
     if (!bucket_.empty())
       return !found;
@@ -452,11 +468,13 @@ public:
     }
     // A bucket of that name may be somebody else's.
     if (there)
-      refuse_unless(each_page(prefix_, "", [&](const std::string& xml) {
-                      for (const auto& key : elements(xml, "Key"))
-                        found = found || (key != manifest && !key.starts_with(claim));
-                      found = found || !elements(xml, "CommonPrefixes").empty();
-                    }), "can't be listed");
+      refuse_unless(each_page(prefix_, "",
+                              [&](const std::string& xml) {
+                                for (const auto& key : elements(xml, "Key"))
+                                  found = found || (key != manifest && !key.starts_with(claim));
+                                found = found || !elements(xml, "CommonPrefixes").empty();
+                              }),
+                    "can't be listed");
     return !found;
   }
 
@@ -547,7 +565,9 @@ public:
     const int error          = each_page(bucket_of(dataset.c_str()), folder, [&](const std::string& xml) {
       for (const auto& found : elements(xml, "Key")) {
         if (!found.starts_with(folder))
-          throw RunError(fmt::format("The service at {}, in a list of names that begin with '{}', has '{}'; it can't be used.", endpoint_, folder, printable(found)));
+          throw RunError(
+              fmt::format("The service at {}, in a list of names that begin with '{}', has '{}'; it can't be used.",
+                                   endpoint_, folder, printable(found)));
         if (found != folder + marker_key)
           names.push_back(found.substr(folder.size()));
       }
@@ -614,10 +634,11 @@ private:
   {
     // The first region is the one that must not be named.
     return put(name, "",
-               region_ == "us-east-1" ? ""
-                                      : fmt::format("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-                                                    "<LocationConstraint>{}</LocationConstraint></CreateBucketConfiguration>",
-                                                    region_));
+               region_ == "us-east-1"
+                   ? ""
+                   : fmt::format("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                                 "<LocationConstraint>{}</LocationConstraint></CreateBucketConfiguration>",
+                                 region_));
   }
 
   int put(const std::string& bucket, const std::string& object, std::string_view body)
@@ -645,7 +666,8 @@ private:
   /// it.
   template <class Visit> int each_page(const std::string& bucket, const std::string& folder, Visit visit)
   {
-    const std::string rest = folder.empty() ? "list-type=2" : "delimiter=%2F&list-type=2&prefix=" + encoded(folder, true);
+    const std::string rest =
+        folder.empty() ? "list-type=2" : "delimiter=%2F&list-type=2&prefix=" + encoded(folder, true);
     std::string from, before;
     for (size_t pages = 0; pages < most_pages; ++pages) {
       if (const int error = ask("GET", bucket, "", from + rest); error != 0)
@@ -659,7 +681,8 @@ private:
       before = more.front();
       from   = "continuation-token=" + encoded(before, true) + "&";
     }
-    throw RunError(fmt::format("The service at {} lists the bucket '{}' without end; it can't be used.", endpoint_, bucket));
+    throw RunError(
+        fmt::format("The service at {} lists the bucket '{}' without end; it can't be used.", endpoint_, bucket));
   }
 
   /// A signed request; the service takes it within minutes.
@@ -674,10 +697,12 @@ private:
     void add(const std::string& header) { headers.reset(curl_slist_append(headers.release(), header.c_str())); }
   };
 
-  Request request(const char* method, const std::string& bucket, const std::string& object, const std::string& query, const std::string& payload_hash)
+  Request request(const char* method, const std::string& bucket, const std::string& object, const std::string& query,
+                  const std::string& payload_hash)
   {
     const std::string path = path_ + "/" + bucket + (object.empty() ? "" : "/" + encoded(object));
-    Request result{method, endpoint_.substr(0, endpoint_.size() - path_.size()) + path + (query.empty() ? "" : "?" + query), {}};
+    Request result{
+        method, endpoint_.substr(0, endpoint_.size() - path_.size()) + path + (query.empty() ? "" : "?" + query), {}};
     result.add("Expect:"); // no round trip to ask whether the payload is welcome
     // A parameter without a value is signed with its equals sign; there is none such here.
     for (const auto& header : signer_.headers(method, host_, path, query, payload_hash))
@@ -689,7 +714,8 @@ private:
   Request request(const char* method, const Name& name, const std::string& payload_hash = nothing_hash_)
   {
     const bool whole = *name.object() == '\0';
-    return request(method, bucket_of(name.dataset()), whole ? of_dataset(name) : key(name.dataset(), name.object()), "", payload_hash);
+    return request(method, bucket_of(name.dataset()), whole ? of_dataset(name) : key(name.dataset(), name.object()), "",
+                   payload_hash);
   }
 
   std::optional<Request> take_prepared() { return std::exchange(prepared_, std::nullopt); }
@@ -757,7 +783,7 @@ private:
 
   static size_t sent(char* to, size_t size, size_t count, void* self)
   {
-    auto& s3             = *static_cast<S3*>(self);
+    auto& s3              = *static_cast<S3*>(self);
     const uint64_t within = s3.sent_ % chunk;
     const auto bytes      = std::min({uint64_t{size} * count, s3.size_ - s3.sent_, chunk - within});
     const char* from      = s3.body_.data() ? s3.body_.data() + s3.sent_ : s3.memory_.sent(s3.sent_ - within) + within;
@@ -799,8 +825,8 @@ private:
   static size_t header(char* from, size_t size, size_t count, void* self)
   {
     std::string line(from, size * count);
-    std::transform(line.begin(), line.begin() + std::min<std::ptrdiff_t>(7, static_cast<std::ptrdiff_t>(line.size())), line.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(line.begin(), line.begin() + std::min<std::ptrdiff_t>(7, static_cast<std::ptrdiff_t>(line.size())),
+                   line.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (line.starts_with("server:"))
       static_cast<S3*>(self)->server_ = trimmed(std::string_view(line).substr(7, line.find_last_not_of("\r\n") - 6));
     return size * count;
@@ -812,12 +838,14 @@ private:
     // Gateways have answers of their own to unknown keys, 404 among them.
     const auto code = code_in(text_);
     if (error == EACCES || refuses_credentials(code) || (error == ENOENT && !code.empty() && code != "NoSuchBucket"))
-      throw InputError(fmt::format("The service at {} refuses the credentials{}; see --s3.credentials.", endpoint_, detail()));
+      throw InputError(
+          fmt::format("The service at {} refuses the credentials{}; see --s3.credentials.", endpoint_, detail()));
     for (const int far : {ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, ECONNRESET, EPROTO})
       if (error == far)
         throw InputError(fmt::format("The service at {} does not answer: {}.", endpoint_, std::strerror(error)));
     if (error != 0 && error != ENOENT)
-      throw InputError(fmt::format("The service at {} can't be used: {}{}.", endpoint_, std::strerror(error), detail()));
+      throw InputError(
+          fmt::format("The service at {} can't be used: {}{}.", endpoint_, std::strerror(error), detail()));
   }
 
   void refuse_unless(int error, const char* what)
@@ -846,20 +874,26 @@ private:
   uint64_t size_ = 0, sent_ = 0, received_ = 0;
   bool into_memory_ = false;
   std::string text_, server_;
-  std::optional<Request> prepared_;          ///< of the operation that comes next
-  std::map<uint64_t, std::string> hashes_;   ///< of payloads, by size
+  std::optional<Request> prepared_;        ///< of the operation that comes next
+  std::map<uint64_t, std::string> hashes_; ///< of payloads, by size
 };
 
 #endif
 
-const bool registered = register_backend({"s3", "objects in buckets, through the S3 protocol", parameters, {},
+const bool registered =
+    register_backend({"s3",
+                      "objects in buckets, through the S3 protocol",
+                      parameters,
+                      {},
 #ifdef IOCAST_HAS_CURL
-                                          "", [](const Parameters& given, const Client& client) { return std::make_unique<S3>(given, client); }
+                      "",
+                      [](const Parameters& given, const Client& client) { return std::make_unique<S3>(given, client); }
 #else
-                                          "it was built without libcurl and OpenSSL; install libcurl4-openssl-dev and libssl-dev, and build again.",
-                                          nullptr
+                      "it was built without libcurl and OpenSSL; install libcurl4-openssl-dev and libssl-dev, and "
+                      "build again.",
+                      nullptr
 #endif
-});
+    });
 
 } // namespace
 } // namespace iocast

@@ -18,7 +18,9 @@ class Client:
 
     def command(self, name: str, arguments: dict[str, object]) -> object:
         """Of the monitors."""
-        error, answer, complaint = self.cluster.mon_command(json.dumps({"prefix": name, "format": "json", **arguments}), b"")
+        error, answer, complaint = self.cluster.mon_command(
+            json.dumps({"prefix": name, "format": "json", **arguments}), b""
+        )
         assert error == 0, f"{name}: {complaint}"
         return json.loads(answer or "null")
 
@@ -30,7 +32,11 @@ class Client:
     def entries(self, directory: str) -> list[str]:
         try:
             with self.files.opendir(directory) as stream:
-                return sorted(entry.d_name.decode() for entry in iter(lambda: self.files.readdir(stream), None) if entry.d_name not in (b".", b".."))
+                return sorted(
+                    entry.d_name.decode()
+                    for entry in iter(lambda: self.files.readdir(stream), None)
+                    if entry.d_name not in (b".", b"..")
+                )
         except (cephfs.ObjectNotFound, cephfs.NotDirectory):
             return []
 
@@ -64,7 +70,9 @@ class Client:
         _, sessions, _ = self.files.mds_command("*", json.dumps({"prefix": "session ls", "format": "json"}), "")
         for session in json.loads(sessions):
             if session["client_metadata"].get("entity_id") == name:
-                self.files.mds_command("*", json.dumps({"prefix": "session evict", "filters": [f"id={session['id']}"]}), "")
+                self.files.mds_command(
+                    "*", json.dumps({"prefix": "session evict", "filters": [f"id={session['id']}"]}), ""
+                )
 
     def limit(self, directory: str, size: int) -> None:
         """To so many bytes; 0 for no limit."""

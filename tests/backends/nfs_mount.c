@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nfs_mount 'nfs://SERVER/EXPORT?version=4&nfsport=PORT' MOUNTPOINT mounts NFSv4 for servers.py, with libnfs, where the kernel has no
-// client of its own. As that does, it keeps attributes and names for a while (here a second), and renames what is removed while somebody has it open;
-// contents are not kept, what is written is with
-// the server before the write returns, and a server that is away is waited for.
-// cc nfs_mount.c -o nfs_mount $(pkg-config --cflags --libs fuse3 libnfs)
+// nfs_mount 'nfs://SERVER/EXPORT?version=4&nfsport=PORT' MOUNTPOINT mounts NFSv4 for servers.py, with libnfs, where the
+// kernel has no client of its own. As that does, it keeps attributes and names for a while (here a second), and renames
+// what is removed while somebody has it open; contents are not kept, what is written is with the server before the
+// write returns, and a server that is away is waited for. cc nfs_mount.c -o nfs_mount $(pkg-config --cflags --libs
+// fuse3 libnfs)
 #define FUSE_USE_VERSION 31
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,8 @@ static const char* address;
 static struct nfs_context* server;
 static unsigned connections;
 
-/// An open file. All opens of a name share one: they are one owner's to the server, and closing one of them would close all.
+/// An open file. All opens of a name share one: they are one owner's to the server, and closing one of them would close
+/// all.
 struct file {
   char* path;
   unsigned opens;
@@ -61,13 +62,13 @@ static int connected_again(void)
 }
 
 /// Asks until there is an answer, as a hard mount does.
-#define ANSWER_OF(call)                                                                                                        \
-  ({                                                                                                                           \
-    int answer;                                                                                                                \
-    do                                                                                                                         \
-      answer = (call);                                                                                                         \
-    while (answer == -EIO && connected_again());                                                                               \
-    answer;                                                                                                                    \
+#define ANSWER_OF(call)                                                                                                \
+  ({                                                                                                                   \
+    int answer;                                                                                                        \
+    do                                                                                                                 \
+      answer = (call);                                                                                                 \
+    while (answer == -EIO && connected_again());                                                                       \
+    answer;                                                                                                            \
   })
 
 static struct file* file_of(const struct fuse_file_info* info)
@@ -88,7 +89,7 @@ static struct nfsfh* handle_of(const struct fuse_file_info* info)
   return file->handle;
 }
 
-#define ANSWER_FOR(info, name, ...)                                                                                            \
+#define ANSWER_FOR(info, name, ...)                                                                                    \
   ANSWER_OF(handle_of(info) ? name(server, file_of(info)->handle __VA_OPT__(, ) __VA_ARGS__) : -ESTALE)
 
 static int opened(int error, const char* path, struct nfsfh* handle, struct fuse_file_info* info)
@@ -131,8 +132,14 @@ static int get_attributes(const char* path, struct stat* out, struct fuse_file_i
   return 0;
 }
 
-static int make_directory(const char* path, mode_t mode) { return ANSWER_OF(nfs_mkdir2(server, path, (int)mode)); }
-static int remove_directory(const char* path) { return ANSWER_OF(nfs_rmdir(server, path)); }
+static int make_directory(const char* path, mode_t mode)
+{
+  return ANSWER_OF(nfs_mkdir2(server, path, (int)mode));
+}
+static int remove_directory(const char* path)
+{
+  return ANSWER_OF(nfs_rmdir(server, path));
+}
 
 static int remove_file(const char* path)
 {
@@ -149,7 +156,10 @@ static int move(const char* from, const char* to, unsigned flags)
   return ANSWER_OF(nfs_rename(server, from, to));
 }
 
-static int join(const char* from, const char* to) { return ANSWER_OF(nfs_link(server, from, to)); }
+static int join(const char* from, const char* to)
+{
+  return ANSWER_OF(nfs_link(server, from, to));
+}
 
 static int create_file(const char* path, mode_t mode, struct fuse_file_info* info)
 {
@@ -226,7 +236,8 @@ static int close_file(const char* path, struct fuse_file_info* info)
   return error;
 }
 
-static int list(const char* path, void* out, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info* info, enum fuse_readdir_flags flags)
+static int list(const char* path, void* out, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info* info,
+                enum fuse_readdir_flags flags)
 {
   (void)offset;
   (void)info;
@@ -241,7 +252,10 @@ static int list(const char* path, void* out, fuse_fill_dir_t fill, off_t offset,
   return 0;
 }
 
-static int room(const char* path, struct statvfs* out) { return ANSWER_OF(nfs_statvfs(server, path, out)); }
+static int room(const char* path, struct statvfs* out)
+{
+  return ANSWER_OF(nfs_statvfs(server, path, out));
+}
 static int change_mode(const char* path, mode_t mode, struct fuse_file_info* info)
 {
   (void)info;
@@ -249,10 +263,23 @@ static int change_mode(const char* path, mode_t mode, struct fuse_file_info* inf
 }
 
 static const struct fuse_operations operations = {
-    .init    = start,        .getattr = get_attributes, .mkdir  = make_directory, .rmdir    = remove_directory, .unlink = remove_file,
-    .rename  = move,         .link    = join,           .create = create_file,    .open     = open_file,        .read   = read_from,
-    .write   = write_to,     .fsync   = synchronise,    .release = close_file,    .readdir  = list,             .statfs = room,
-    .truncate = set_size,    .chmod   = change_mode,
+    .init     = start,
+    .getattr  = get_attributes,
+    .mkdir    = make_directory,
+    .rmdir    = remove_directory,
+    .unlink   = remove_file,
+    .rename   = move,
+    .link     = join,
+    .create   = create_file,
+    .open     = open_file,
+    .read     = read_from,
+    .write    = write_to,
+    .fsync    = synchronise,
+    .release  = close_file,
+    .readdir  = list,
+    .statfs   = room,
+    .truncate = set_size,
+    .chmod    = change_mode,
 };
 
 int main(int argc, char** argv)

@@ -75,7 +75,9 @@ class Place(ABC):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -122,7 +124,9 @@ class Served(Place):
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **how)  # type: ignore[call-overload]
         until = time.monotonic() + PATIENCE
         while not self.answers():
-            assert time.monotonic() < until and self.process.poll() is None, f"{command[0]} did not start:\n{(self.directory / 'log').read_text()[-2000:]}"
+            assert time.monotonic() < until and self.process.poll() is None, (
+                f"{command[0]} did not start:\n{(self.directory / 'log').read_text()[-2000:]}"
+            )
             time.sleep(0.02)
 
     def answers(self) -> bool:
@@ -152,7 +156,9 @@ class Directory(Place):
         self.options = [f"--{self.backend}.root", str(self.directory)]
 
     def objects(self) -> dict[str, int]:
-        return {str(p.relative_to(self.directory)): p.stat().st_size for p in self.directory.glob("*/**/*") if p.is_file()}
+        return {
+            str(p.relative_to(self.directory)): p.stat().st_size for p in self.directory.glob("*/**/*") if p.is_file()
+        }
 
     def put(self, name: str, content: bytes) -> None:
         (self.directory / name).write_bytes(content)
@@ -193,7 +199,9 @@ class NfsMount(Directory):
 
     def start(self) -> None:
         mount = self.top / "nfs_mount"
-        libraries = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True).stdout.split()
+        libraries = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True
+        ).stdout.split()
         subprocess.run(["cc", "-O1", "-o", mount, HERE / "nfs_mount.c", *libraries], check=True)
         self.start_server()
         for node in self.nodes:
@@ -213,11 +221,24 @@ EXPORT {{
 """
         )
         program("ganesha.nfsd", "the Debian packages nfs-ganesha and nfs-ganesha-vfs")
-        self.server = self._launch("ganesha.nfsd", "-F", "-L", f"{self.top}/server.log", "-f", f"{self.top}/ganesha.conf", "-p", f"{self.top}/pid")
+        self.server = self._launch(
+            "ganesha.nfsd",
+            "-F",
+            "-L",
+            f"{self.top}/server.log",
+            "-f",
+            f"{self.top}/ganesha.conf",
+            "-p",
+            f"{self.top}/pid",
+        )
         self._wait(self._answers)
 
     def _said(self) -> str:
-        return "\n".join(file.read_text(errors="replace")[-2000:] for file in (self.top / "log", self.top / "server.log") if file.exists())
+        return "\n".join(
+            file.read_text(errors="replace")[-2000:]
+            for file in (self.top / "log", self.top / "server.log")
+            if file.exists()
+        )
 
     def kill_server(self) -> None:
         assert self.server is not None
@@ -260,7 +281,15 @@ class Buckets(Served):
         key, secret = secrets.token_hex(10), secrets.token_hex(20)
         self.secrets = (key, secret)
         self.environment = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
-        self.options = ["--backend", "s3", "--s3.endpoint", f"http://127.0.0.1:{self.port}", "--s3.prefix", "tests", "--sole-user"]  # the gateway knows no If-None-Match
+        self.options = [
+            "--backend",
+            "s3",
+            "--s3.endpoint",
+            f"http://127.0.0.1:{self.port}",
+            "--s3.prefix",
+            "tests",
+            "--sole-user",
+        ]  # the gateway knows no If-None-Match
         self.store = self.directory / "store"
         self.store.mkdir()
         if self.one_bucket:
@@ -281,17 +310,34 @@ class Buckets(Served):
     def _change(self, command: str, name: str, content: bytes | None = None) -> None:
         """By the protocol: the gateway keeps in mind what its directory held."""
         dataset, _, item = name.partition("/")
-        where = f":s3:given/tests/{dataset}/{item}" if self.one_bucket else f":s3:tests-{dataset.replace('_', '-')}/{item}"
-        options = {"PROVIDER": "Other", "ENDPOINT": f"http://127.0.0.1:{self.port}", "ACCESS_KEY_ID": self.secrets[0], "SECRET_ACCESS_KEY": self.secrets[1]}
+        where = (
+            f":s3:given/tests/{dataset}/{item}" if self.one_bucket else f":s3:tests-{dataset.replace('_', '-')}/{item}"
+        )
+        options = {
+            "PROVIDER": "Other",
+            "ENDPOINT": f"http://127.0.0.1:{self.port}",
+            "ACCESS_KEY_ID": self.secrets[0],
+            "SECRET_ACCESS_KEY": self.secrets[1],
+        }
         environment = os.environ | {f"RCLONE_S3_{key}": value for key, value in options.items()}
-        subprocess.run([self.rclone(), "--config", "/dev/null", command, where], input=content, capture_output=True, env=environment, check=True)
+        subprocess.run(
+            [self.rclone(), "--config", "/dev/null", command, where],
+            input=content,
+            capture_output=True,
+            env=environment,
+            check=True,
+        )
 
     def objects(self) -> dict[str, int]:
         found = {}
         for folder in (self.store / "given/tests").glob("*/") if self.one_bucket else self.store.glob("tests-*"):
             if folder.is_dir():
                 dataset = folder.name if self.one_bucket else folder.name.removeprefix("tests-").replace("-", "_")
-                found |= {f"{dataset}/{p.name}": p.stat().st_size for p in folder.iterdir() if p.is_file() and p.name != ".dataset"}
+                found |= {
+                    f"{dataset}/{p.name}": p.stat().st_size
+                    for p in folder.iterdir()
+                    if p.is_file() and p.name != ".dataset"
+                }
         return found
 
     def put(self, name: str, content: bytes) -> None:
@@ -357,19 +403,39 @@ class Tables(Served):
 
     def answers(self) -> bool:
         ready = program("pg_isready", "the Debian package postgresql")
-        return super().answers() and subprocess.run([ready, "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
+        return (
+            super().answers()
+            and subprocess.run([ready, "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
+        )
 
     def wrong_credentials(self) -> dict[str, str]:
         return {"PGPASSWORD": secrets.token_hex(20)}
 
     def _ask(self, statement: str) -> list[str]:
-        command = ["psql", "-qAtX", "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", "-d", "postgres", "-c", statement]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **self.environment}, check=True)
+        command = [
+            "psql",
+            "-qAtX",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "-U",
+            "tester",
+            "-d",
+            "postgres",
+            "-c",
+            statement,
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **self.environment}, check=True
+        )
         return done.stdout.split()
 
     def objects(self) -> dict[str, int]:
         found = {}
-        for table in self._ask("SELECT tablename FROM pg_tables WHERE schemaname = 'iocast' AND tablename NOT LIKE 'iocast.%'"):
+        for table in self._ask(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'iocast' AND tablename NOT LIKE 'iocast.%'"
+        ):
             rows = self._ask(f"SELECT name || ' ' || octet_length(data) FROM iocast.\"{table}\"")
             found |= {f"{table}/{name}": int(size) for name, size in zip(rows[::2], rows[1::2], strict=True)}
         return found
@@ -494,10 +560,32 @@ class CephFiles(Served):
     def start(self) -> None:
         identity, objects = str(uuid.uuid4()), str(uuid.uuid4())
         self._configure(identity)
-        self._do("monmaptool", "--create", "--fsid", identity, "--addv", "a", f"[v2:127.0.0.1:{self.port}]", f"{self.directory}/monitors")
-        self._do("ceph-mon", "--mkfs", "-i", "a", "--monmap", f"{self.directory}/monitors", "--keyring", f"{self.directory}/keyring")
+        self._do(
+            "monmaptool",
+            "--create",
+            "--fsid",
+            identity,
+            "--addv",
+            "a",
+            f"[v2:127.0.0.1:{self.port}]",
+            f"{self.directory}/monitors",
+        )
+        self._do(
+            "ceph-mon",
+            "--mkfs",
+            "-i",
+            "a",
+            "--monmap",
+            f"{self.directory}/monitors",
+            "--keyring",
+            f"{self.directory}/keyring",
+        )
         self._serve("ceph-mon", "a")
-        client = [program("python3", "the Debian package python3", Path("/usr/bin")), str(HERE / "ceph_client.py"), str(self.configuration)]
+        client = [
+            program("python3", "the Debian package python3", Path("/usr/bin")),
+            str(HERE / "ceph_client.py"),
+            str(self.configuration),
+        ]
         self.process = subprocess.Popen(client, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.ask("command", "osd new", {"uuid": objects})
         self._do("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", objects)
@@ -536,7 +624,9 @@ class CephFiles(Served):
         for name, rights in keys.items():
             # A key: its kind, when it was made (seconds and nanoseconds), its length, and 16 random bytes.
             key = base64.b64encode(struct.pack("<HIIH", 1, int(time.time()), 0, 16) + secrets.token_bytes(16)).decode()
-            text += f"[{name}]\nkey = {key}\n" + "".join(f'caps {server} = "{right}"\n' for server, right in rights.items())
+            text += f"[{name}]\nkey = {key}\n" + "".join(
+                f'caps {server} = "{right}"\n' for server, right in rights.items()
+            )
         self.secrets = (key,)  # of client.me
         (self.directory / "keyring").write_text(text)
         for server in ("mon", "osd", "mds"):
@@ -578,7 +668,9 @@ admin socket = {self.directory}/mds.socket
     def _serve(self, name: str, number: str) -> None:
         with (self.directory / "log").open("ab") as log:
             command = [program(name, "ceph-mon, ceph-osd and ceph-mds"), "-f", "-i", number]
-            self.servers[name] = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | self.environment, start_new_session=True)
+            self.servers[name] = subprocess.Popen(
+                command, stdout=log, stderr=log, env=os.environ | self.environment, start_new_session=True
+            )
 
     def _logs(self) -> str:
         return (self.directory / "log").read_text(errors="replace")[-2000:]
@@ -599,7 +691,11 @@ admin socket = {self.directory}/mds.socket
 
     def wrong_credentials(self) -> dict[str, str]:
         other = self.directory / "other.keyring"
-        other.write_text((self.directory / "keyring").read_text().replace(self.secrets[0], self.secrets[0][:20] + self.secrets[0][:19:-1]))
+        other.write_text(
+            (self.directory / "keyring")
+            .read_text()
+            .replace(self.secrets[0], self.secrets[0][:20] + self.secrets[0][:19:-1])
+        )
         return {"CEPH_KEYRING": str(other)}
 
     def forget_the_killed(self) -> None:

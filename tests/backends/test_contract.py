@@ -19,7 +19,19 @@ from registry import listed
 from servers import Buckets, CephFiles, CollectionsOfOneUser, Place, Served, Tables, available, free_port
 
 SMALL = ["--set", "datasets=2", "--set", "objects=6", "--set", "iterations=4", "--set", "object_size=3901B"]
-SLOW = [*SMALL, "--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=2ms", "--set", "repeats=4"]
+SLOW = [
+    *SMALL,
+    "--set",
+    "datasets=1",
+    "--set",
+    "objects=50",
+    "--set",
+    "iterations=50",
+    "--set",
+    "think_time=2ms",
+    "--set",
+    "repeats=4",
+]
 
 
 @pytest.fixture
@@ -57,9 +69,13 @@ def seen(place: Place, name: str) -> bool:
 def test_every_backend_is_built() -> None:
     """./check installs the libraries of all."""
     entries = listed("iocast-bench", "backends")
-    assert {entry["name"] for entry in entries} == {file.stem for file in (REPOSITORY / "real" / "backends").glob("*.cpp")}
+    assert {entry["name"] for entry in entries} == {
+        file.stem for file in (REPOSITORY / "real" / "backends").glob("*.cpp")
+    }
     assert all(entry["available"] for entry in entries), "packaging/debian-packages.txt names a library for each"
-    assert set(available()) == {entry["name"] for entry in entries if entry["keeps_data"]} and len(available()) < len(entries)
+    assert set(available()) == {entry["name"] for entry in entries if entry["keeps_data"]} and len(available()) < len(
+        entries
+    )
 
 
 @pytest.mark.usefixtures("bench")
@@ -68,7 +84,9 @@ def test_backends_without_their_libraries_name_the_packages_to_install(tmp_path:
     assert program is not None, "iocast-bench-without-libraries is not built; run ./check"
     done = subprocess.run([program, "--list", "backends", "--json"], capture_output=True, text=True, check=True)
     without = {entry["name"]: entry for entry in json.loads(done.stdout)["backends"]}
-    assert {name: entry["keeps_data"] for name, entry in without.items()} == {entry["name"]: entry["keeps_data"] for entry in listed("iocast-bench", "backends")}
+    assert {name: entry["keeps_data"] for name, entry in without.items()} == {
+        entry["name"]: entry["keeps_data"] for entry in listed("iocast-bench", "backends")
+    }
     assert all(without[name]["available"] for name in ("posix", "mpiio", "dummy"))
     packages = (REPOSITORY / "packaging" / "debian-packages.txt").read_text().split()
     absent = {name: entry["needs"] for name, entry in without.items() if not entry["available"]}
@@ -81,7 +99,15 @@ def test_backends_without_their_libraries_name_the_packages_to_install(tmp_path:
         assert refused.stderr == f"iocast-bench: The backend '{name}' can't be used: {sentence}\n"
     settings = tmp_path / "build" / "compile_commands.json"
     packages_left_out = ["CURL", "OpenSSL", "PostgreSQL", "mongoc-1.0"]
-    command = ["cmake", "-S", REPOSITORY, "-B", settings.parent, "-DCEPHFS_LIBRARY=OFF", *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in packages_left_out)]
+    command = [
+        "cmake",
+        "-S",
+        REPOSITORY,
+        "-B",
+        settings.parent,
+        "-DCEPHFS_LIBRARY=OFF",
+        *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in packages_left_out),
+    ]
     configured = subprocess.run(command, capture_output=True, text=True)
     assert configured.returncode == 0, configured.stderr
     assert "s3.cpp" in settings.read_text() and "IOCAST_HAS_" not in settings.read_text()
@@ -93,7 +119,9 @@ def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Pa
     assert [p["errors"] for p in done.json["phases"]] == [0, 0, 0, 0]
     assert counts(done, "precreate") == {"mkdir": 6, "create": 36}
     for phase in done.json["phases"][1:3]:
-        assert {op: row["count"] for op, row in phase["latency"].items() if "." not in op} == dict.fromkeys(("create", "stat", "read", "unlink"), 24)
+        assert {op: row["count"] for op, row in phase["latency"].items() if "." not in op} == dict.fromkeys(
+            ("create", "stat", "read", "unlink"), 24
+        )
     assert counts(done, "cleanup") == {"unlink": 36, "rmdir": 6}
     assert place.is_empty()
     for phase in done.json["phases"]:  # whole operations tell their parts
@@ -102,13 +130,26 @@ def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Pa
             assert parts == [phase["latency"][op]["count"]] * 3
     # Where it was is told, how to get in there isn't.
     document = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert document["backend"]["name"] == place.backend and document["environment"]["service" if isinstance(place, Served) else "filesystem"]
+    assert (
+        document["backend"]["name"] == place.backend
+        and document["environment"]["service" if isinstance(place, Served) else "filesystem"]
+    )
     kept = b"".join(p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file())
     assert not any(secret.encode() in kept for secret in place.secrets)
 
 
 def test_large_objects(run: Run) -> None:
-    done = run("--set", "datasets=1", "--set", "objects=1", "--set", "iterations=1", "--set", "object_size=2500000B", "--verify")
+    done = run(
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=1",
+        "--set",
+        "iterations=1",
+        "--set",
+        "object_size=2500000B",
+        "--verify",
+    )
     assert done.code == 0, done.err
 
 
@@ -134,7 +175,11 @@ def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> No
     (phase,) = done.json["phases"]
     wrong = {error["op"]: error for error in phase["first_errors"]}
     for op in ("stat", "read"):
-        assert wrong[op]["error"] == "No such file or directory" and wrong[op]["name"] == "0_0/file-2" and wrong[op]["count"] == 1
+        assert (
+            wrong[op]["error"] == "No such file or directory"
+            and wrong[op]["name"] == "0_0/file-2"
+            and wrong[op]["count"] == 1
+        )
     assert ("create" in wrong) == (not place.replaces)
     if not place.replaces:
         assert wrong["create"]["error"] == "File exists" and wrong["create"]["name"] == "0_1/file-7"
@@ -143,9 +188,13 @@ def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> No
     assert phase["operations"] == 2 * 4 * 4 - phase["errors"]
 
 
-def test_what_was_killed_is_swept(run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> None:
+def test_what_was_killed_is_swept(
+    run: Run, command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place
+) -> None:
     settings = [*SMALL, "--set", "objects=50", "--set", "waiting_factor=100"]  # slow, wherever it is
-    process = subprocess.Popen(command(*settings), env=mpi_environment | place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        command(*settings), env=mpi_environment | place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         until = time.monotonic() + 60
         while not seen(place, "0_0/file-2"):
@@ -183,9 +232,14 @@ def test_a_schema_that_was_there_stays(run: Run, place: Tables) -> None:
 
 
 @pytest.mark.places(lambda kind: kind.backend in ("postgresql", "mongodb"))
-def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served) -> None:
+def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(
+    command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served
+) -> None:
     environment = mpi_environment | place.environment
-    runs = [subprocess.Popen(command(*SLOW), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    runs = [
+        subprocess.Popen(command(*SLOW), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
     ends = [(process.communicate(timeout=60)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2, 2], ends
     assert all("another run" in printed for printed, code in ends if code == 2)
@@ -207,7 +261,10 @@ def test_clients_that_are_threads(run: Run, place: Place) -> None:
     """Each has a connection of its own; contents are verified."""
     done = run(*SMALL, "--verify", "--threads-per-rank", "3", "--json", ranks=2)
     assert done.code == 0, done.err
-    assert counts(done, "precreate") == {"mkdir": 12, "create": 72} and counts(done, "cleanup") == {"unlink": 72, "rmdir": 12}
+    assert counts(done, "precreate") == {"mkdir": 12, "create": 72} and counts(done, "cleanup") == {
+        "unlink": 72,
+        "rmdir": 12,
+    }
     assert place.is_empty()
 
 
@@ -242,20 +299,32 @@ def test_a_server_that_wants_a_password_and_gets_none(run: Run, place: Served) -
 
 @pytest.mark.places(lambda kind: kind is CollectionsOfOneUser)
 def test_connection_strings_with_passwords_are_no_options(run: Run, place: Served) -> None:
-    expect_refusal(run(*SMALL, to=[*place.options, "--mongodb.uri", "mongodb://tester:hush@127.0.0.1"]), "--mongodb.uri_file")
+    expect_refusal(
+        run(*SMALL, to=[*place.options, "--mongodb.uri", "mongodb://tester:hush@127.0.0.1"]), "--mongodb.uri_file"
+    )
     broken = run(*SMALL, environment={"MONGODB_URI": f"mongodb://tester:{place.secrets[0]}@127.0.0.1"})
     expect_refusal(broken, "%XX")
 
 
 @pytest.mark.places(lambda kind: kind is not CollectionsOfOneUser)
-def test_the_manuals_examples(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place) -> None:
+def test_the_manuals_examples(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: Place
+) -> None:
     shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
-    assert [line.split()[:2] for line in shown] == [["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb", "cephfs")]
+    assert [line.split()[:2] for line in shown] == [
+        ["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb", "cephfs")
+    ]
     if place.backend == "posix":
         shown = [line.replace("/scratch/me", place.options[1]) for line in shown]
     for line in [line for line in shown if line.split()[1] == place.backend]:
         words = re.sub(r"\b(9000|5432|27017)\b", str(getattr(place, "port", "")), line).split()
-        done = subprocess.run([*mpirun(2), str(bench), *words], capture_output=True, text=True, env=mpi_environment | place.environment, timeout=60)
+        done = subprocess.run(
+            [*mpirun(2), str(bench), *words],
+            capture_output=True,
+            text=True,
+            env=mpi_environment | place.environment,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stderr
         assert place.is_empty()
 
@@ -273,7 +342,9 @@ def test_a_server_that_is_killed_and_comes_back(
 ) -> None:
     """Operations fail while it is away, none hangs, and those after it are answered; what is left is swept."""
     whole = command(*SLOW, "--out", str(tmp_path / "run"))
-    process = subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     until = time.monotonic() + 20
     while not seen(place, "0_0/file-60"):  # made by the benchmark
         assert time.monotonic() < until and process.poll() is None
@@ -283,7 +354,10 @@ def test_a_server_that_is_killed_and_comes_back(
     phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
     assert process.returncode == 1 and sum(p["errors"] for p in phases) > 0
     assert phases[-1]["latency"]["unlink"]["count"] > 0, "nothing was answered after the server had come back"
-    assert {e["error"] for p in phases for e in p.get("first_errors", [])} & {"Connection refused", "Connection reset by peer"}
+    assert {e["error"] for p in phases for e in p.get("first_errors", [])} & {
+        "Connection refused",
+        "Connection reset by peer",
+    }
     assert run(*SLOW, "--sweep").code == 0
 
 
@@ -292,7 +366,18 @@ def test_a_server_that_is_killed_and_comes_back(
 
 @pytest.mark.places(lambda kind: kind.backend == "cephfs")
 def test_operations_on_open_files_in_cephfs(run: Run, place: CephFiles) -> None:
-    probe = ["--workload", "probe", "--set", "objects=4", "--set", "access_size=3000B", "--set", "accesses=5", "--set", "sharing=2"]
+    probe = [
+        "--workload",
+        "probe",
+        "--set",
+        "objects=4",
+        "--set",
+        "access_size=3000B",
+        "--set",
+        "accesses=5",
+        "--set",
+        "sharing=2",
+    ]
     plan = run(*probe, "--dry-run", "--json", ranks=4).json["footprint"]
     done = run(*probe, "--verify", "--json", ranks=4)
     assert done.code == 0, done.err
@@ -310,8 +395,14 @@ def test_directories_in_cephfs_that_can_not_be_worked_in(run: Run, place: CephFi
     expect_refusal(run(*SMALL, to=root("/scratch/me/nowhere")), "no directory '/scratch/me/nowhere'")
     expect_refusal(run(*SMALL, to=root(place.root, "--cephfs.filesystem", "another")), "'another'")
     expect_refusal(run(*SMALL, to=root("/")), "'/'", "client.me: Operation not permitted.")
-    expect_refusal(run(*SMALL, to=root(place.root, "--cephfs.conf", "/nowhere/ceph.conf")), "'/nowhere/ceph.conf'", "No such file")
-    expect_refusal(run(*SMALL, to=["--backend", "cephfs", "--cephfs.id", "guest", "--cephfs.root", place.root]), place.root, "can't be written to")
+    expect_refusal(
+        run(*SMALL, to=root(place.root, "--cephfs.conf", "/nowhere/ceph.conf")), "'/nowhere/ceph.conf'", "No such file"
+    )
+    expect_refusal(
+        run(*SMALL, to=["--backend", "cephfs", "--cephfs.id", "guest", "--cephfs.root", place.root]),
+        place.root,
+        "can't be written to",
+    )
     place.ask("put", f"{place.root}/foreign", "x")
     expect_refusal(run(*SMALL, to=root(f"{place.root}/foreign")), "not a directory")
     expect_refusal(run(*SMALL), place.root, "not empty")
@@ -325,17 +416,23 @@ def test_directories_in_cephfs_that_can_not_be_worked_in(run: Run, place: CephFi
 
 
 @pytest.fixture
-def slow_run(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: CephFiles, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def slow_run(
+    command: Callable[..., list[str]], mpi_environment: dict[str, str], place: CephFiles, tmp_path: Path
+) -> Iterator[subprocess.Popen[str]]:
     """One in the midst of its benchmark."""
     whole = command(*SLOW, "--out", str(tmp_path / "run"))
-    with subprocess.Popen(whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for(lambda: seen(place, "0_0/file-60"))
         yield process
         process.kill()
 
 
 @pytest.mark.places(lambda kind: kind.backend == "cephfs")
-def test_a_metadata_server_that_is_killed_is_waited_for(slow_run: subprocess.Popen[str], place: CephFiles, tmp_path: Path) -> None:
+def test_a_metadata_server_that_is_killed_is_waited_for(
+    slow_run: subprocess.Popen[str], place: CephFiles, tmp_path: Path
+) -> None:
     place.kill_metadata_server()
     time.sleep(1)
     place.start_metadata_server()
@@ -347,7 +444,9 @@ def test_a_metadata_server_that_is_killed_is_waited_for(slow_run: subprocess.Pop
 
 
 @pytest.mark.places(lambda kind: kind.backend == "cephfs")
-def test_a_client_that_the_cluster_shuts_out_says_so(run: Run, slow_run: subprocess.Popen[str], place: CephFiles) -> None:
+def test_a_client_that_the_cluster_shuts_out_says_so(
+    run: Run, slow_run: subprocess.Popen[str], place: CephFiles
+) -> None:
     place.forget_the_killed()
     printed = slow_run.communicate(timeout=50)[1]
     assert slow_run.returncode == 1 and "has shut this client out." in printed

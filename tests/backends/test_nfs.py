@@ -20,7 +20,13 @@ Run = Callable[..., Done]
 def run(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], place: NfsMount) -> Run:
     def run_it(*arguments: str, ranks: int = 4, roots: str = "") -> Done:
         roots = roots or ",".join(map(str, place.nodes))
-        done = subprocess.run([*mpirun(ranks), str(bench), "--posix.root", roots, *arguments], capture_output=True, text=True, env=mpi_environment, timeout=100)
+        done = subprocess.run(
+            [*mpirun(ranks), str(bench), "--posix.root", roots, *arguments],
+            capture_output=True,
+            text=True,
+            env=mpi_environment,
+            timeout=100,
+        )
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run_it
@@ -42,7 +48,12 @@ def test_what_somebody_has_open_stays_for_a_while(run: Run, place: NfsMount) -> 
         assert done.code == 1
         (cleanup,) = done.json["phases"]
         (first,) = cleanup["first_errors"]
-        assert (first["op"], first["error"], first["name"], first["count"]) == ("rmdir", "Directory not empty", "0_1", 1)
+        assert (first["op"], first["error"], first["name"], first["count"]) == (
+            "rmdir",
+            "Directory not empty",
+            "0_1",
+            1,
+        )
         (hidden,) = (place.export / "0_1").iterdir()
         assert hidden.name.startswith(".")
     wait_for(lambda: not hidden.exists())
@@ -55,8 +66,19 @@ def test_a_server_that_is_killed_is_waited_for(
 ) -> None:
     """As on a hard mount: an operation takes longer, and is named meanwhile."""
     slow = [*SMALL, "--set", "think_time=2ms", "--set", "repeats=4"]
-    command = [str(bench), "--posix.root", str(place.nodes[0]), *slow, "--watchdog", "500ms", "--out", str(tmp_path / "run")]
-    process = subprocess.Popen(command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = [
+        str(bench),
+        "--posix.root",
+        str(place.nodes[0]),
+        *slow,
+        "--watchdog",
+        "500ms",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    process = subprocess.Popen(
+        command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     wait_for((place.export / "0_0" / "file-25").exists)
     place.kill_server()
     try:
@@ -71,14 +93,19 @@ def test_a_server_that_is_killed_is_waited_for(
     assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
     # What the server did before it died, and didn't answer, is asked for again: a removal then finds nothing to remove,
     # and has failed.
-    slowest, failed = max(row["max"] for phase in document["phases"] for row in phase["latency"].values()), sum(phase["errors"] for phase in document["phases"])
+    slowest, failed = (
+        max(row["max"] for phase in document["phases"] for row in phase["latency"].values()),
+        sum(phase["errors"] for phase in document["phases"]),
+    )
     assert slowest > 0.4 if failed == 0 else failed == 1, document["phases"]
     if list(place.export.iterdir()):
         assert run(*slow, "--sweep", ranks=1).code == 0
     assert list(place.export.iterdir()) == []
 
 
-def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount) -> None:
+def test_a_root_that_the_server_has_no_longer(
+    bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount
+) -> None:
     """Files and directories go away under a client that still knows them: counted or the end, in sentences, and never a
     hang."""
     assert run(*SMALL, "--set", "phases=precreate").code == 0
@@ -91,12 +118,25 @@ def test_a_root_that_the_server_has_no_longer(bench: Path, mpi_environment: dict
     assert list(place.export.iterdir()) == []
 
 
-def test_an_open_file_that_the_server_has_no_longer(bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount, tmp_path: Path) -> None:
+def test_an_open_file_that_the_server_has_no_longer(
+    bench: Path, mpi_environment: dict[str, str], run: Run, place: NfsMount, tmp_path: Path
+) -> None:
     """Its handle is stale (ESTALE): the run ends in one sentence, what was measured is kept, and the rest can be
     swept."""
-    long = ["--workload", "ior-easy", "--set", "transfer_size=1KiB", "--set", "per_process=64MiB", "--set", "shift_nodes=0"]
+    long = [
+        "--workload",
+        "ior-easy",
+        "--set",
+        "transfer_size=1KiB",
+        "--set",
+        "per_process=64MiB",
+        "--set",
+        "shift_nodes=0",
+    ]
     command = [str(bench), "--posix.root", str(place.nodes[0]), *long, "--out", str(tmp_path / "run")]
-    process = subprocess.Popen(command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=mpi_environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     file = place.export / "easy" / "file-0"
     wait_for(lambda: file.exists() and file.stat().st_size > 50_000)
     place.kill_server()

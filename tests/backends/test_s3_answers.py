@@ -85,7 +85,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(204 if held.pop(key, None) is not None else 204)
             elif not key:
                 prefix = parse_qs(url.query).get("prefix", [""])[0]
-                self.answer(200, "".join(f"<Contents><Key>{name}</Key></Contents>" for name in held if name.startswith(prefix)).encode())
+                self.answer(
+                    200,
+                    "".join(
+                        f"<Contents><Key>{name}</Key></Contents>" for name in held if name.startswith(prefix)
+                    ).encode(),
+                )
             elif key in held:
                 self.answer(200, held[key], len(held[key]))
             else:
@@ -105,7 +110,16 @@ def service() -> Iterator[Service]:
 def run(bench: Path, mpi_environment: dict[str, str]) -> Callable[..., Done]:
     def run_it(service: Service, *arguments: str, environment: dict[str, str] | None = None) -> Done:
         given = mpi_environment | {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"} | (environment or {})
-        command = [str(bench), "--backend", "s3", "--s3.endpoint", f"http://127.0.0.1:{service.server_port}", "--s3.prefix", "mine", *arguments]
+        command = [
+            str(bench),
+            "--backend",
+            "s3",
+            "--s3.endpoint",
+            f"http://127.0.0.1:{service.server_port}",
+            "--s3.prefix",
+            "mine",
+            *arguments,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, env=given, timeout=60)
         assert "\x1b" not in done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
@@ -116,7 +130,9 @@ def run(bench: Path, mpi_environment: dict[str, str]) -> Callable[..., Done]:
 # ---- what is whose ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_bucket_that_was_made_is_removed_and_one_that_was_there_stays(service: Service, run: Callable[..., Done]) -> None:
+def test_a_bucket_that_was_made_is_removed_and_one_that_was_there_stays(
+    service: Service, run: Callable[..., Done]
+) -> None:
     assert run(service, *SMALL).code == 0
     assert service.buckets == {}
     service.buckets["mine"] = {}
@@ -129,7 +145,9 @@ def test_a_bucket_that_was_made_is_removed_and_one_that_was_there_stays(service:
     assert service.buckets == {"mine": {"somebodys": b"x"}}
 
 
-def test_the_last_run_on_a_data_set_removes_the_bucket_that_the_first_made(service: Service, run: Callable[..., Done]) -> None:
+def test_the_last_run_on_a_data_set_removes_the_bucket_that_the_first_made(
+    service: Service, run: Callable[..., Done]
+) -> None:
     assert run(service, *SMALL, "--set", "phases=precreate").code == 0
     assert "iocast.claim.json" not in service.buckets["mine"]
     assert run(service, *SMALL, "--set", "phases=cleanup").code == 0
@@ -147,7 +165,9 @@ def test_two_runs_at_once_on_one_service(service: Service, run: Callable[..., Do
     service.buckets["given"] = {}
     service.hostile = together
     ends: list[Done] = []
-    runs = [threading.Thread(target=lambda: ends.append(run(service, *SMALL, "--s3.bucket", "given"))) for _ in range(2)]
+    runs = [
+        threading.Thread(target=lambda: ends.append(run(service, *SMALL, "--s3.bucket", "given"))) for _ in range(2)
+    ]
     for one in runs:
         one.start()
     for one in runs:
@@ -181,7 +201,9 @@ def of_a_dataset(handler: Handler) -> bool:
     return handler.command == "GET" and "list-type" in handler.path and "0_0" in handler.path
 
 
-@pytest.mark.parametrize("kind", ["the same token", "new tokens and nothing else", "names that were not asked for", "an endless page"])
+@pytest.mark.parametrize(
+    "kind", ["the same token", "new tokens and nothing else", "names that were not asked for", "an endless page"]
+)
 def test_listings(service: Service, run: Callable[..., Done], kind: str) -> None:
     service.buckets["given"] = {}
     pages = iter(range(10**9))
@@ -264,10 +286,23 @@ int EVP_DigestUpdate(void* context, const void* data, size_t size)
 
 @pytest.mark.not_sanitized("its run-time library has to come first")
 @pytest.mark.parametrize("verify", [[], ["--verify"]])
-def test_the_checksum_of_a_payload_is_not_in_the_latency(service: Service, run: Callable[..., Done], tmp_path: Path, verify: list[str]) -> None:
+def test_the_checksum_of_a_payload_is_not_in_the_latency(
+    service: Service, run: Callable[..., Done], tmp_path: Path, verify: list[str]
+) -> None:
     (tmp_path / "slow.c").write_text(SLOW_HASH)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c", "-ldl"], check=True)
-    small = ["--set", "datasets=1", "--set", "objects=2", "--set", "iterations=1", "--set", "object_size=200kB", "--json", "--quiet"]
+    small = [
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=2",
+        "--set",
+        "iterations=1",
+        "--set",
+        "object_size=200kB",
+        "--json",
+        "--quiet",
+    ]
     done = run(service, *small, *verify, environment={"LD_PRELOAD": str(tmp_path / "slow.so")})
     assert done.code == 0, done.err
     precreate = done.json["phases"][0]

@@ -26,7 +26,9 @@ class _Brief(Loader):
         self._loader.exec_module(module)
         for name, value in BRIEF[module.__name__].items():
             if not hasattr(module, name):
-                raise ImportError(f"tests/brief/sitecustomize.py: {module.__name__} has no constant {name}; name the one that took its place.")
+                raise ImportError(
+                    f"tests/brief/sitecustomize.py: {module.__name__} has no constant {name}; name the one that took its place."
+                )
             setattr(module, name, value)
 
 

@@ -80,7 +80,9 @@ class Browser:
         """Load the page and wait until the expression `ready` is true."""
         self.events.clear()
         width, height = size
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
         self.call("Page.navigate", url=file.as_uri())
         until = time.monotonic() + PATIENCE
         while not self.evaluate(ready):
@@ -91,7 +93,11 @@ class Browser:
         """What was logged as an error since the page was opened, and every address beyond this machine's files that it
         asked for."""
         entries = [str(e["params"]) for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
-        entries += [str(e["params"]["entry"]) for e in self.events if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
+        entries += [
+            str(e["params"]["entry"])
+            for e in self.events
+            if e.get("method") == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"
+        ]
         urls = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return entries + [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
 

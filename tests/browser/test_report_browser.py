@@ -55,7 +55,9 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, t
     charts = browser.evaluate("document.querySelectorAll('.chart').length")
     assert browser.evaluate("document.body.dataset.failed || ''") == ""
     assert int(browser.evaluate("document.body.dataset.drawn")) == charts > 9
-    assert browser.evaluate("[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg text'))")
+    assert browser.evaluate(
+        "[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg text'))"
+    )
     entries = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
     outside = [url for url in entries if not url.startswith("data:")]
     assert outside == [page.as_uri()], "nothing but the page itself is loaded"
@@ -99,11 +101,15 @@ def test_labels_of_axes_do_not_overlap(browser, page, size):
 
 
 def column(browser, table: str, key: str) -> list[float]:
-    values = browser.evaluate(f"[...document.querySelectorAll('#table-{table} td[data-key=\"{key}\"]')].map(c => c.dataset.value)")
+    values = browser.evaluate(
+        f"[...document.querySelectorAll('#table-{table} td[data-key=\"{key}\"]')].map(c => c.dataset.value)"
+    )
     return [float(v) for v in values]
 
 
-@pytest.mark.parametrize("name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")])
+@pytest.mark.parametrize(
+    "name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")]
+)
 def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, title):
     browser.open(pages / f"{name}.html", SIZES["desk"], DRAWN)
     before = column(browser, table, key)
@@ -119,7 +125,9 @@ def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, 
 
 def hovered(browser, chart: str, colour: str) -> str:
     """What the tooltip of the chart's only mark of this colour says."""
-    browser.evaluate(f"document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('{chart}').scrollIntoView()")
+    browser.evaluate(
+        f"document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('{chart}').scrollIntoView()"
+    )
     dot = browser.evaluate(
         f"(() => {{ const marks = [...document.querySelectorAll('#{chart} .mark-symbol path')]"
         f".filter(p => p.getAttribute('fill') === '{colour}');"

@@ -20,7 +20,15 @@ pytestmark = pytest.mark.needs("browser")
 READY = "document.readyState === 'complete' && document.querySelector('main h1') !== null"
 LONGEST_BUILD = 15  # seconds, on two cores that have nothing else to do
 # A page with wide tables, one with long lines of code, one with figures, and the longest ones.
-PAGES = ["index", "study-tutorial", "background", "patterns", "reference/workloads", "reference/commands", "reference/python"]
+PAGES = [
+    "index",
+    "study-tutorial",
+    "background",
+    "patterns",
+    "reference/workloads",
+    "reference/commands",
+    "reference/python",
+]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +74,9 @@ def test_a_page_is_whole_without_a_network(site: Path, browser: Browser, page: s
 
 def test_search_leads_to_the_section(site: Path, browser: Browser) -> None:
     browser.open(site / "reference" / "workloads.html", SIZES["desk"], READY)
-    browser.evaluate("(() => { const q = document.getElementById('query'); q.value = 'hpcs-14 backwards'; q.dispatchEvent(new Event('input')); })()")
+    browser.evaluate(
+        "(() => { const q = document.getElementById('query'); q.value = 'hpcs-14 backwards'; q.dispatchEvent(new Event('input')); })()"
+    )
     address = browser.evaluate("document.querySelector('#found a').href")
     assert address == (site / "reference" / "workloads.html").as_uri() + "#hpcs-14"
     browser.evaluate("document.querySelector('#found a').click()")
@@ -81,7 +91,9 @@ def test_the_reference_has_what_there_is(site: Path) -> None:
     assert program is not None
     for what in ("workloads", "patterns", "platforms", "primitives"):
         page = (site / "reference" / f"{what}.html").read_text()
-        listed = json.loads(subprocess.run([str(program), "--list", what, "--json"], capture_output=True, check=True).stdout)[what]
+        listed = json.loads(
+            subprocess.run([str(program), "--list", what, "--json"], capture_output=True, check=True).stdout
+        )[what]
         assert len(listed) > 2 and all(f'id="{entry["name"]}"' in page for entry in listed)
     commands = (site / "reference" / "commands.html").read_text()
     reported = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=True).stdout

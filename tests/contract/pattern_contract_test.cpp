@@ -68,11 +68,13 @@ TEST_P(PatternContract, TouchesOnlyWhatExistsAndLeavesNothing)
     const auto storage = expect_rules_kept(*pattern, ranks);
     ASSERT_FALSE(HasFailure()) << GetParam().workload << " " << GetParam().settings;
     EXPECT_LT(storage.thought_ns / ranks, 5'000'000'000) << "small settings end in a moment";
-    EXPECT_LT(std::accumulate(storage.counts.begin(), storage.counts.end(), uint64_t{0}), 2'000'000U) << "small settings end in a moment";
+    EXPECT_LT(std::accumulate(storage.counts.begin(), storage.counts.end(), uint64_t{0}), 2'000'000U)
+        << "small settings end in a moment";
     const auto run = whole_run(*pattern, ranks, true);
     for (const auto& phase : run)
       for (const auto& ops : phase)
-        EXPECT_LE(std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind != OpKind::think && (op.flags & collective); }),
+        EXPECT_LE(std::any_of(ops.begin(), ops.end(),
+                              [](const Op& op) { return op.kind != OpKind::think && (op.flags & collective); }),
                   pattern->footprint().collective);
     // It may serve the ranks in any order, and again.
     EXPECT_EQ(run, whole_run(*pattern, ranks, false)) << "the streams depend on the order in which ranks ask";
@@ -161,7 +163,8 @@ TEST_P(PatternContract, GoesOnFromWhereACursorIsSetBackTo)
         EXPECT_EQ(phase.most_seconds, 0);
       continue;
     }
-    if (pattern_name == "mix" && std::all_of(pattern->phases().begin(), pattern->phases().end(), [](const Phase& phase) { return phase.most_seconds == 0; }))
+    if (pattern_name == "mix" && std::all_of(pattern->phases().begin(), pattern->phases().end(),
+                                             [](const Phase& phase) { return phase.most_seconds == 0; }))
       continue; // of members without a way back, perhaps
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       const auto expected = stream_of(*pattern, rank);
@@ -190,8 +193,8 @@ TEST_P(PatternContract, CleansUpAfterTimeLimits)
     const auto footprint = pattern->footprint();
     for (const bool together : {true, false})
       for (int trial = 0; trial < trials; ++trial) {
-        const auto where = fmt::format("{} {}, {} ranks that stop {}, trial {}", GetParam().workload, GetParam().settings, ranks,
-                                       together ? "together" : "alone", trial);
+        const auto where = fmt::format("{} {}, {} ranks that stop {}, trial {}", GetParam().workload,
+                                       GetParam().settings, ranks, together ? "together" : "alone", trial);
         try {
           const Phases whole = whole_run(*pattern, ranks, together);
           StorageModel storage(*pattern);
@@ -218,7 +221,8 @@ TEST_P(PatternContract, CleansUpAfterTimeLimits)
 
 INSTANTIATE_TEST_SUITE_P(Workloads, PatternContract, testing::ValuesIn(cases()), [](const auto& tested) {
   std::string name = fmt::format("{}_{}", tested.param.workload, tested.param.number);
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
 

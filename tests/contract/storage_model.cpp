@@ -62,8 +62,9 @@ void StorageModel::phase(const std::string& name, const std::vector<std::vector<
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     for (size_t i = 0; i < ranks[rank].size(); ++i) {
       const Op& op = ranks[rank][i];
-      where_       = fmt::format("phase '{}', rank {}, operation {} ({} dataset {} object {} size {} offset {} count {} stride {} flags {})", name,
-                                 rank, i, name_of(op.kind), op.dataset, op.object, op.size, op.offset, op.count, op.stride, op.flags);
+      where_       = fmt::format(
+          "phase '{}', rank {}, operation {} ({} dataset {} object {} size {} offset {} count {} stride {} flags {})",
+          name, rank, i, name_of(op.kind), op.dataset, op.object, op.size, op.offset, op.count, op.stride, op.flags);
       apply(rank, op, views[rank]);
       ++counts[static_cast<size_t>(op.kind)];
       largest = std::max(largest, op.bytes());
@@ -92,7 +93,8 @@ std::optional<uint64_t> StorageModel::parent(uint64_t dataset) const
 
 bool StorageModel::sees_dataset(const View& view, uint64_t dataset) const
 {
-  return (datasets_.contains(dataset) || view.datasets_made.contains(dataset)) && !view.datasets_removed.contains(dataset);
+  return (datasets_.contains(dataset) || view.datasets_made.contains(dataset)) &&
+         !view.datasets_removed.contains(dataset);
 }
 
 bool StorageModel::sees(const View& view, Id id) const
@@ -140,7 +142,8 @@ void StorageModel::apply(uint32_t rank, const Op& op, View& view)
     if (datasets_.contains(op.dataset) || view.datasets_made.contains(op.dataset))
       fail("the dataset is there already");
     const auto name = dataset_name(op.dataset);
-    if (name.empty() || name.size() > 200 || name.front() == '/' || name.back() == '/' || name.find("//") != std::string::npos)
+    if (name.empty() || name.size() > 200 || name.front() == '/' || name.back() == '/' ||
+        name.find("//") != std::string::npos)
       fail(fmt::format("'{}' is no name of a dataset", name));
     if (const auto [at, is_new] = numbers_.emplace(name, op.dataset); at->second != op.dataset)
       fail(fmt::format("the datasets {} and {} are both called '{}'", at->second, op.dataset, name));
@@ -214,7 +217,7 @@ void StorageModel::apply(uint32_t rank, const Op& op, View& view)
 void StorageModel::access(uint32_t rank, const Op& op, View& view)
 {
   const Id id{op.dataset, op.object};
-  const auto opened = open_.find({rank, id});
+  const auto opened  = open_.find({rank, id});
   const bool is_open = opened != open_.end();
   if (op.kind >= OpKind::pwrite && !is_open)
     fail("the object is not open");
@@ -259,7 +262,8 @@ void StorageModel::access(uint32_t rank, const Op& op, View& view)
         if (writes)
           view.written[id].add(start, start + op.size);
         else if (!there.holds(start, start + op.size))
-          fail(fmt::format("bytes {} to {} were not written before, by this rank or in an earlier phase", start, start + op.size));
+          fail(fmt::format("bytes {} to {} were not written before, by this rank or in an earlier phase", start,
+                           start + op.size));
       }
       (writes ? bytes_written : bytes_read) += op.bytes();
       return;
@@ -282,7 +286,8 @@ void StorageModel::merge(const std::vector<View>& views)
   for (uint32_t rank = 0; rank < views.size(); ++rank) {
     for (const auto& id : views[rank].removed)
       if (const auto [other, alone] = removed_by.emplace(id, rank); !alone)
-        fail(fmt::format("the ranks {} and {} both remove object {} of dataset {}", other->second, rank, id.second, id.first));
+        fail(fmt::format("the ranks {} and {} both remove object {} of dataset {}", other->second, rank, id.second,
+                         id.first));
     for (const auto dataset : views[rank].datasets_removed)
       if (const auto [other, alone] = datasets_removed_by.emplace(dataset, rank); !alone)
         fail(fmt::format("the ranks {} and {} both remove dataset {}", other->second, rank, dataset));
@@ -294,9 +299,11 @@ void StorageModel::merge(const std::vector<View>& views)
     const View& view = views[rank];
     for (const auto& id : view.used)
       if (const auto other = removed_by.find(id); other != removed_by.end() && other->second != rank)
-        fail(fmt::format("rank {} removes object {} of dataset {}, which rank {} uses", other->second, id.second, id.first, rank));
+        fail(fmt::format("rank {} removes object {} of dataset {}, which rank {} uses", other->second, id.second,
+                         id.first, rank));
     for (const auto dataset : view.datasets_used)
-      if (const auto other = datasets_removed_by.find(dataset); other != datasets_removed_by.end() && other->second != rank)
+      if (const auto other = datasets_removed_by.find(dataset);
+          other != datasets_removed_by.end() && other->second != rank)
         fail(fmt::format("rank {} removes dataset {}, in which rank {} works", other->second, dataset, rank));
     for (const auto dataset : view.datasets_listed)
       for (uint32_t other = 0; other < views.size(); ++other)
@@ -305,7 +312,8 @@ void StorageModel::merge(const std::vector<View>& views)
     for (const auto& id : view.created)
       for (uint32_t other = 0; other < views.size(); ++other)
         if (other != rank && views[other].made.contains(id))
-          fail(fmt::format("rank {} creates object {} of dataset {}, which rank {} makes too", rank, id.second, id.first, other));
+          fail(fmt::format("rank {} creates object {} of dataset {}, which rank {} makes too", rank, id.second,
+                           id.first, other));
     for (const auto& [id, extents] : view.written)
       made_bytes += extents.bytes();
     made.insert(view.made.begin(), view.made.end());
@@ -335,12 +343,14 @@ void StorageModel::merge(const std::vector<View>& views)
 void StorageModel::end() const
 {
   if (!objects_.empty() || !datasets_.empty())
-    throw Violation(fmt::format("at the end {} objects and {} datasets are left, among them {}", objects_.size(), datasets_.size(),
-                                objects_.empty() ? "dataset '" + datasets_.begin()->second + "'"
-                                                 : fmt::format("object {} of dataset {}", objects_.begin()->first.second,
-                                                               objects_.begin()->first.first)));
+    throw Violation(fmt::format(
+        "at the end {} objects and {} datasets are left, among them {}", objects_.size(), datasets_.size(),
+        objects_.empty()
+            ? "dataset '" + datasets_.begin()->second + "'"
+            : fmt::format("object {} of dataset {}", objects_.begin()->first.second, objects_.begin()->first.first)));
   if (!open_.empty())
-    throw Violation(fmt::format("at the end {} objects are open, the first by rank {}", open_.size(), open_.begin()->first.first));
+    throw Violation(
+        fmt::format("at the end {} objects are open, the first by rank {}", open_.size(), open_.begin()->first.first));
 }
 
 } // namespace iocast

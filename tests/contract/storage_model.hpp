@@ -79,7 +79,7 @@ private:
   const Pattern& pattern_;
   std::map<Id, Extents> objects_;
   std::map<uint64_t, std::string> datasets_;
-  std::map<std::string, uint64_t> numbers_; ///< of datasets that are there or were, by name
+  std::map<std::string, uint64_t> numbers_;      ///< of datasets that are there or were, by name
   std::map<std::pair<uint32_t, Id>, Open> open_; ///< by rank
   std::string where_;
 };

@@ -37,7 +37,8 @@ const Op close_it      = {K::close, 0, 0};
 TEST(StorageModel, AcceptsWhatIsRight)
 {
   EXPECT_EQ(wrong({{make}, {{{K::read, 0, 0, 10}, {K::readdir, 0, 0, 1}}, {{K::stat, 0, 0, 10}}}, {clean}}), "");
-  EXPECT_EQ(wrong({{make}, {{open_to_write, {K::pwrite, 0, 0, 5, 10}, {K::pread, 0, 0, 15, 0}, close_it}}, {clean}}), "");
+  EXPECT_EQ(wrong({{make}, {{open_to_write, {K::pwrite, 0, 0, 5, 10}, {K::pread, 0, 0, 15, 0}, close_it}}, {clean}}),
+            "");
   EXPECT_EQ(wrong({{make}, {{{K::append, 0, 0, 5}, {K::read, 0, 0, 15}}}, {clean}}), "");
   EXPECT_EQ(wrong({{{{K::mkdir, 0, 0}, {K::mkdir, 1, 0}}}, {{{K::rmdir, 1, 0}, {K::rmdir, 0, 0}}}}), "");
 }
@@ -70,7 +71,8 @@ TEST(StorageModel, RefusesWhatIsWrong)
       {{{make}, {{open_to_read, {K::pread, 0, 0, 4, 7}}}}, "bytes 7 to 11"},
       {{{make}, {{open_to_read, strided({K::pread, 0, 0, 2, 0}, 3, 5)}}}, "bytes 10 to 12"},
       {{{make}, {{open_to_read, strided({K::pread, 0, 0, 5, 0}, 2, 4)}}}, "overlap"},
-      {{{make}, {{open_to_write, {K::pwrite, 0, 0, 9, 10}, close_it}, {open_to_read, {K::pread, 0, 0, 9, 10}}}}, "bytes 10 to 19"},
+      {{{make}, {{open_to_write, {K::pwrite, 0, 0, 9, 10}, close_it}, {open_to_read, {K::pread, 0, 0, 9, 10}}}},
+       "bytes 10 to 19"},
       {{{make}, {{open_to_read, flagged({K::pread, 0, 0, 1, 0}, collective)}}}, "opened together"},
       {{{make}, {{flagged({K::open, 0, 0}, shared), close_it}}}, "shared when the open was"},
       {{{make}, {{open_to_read, open_to_read}}}, "open already"},

@@ -39,7 +39,8 @@ std::string line(const Pattern& pattern, const Op& op)
   if (op.kind == OpKind::think)
     return text;
   text += " " + dataset_name(pattern, op.dataset);
-  const bool on_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole);
+  const bool on_dataset =
+      op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole);
   if (!on_dataset)
     text += "/" + object_name(pattern, op.dataset, op.object);
   if (op.size > 0)
@@ -74,7 +75,8 @@ std::vector<std::string> words(const std::string& text)
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-Streams::Streams(const Pattern& pattern, uint32_t ranks, bool together) : pattern_(pattern), together_(together), ranks_(ranks)
+Streams::Streams(const Pattern& pattern, uint32_t ranks, bool together)
+    : pattern_(pattern), together_(together), ranks_(ranks)
 {
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     ranks_[rank].cursor.rank = rank;
@@ -120,8 +122,12 @@ std::vector<std::vector<Op>> Streams::take(const std::vector<uint64_t>& budget)
 
 void Streams::run_group(uint32_t number, const std::vector<uint32_t>& members)
 {
-  const auto all = [&](auto what) { return std::all_of(members.begin(), members.end(), [&](uint32_t r) { return what(ranks_[r]); }); };
-  const auto any = [&](auto what) { return std::any_of(members.begin(), members.end(), [&](uint32_t r) { return what(ranks_[r]); }); };
+  const auto all = [&](auto what) {
+    return std::all_of(members.begin(), members.end(), [&](uint32_t r) { return what(ranks_[r]); });
+  };
+  const auto any = [&](auto what) {
+    return std::any_of(members.begin(), members.end(), [&](uint32_t r) { return what(ranks_[r]); });
+  };
   for (const uint32_t rank : members)
     ranks_[rank].was_joint = false;
   for (bool stops = false; !stops;) {
@@ -144,15 +150,17 @@ void Streams::run_group(uint32_t number, const std::vector<uint32_t>& members)
     for (const uint32_t rank : members) {
       const auto& other = ranks_[rank];
       if (other.state == State::ended || first.state == State::ended)
-        throw Violation(fmt::format("the ranks {} and {} of group {} have different numbers of shared and collective operations in one phase",
-                                    members.front(), rank, number));
+        throw Violation(fmt::format(
+            "the ranks {} and {} of group {} have different numbers of shared and collective operations in one phase",
+            members.front(), rank, number));
       const bool same = other.joint.kind == first.joint.kind && other.joint.dataset == first.joint.dataset &&
                         other.joint.object == first.joint.object && other.joint.flags == first.joint.flags &&
                         (other.joint.stride > 0) == (first.joint.stride > 0);
       if (!same)
-        throw Violation(fmt::format("rank {} begins {} of dataset {} object {} together with its group {}, but rank {} begins {} of dataset {} object {}",
-                                    members.front(), name_of(first.joint.kind), first.joint.dataset, first.joint.object, number, rank,
-                                    name_of(other.joint.kind), other.joint.dataset, other.joint.object));
+        throw Violation(fmt::format("rank {} begins {} of dataset {} object {} together with its group {}, but rank {} "
+                                    "begins {} of dataset {} object {}",
+                                    members.front(), name_of(first.joint.kind), first.joint.dataset, first.joint.object,
+                                    number, rank, name_of(other.joint.kind), other.joint.dataset, other.joint.object));
     }
     stops = !all([](const Rank& rank) { return rank.done.size() < rank.budget; });
     for (const uint32_t rank : members) {
@@ -222,7 +230,8 @@ Phases whole_run(const Pattern& pattern, uint32_t ranks, bool together, const Cu
   Streams streams(pattern, ranks, together);
   for (size_t number = 0; streams.phase(); ++number) {
     if (*streams.phase() != number || number >= phases.size())
-      throw Violation(fmt::format("phase number {} comes where number {} of {} should", *streams.phase(), number, phases.size()));
+      throw Violation(
+          fmt::format("phase number {} comes where number {} of {} should", *streams.phase(), number, phases.size()));
     std::vector<uint64_t> budget(ranks, Streams::unlimited);
     if (cut_after && phases[number].most_seconds > 0)
       for (uint32_t rank = 0; rank < ranks; ++rank)

@@ -19,9 +19,20 @@ from iocast.report.sources import read_sources
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 IMPORTERS = all_importers()
-LISTED = [(name, path) for name in IMPORTERS for path in sorted((SAMPLES / name).iterdir()) if not path.name.startswith("lat-")]
+LISTED = [
+    (name, path)
+    for name in IMPORTERS
+    for path in sorted((SAMPLES / name).iterdir())
+    if not path.name.startswith("lat-")
+]
 TOLD = {"ranks": None, "nodes": None, "label": None}
-NAMELESS = {"s3-main.csv": {"ranks": 4}, "aggregate.txt": {"ranks": 4}, "rocksdb.txt": {"ranks": 4}, "md_stats.txt": {"ranks": 4}, "job_stats.yaml": {"ranks": 4}}
+NAMELESS = {
+    "s3-main.csv": {"ranks": 4},
+    "aggregate.txt": {"ranks": 4},
+    "rocksdb.txt": {"ranks": 4},
+    "md_stats.txt": {"ranks": 4},
+    "job_stats.yaml": {"ranks": 4},
+}
 """Options that samples need, whose formats don't say how many ranks there were."""
 PHASE_KEYS = {
     "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds", "think_asked_seconds",
@@ -57,9 +68,16 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
     written = import_files([sample], tmp_path / "run", None, TOLD | NAMELESS.get(sample.name, {}))
     assert written and all((path / "latency.hlog").is_file() for path in written)
     for run in runs(tmp_path / "run"):
-        assert run["kind"] == "run" and run["source"] == "imported" and run["status"] == "complete" and run["imported"]["format"] == name
+        assert (
+            run["kind"] == "run"
+            and run["source"] == "imported"
+            and run["status"] == "complete"
+            and run["imported"]["format"] == name
+        )
         assert run["placement"]["ranks"] >= 1 and run["phases"]
-        assert all(math.isfinite(n) for n in numbers(run)) and all(n >= 0 for phase in run["phases"] for n in numbers(phase))
+        assert all(math.isfinite(n) for n in numbers(run)) and all(
+            n >= 0 for phase in run["phases"] for n in numbers(phase)
+        )
         missing = run["imported"]["missing"]
         assert all(why.endswith(".") for why in missing.values()) and all(w.endswith(".") for w in run["warnings"])
         for phase in run["phases"]:
@@ -81,7 +99,9 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
                 assert distribution.quantiles([0.5])[0] == pytest.approx(stated[0]["q50"], rel=2e-3)
 
 
-@pytest.mark.parametrize(("name", "sample"), [(n, s) for n, s in LISTED if s.is_file()], ids=lambda v: v.name if isinstance(v, Path) else v)
+@pytest.mark.parametrize(
+    ("name", "sample"), [(n, s) for n, s in LISTED if s.is_file()], ids=lambda v: v.name if isinstance(v, Path) else v
+)
 def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_path: Path) -> None:
     """Cut anywhere, a file is refused with its line, or what remains says the same."""
     reported = TOLD | NAMELESS.get(sample.name, {})
@@ -100,7 +120,9 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
             continue
         entries = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
         complete_phases = [[phase for phase in run["phases"]] for run in whole]
-        if name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv":  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
+        if (
+            name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv"
+        ):  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
             assert content[place - 1 : place] == b"\n" or content[place : place + 1] == b"\n", place
         elif name in ("elbencho", "hacc"):  # each phase is appended by itself: earlier ones are whole
             assert all(any(phase in phases for phases in complete_phases) for run in entries for phase in run["phases"])
@@ -112,7 +134,13 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
 
 @pytest.mark.parametrize("name", IMPORTERS)
 def test_rubbish_is_refused(name: str, tmp_path: Path) -> None:
-    rubbish = {"empty": b"", "binary": bytes(range(256)) * 20, "words": b"hello\nworld\n", "json": b'{"a": 1}\n', "brace": b"{\n"}
+    rubbish = {
+        "empty": b"",
+        "binary": bytes(range(256)) * 20,
+        "words": b"hello\nworld\n",
+        "json": b'{"a": 1}\n',
+        "brace": b"{\n",
+    }
     for title, content in rubbish.items():
         file = tmp_path / title
         file.write_bytes(content)

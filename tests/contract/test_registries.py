@@ -53,7 +53,10 @@ def test_workloads_name_small_settings(name: str) -> None:
 def test_platforms_serve_every_operation(platform: str) -> None:
     run = ask("--platform", platform, *SMALL, "--nodes", 2, "--ppn", 3)
     assert {phase["name"] for phase in run["phases"]} == {"precreate", "benchmark", "cleanup"}
-    for phase in [*run["phases"], *ask("--platform", platform, "--workload", "probe", "--set", "sharing=2", "--nodes", 2, "--ppn", 3)["phases"]]:
+    for phase in [
+        *run["phases"],
+        *ask("--platform", platform, "--workload", "probe", "--set", "sharing=2", "--nodes", 2, "--ppn", 3)["phases"],
+    ]:
         assert phase["rate"] > 0 and phase["errors"] == 0
         for station in phase["stations"].values():
             assert 0 <= station["utilisation"] <= 1 + 1e-9
@@ -70,7 +73,9 @@ def test_same_seed_same_bytes_other_seed_other_bytes(platform: str, tmp_path: Pa
         ask("--platform", platform, *SMALL, "--nodes", 2, "--ppn", 3, "--seed", seed, "--out", tmp_path / name)
         content = json.loads((tmp_path / name / "run.json").read_text())
         del content["command"], content["seed"]
-        return hashlib.sha256(json.dumps(content).encode() + (tmp_path / name / "latency.hlog").read_bytes()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(content).encode() + (tmp_path / name / "latency.hlog").read_bytes()
+        ).hexdigest()
 
     assert digest("a", 1) == digest("b", 1) != digest("c", 2)
 
@@ -79,7 +84,19 @@ def test_same_seed_same_bytes_other_seed_other_bytes(platform: str, tmp_path: Pa
 def test_waiting_factor_makes_concurrency(platform: str) -> None:
     """Q = N/(1+T) path by path, when sleeps last as long as asked and waking costs nothing; else a little less."""
     resolved = ask("--describe", platform)
-    run = ask("--platform", platform, *SMALL, "--nodes", 2, "--ppn", 4, "--set", "waiting_factor=3", "--set", "phases=benchmark")
+    run = ask(
+        "--platform",
+        platform,
+        *SMALL,
+        "--nodes",
+        2,
+        "--ppn",
+        4,
+        "--set",
+        "waiting_factor=3",
+        "--set",
+        "phases=benchmark",
+    )
     phase = run["phases"][0]
     inside = phase["responding_seconds"] / (phase["responding_seconds"] + phase["think_actual_seconds"])
     if resolved["clients"]["think_overshoot"] == 0 and "wake" not in resolved["operations"]:

@@ -11,16 +11,32 @@ from programs import REPOSITORY, find_program
 
 
 def build(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(REPOSITORY / "docs" / "build"), *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(
+        [str(REPOSITORY / "docs" / "build"), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
 
 
 def test_one_command_builds_the_site(tmp_path: Path) -> None:
     done = build("--out", tmp_path / "new" / "site")
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {str(page.relative_to(tmp_path / "new" / "site")) for page in (tmp_path / "new" / "site").rglob("*.html")}
-    expected = {str(page.relative_to(REPOSITORY / "docs").with_suffix(".html")) for page in (REPOSITORY / "docs").rglob("*.md")}
+    expected = {
+        str(page.relative_to(REPOSITORY / "docs").with_suffix(".html")) for page in (REPOSITORY / "docs").rglob("*.md")
+    }
     expected |= {f"examples/{page.parent.name}.html" for page in (REPOSITORY / "examples").glob("*/README.md")}
-    assert pages >= expected | {"index.html", "contributing.html", "changes.html", "tests.html", "reference/commands.html", "reference/keys.html", "reference/python.html"}
+    assert pages >= expected | {
+        "index.html",
+        "contributing.html",
+        "changes.html",
+        "tests.html",
+        "reference/commands.html",
+        "reference/keys.html",
+        "reference/python.html",
+    }
     assert done.stdout.strip() == f"Open {tmp_path}/new/site/index.html in a browser."
 
 
@@ -28,10 +44,22 @@ def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -
     """In a copy: MkDocs finds what it complains of while the rest is built as ever."""
     for name in ("docs", "examples"):
         shutil.copytree(REPOSITORY / name, tmp_path / name)
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "iocast", "platforms", "campaigns", "tests", "workload"):
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "mkdocs.yml",
+        "iocast",
+        "platforms",
+        "campaigns",
+        "tests",
+        "workload",
+    ):
         (tmp_path / name).symlink_to(REPOSITORY / name)
     with (tmp_path / "docs" / "compare.md").open("a") as page:
-        page.write("[a page](nowhere.md), [a section](export.md#nowhere), [a workload](../workload/catalogue/nothing.yaml)\n")
+        page.write(
+            "[a page](nowhere.md), [a section](export.md#nowhere), [a workload](../workload/catalogue/nothing.yaml)\n"
+        )
     (tmp_path / "docs" / "forgotten.md").write_text("# Forgotten\n")
     simulator = find_program("iocast-sim")
     assert simulator is not None

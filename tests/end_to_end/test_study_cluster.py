@@ -53,7 +53,19 @@ def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
         }  # fmt: skip
         page.run("study-cluster.md", change, before, **cluster.changed)
         cluster.wait_for_jobs()
-    assert [sum(word in line for line in lines) for word in ("sbatch", "calibrate", "validate", "--slurm ", "dask scheduler", "dask worker", "--scheduler tls", "report")] == [1] * 8
+    assert [
+        sum(word in line for line in lines)
+        for word in (
+            "sbatch",
+            "calibrate",
+            "validate",
+            "--slurm ",
+            "dask scheduler",
+            "dask worker",
+            "--scheduler tls",
+            "report",
+        )
+    ] == [1] * 8
     assert "not fitted to" in "".join(page.said), "the check is of a scale that calibration has not seen"
     assert list((page.place / "study" / "workers").iterdir()), "no job computed"
     by_jobs, by_dask = (json.loads((page.place / out / "study.json").read_text()) for out in ("study", "study-by-dask"))
@@ -67,7 +79,9 @@ def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
 
 def shrink(file: Path) -> None:
     """Few clients, few operations; the machine's cores are the servers."""
-    text = file.read_text().replace("stations.mds.count", "stations.cpu.servers").replace("stations.mds", "stations.cpu")
+    text = (
+        file.read_text().replace("stations.mds.count", "stations.cpu.servers").replace("stations.mds", "stations.cpu")
+    )
     study = yaml.safe_load(text)
     del study["axes"]["clock"], study["uncertainty"]
     study["scales"] = {"now": {"nodes": 1, "ranks_per_node": 4}, "then": {"nodes": 1, "ranks_per_node": 16}}

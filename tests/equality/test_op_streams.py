@@ -28,7 +28,10 @@ NAMES = [entry["name"] for entry in listed("iocast-sim", "patterns")]
 
 def moved(run: bytes) -> Any:
     """Operations and bytes of each kind, phase by phase."""
-    return [(p["name"], p["repeat"], {op: (row["count"], row.get("bytes", 0)) for op, row in p["by_operation"].items()}) for p in json.loads(run)["phases"]]
+    return [
+        (p["name"], p["repeat"], {op: (row["count"], row.get("bytes", 0)) for op, row in p["by_operation"].items()})
+        for p in json.loads(run)["phases"]
+    ]
 
 
 def question(run: bytes) -> Question:
@@ -39,7 +42,13 @@ def question(run: bytes) -> Question:
 @pytest.mark.parametrize("ranks", [1, 16])
 @pytest.mark.parametrize("name", NAMES)
 def test_streams_are_identical(
-    name: str, ranks: int, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, tmp_path: Path
+    name: str,
+    ranks: int,
+    bench: Path,
+    mpirun: Callable[[int], list[str]],
+    mpi_environment: dict[str, str],
+    launch_check: None,
+    tmp_path: Path,
 ) -> None:
     small = described("iocast-sim", name)["small"]
     assert small, f"{name} names no small settings"

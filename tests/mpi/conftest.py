@@ -16,7 +16,9 @@ def run(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[s
             command = [str(bench), *arguments, "--ranks", str(ranks)]
         else:
             command = [*mpirun(ranks), str(bench), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment | (environment or {}), timeout=timeout)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=mpi_environment | (environment or {}), timeout=timeout
+        )
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run_it

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded: the INJECT_AFTER-th call of the kind INJECT_CALL fails with the error number INJECT_ERRNO. Kinds are `create` (a file of a dataset is
-// made), `rmdir` (of a dataset) and `rename` (of a manifest). With `clock` nothing fails, but from that call on the wall clock is an hour behind.
-// With `threads` MPI says that only one thread may call it.
+// Preloaded: the INJECT_AFTER-th call of the kind INJECT_CALL fails with the error number INJECT_ERRNO. Kinds are
+// `create` (a file of a dataset is made), `rmdir` (of a dataset) and `rename` (of a manifest). With `clock` nothing
+// fails, but from that call on the wall clock is an hour behind. With `threads` MPI says that only one thread may call
+// it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,14 +38,14 @@ static int open_at(int directory, const char* path, int flags, int mode)
   return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 
-#define REPLACED(name)                                                                                                           \
-  int name(int directory, const char* path, int flags, ...)                                                                      \
-  {                                                                                                                              \
-    va_list rest;                                                                                                                \
-    va_start(rest, flags);                                                                                                       \
-    const int mode = flags & O_CREAT ? va_arg(rest, int) : 0;                                                                    \
-    va_end(rest);                                                                                                                \
-    return open_at(directory, path, flags, mode);                                                                                \
+#define REPLACED(name)                                                                                                 \
+  int name(int directory, const char* path, int flags, ...)                                                            \
+  {                                                                                                                    \
+    va_list rest;                                                                                                      \
+    va_start(rest, flags);                                                                                             \
+    const int mode = flags & O_CREAT ? va_arg(rest, int) : 0;                                                          \
+    va_end(rest);                                                                                                      \
+    return open_at(directory, path, flags, mode);                                                                      \
   }
 REPLACED(openat)
 REPLACED(openat64)
@@ -60,9 +61,10 @@ static atomic_int begun; // MPI has: what launchers and MPI's start do with the 
 
 int MPI_Init_thread(int* count, char*** arguments, int required, int* provided)
 {
-  int (*const genuine)(int*, char***, int, int*) = (int (*)(int*, char***, int, int*))dlsym(RTLD_NEXT, "MPI_Init_thread");
-  const int result                               = genuine(count, arguments, required, provided);
-  begun                                          = 1;
+  int (*const genuine)(int*, char***, int, int*) =
+      (int (*)(int*, char***, int, int*))dlsym(RTLD_NEXT, "MPI_Init_thread");
+  const int result = genuine(count, arguments, required, provided);
+  begun            = 1;
   return result;
 }
 

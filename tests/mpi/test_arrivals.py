@@ -30,18 +30,29 @@ def simulated_starts(tmp_path: Path, *settings: str, ranks: int) -> list[np.ndar
     """Starts on a platform where next to nothing takes time: when the operations are meant to start, which nobody's
     scheduler can delay."""
     platform = tmp_path / "nothing.yaml"
-    routes = "\n".join(f"  {op}: []" for op in ("stat", "mkdir", "rmdir")) + "\n  unlink: [delay: blink]\n  create: {}\n  read: {}\n"
-    platform.write_text(f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\ndemands: {{blink: {{law: constant, value: 1ns}}}}\noperations:\n{routes}")
+    routes = (
+        "\n".join(f"  {op}: []" for op in ("stat", "mkdir", "rmdir"))
+        + "\n  unlink: [delay: blink]\n  create: {}\n  read: {}\n"
+    )
+    platform.write_text(
+        f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\ndemands: {{blink: {{law: constant, value: 1ns}}}}\noperations:\n{routes}"
+    )
     simulator = find_program("iocast-sim")
     assert simulator is not None
     out = tmp_path / "simulated"
-    subprocess.run([simulator, "--platform", platform, *WORK[2:], *settings, "--ppn", str(ranks), "--out", out], check=True, capture_output=True)
+    subprocess.run(
+        [simulator, "--platform", platform, *WORK[2:], *settings, "--ppn", str(ranks), "--out", out],
+        check=True,
+        capture_output=True,
+    )
     return starts(out)
 
 
 def test_poisson_gaps_are_exponential(tmp_path: Path) -> None:
     """Kolmogorov and Smirnov on 2 x 400 gaps at 200/s a rank; one false alarm in a million."""
-    by_rank = simulated_starts(tmp_path, "--set", "objects=100", "--set", "iterations=100", "--set", "rate=200/s", "--trace", ranks=2)
+    by_rank = simulated_starts(
+        tmp_path, "--set", "objects=100", "--set", "iterations=100", "--set", "rate=200/s", "--trace", ranks=2
+    )
     gaps = np.concatenate([np.diff(np.concatenate(([0.0], s))) for s in by_rank])
     assert len(gaps) == 800
     sharpness.record("distance of distribution functions", kstwo.isf(FALSE_ALARM, len(gaps)) + 0.5 / np.sqrt(len(gaps)))
@@ -89,7 +100,19 @@ def test_think_times(run: Run) -> None:
     assert phase["think_asked_seconds"] == pytest.approx(99 * 0.002, rel=1e-6)
     assert phase["think_actual_seconds"] >= phase["think_asked_seconds"]
     assert "stat.response" not in phase["latency"]
-    exponential = run(*WORK, "--set", "objects=25", "--set", "iterations=25", "--set", "think_time=2ms", "--set", "think_law=exponential", "--json", ranks=1)
+    exponential = run(
+        *WORK,
+        "--set",
+        "objects=25",
+        "--set",
+        "iterations=25",
+        "--set",
+        "think_time=2ms",
+        "--set",
+        "think_law=exponential",
+        "--json",
+        ranks=1,
+    )
     # A sum of 99 exponential times: gamma, whose 10^-6 quantiles are 0.57 and 1.54 times the mean.
     assert 0.57 < exponential.json["phases"][0]["think_asked_seconds"] / (99 * 0.002) < 1.54
 
@@ -110,4 +133,6 @@ def test_contradictions_are_refused(run: Run, settings: list[str], words: tuple[
 def test_every_workload_takes_them(run: Run) -> None:
     for workload in ("postmark", "operation-mix", "mdtest"):
         described = json.loads(run("--describe", workload, "--json").out)
-        assert {"rate", "arrivals", "think_time", "think_law", "waiting_factor"} <= {p["name"] for p in described["parameters"]}
+        assert {"rate", "arrivals", "think_time", "think_law", "waiting_factor"} <= {
+            p["name"] for p in described["parameters"]
+        }

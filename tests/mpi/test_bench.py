@@ -52,14 +52,21 @@ def test_counts_equal_the_footprint_and_the_root_is_empty_afterwards(run: Run, r
     assert list(root.iterdir()) == []
 
 
-@pytest.mark.parametrize(("workload", "settings"), [("md-workbench", SMALL), ("hpcs-01", ["--set", "memory=1MiB", "--set", "times=0.5", "--set", "block=64KiB"])])
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [("md-workbench", SMALL), ("hpcs-01", ["--set", "memory=1MiB", "--set", "times=0.5", "--set", "block=64KiB"])],
+)
 def test_bytes_equal_the_footprint(run: Run, workload: str, settings: list[str]) -> None:
     """By operation and phase, merged over ranks; hpcs-01 has long stretches of accesses that are alike."""
     arguments = ["--workload", workload, *settings, "--backend", "dummy", "--json"]
     plan = run(*arguments, "--dry-run", ranks=2).json["footprint"]
     phases = run(*arguments, ranks=2).json["phases"]
     for key, kinds in (("bytes_written", ("create", "append", "pwrite")), ("bytes_read", ("read", "pread"))):
-        assert sum(phase["by_operation"].get(kind, {}).get("bytes", 0) for phase in phases for kind in kinds) == plan[key] > 0
+        assert (
+            sum(phase["by_operation"].get(kind, {}).get("bytes", 0) for phase in phases for kind in kinds)
+            == plan[key]
+            > 0
+        )
     for phase in phases:
         for row in phase["by_operation"].values():
             assert "bytes" not in row or row["bytes_per_second"] == pytest.approx(row["bytes"] / phase["seconds"])
@@ -156,7 +163,9 @@ def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, 
         went_on += made // (3 * 2)
     manifest = json.loads((root / MANIFEST).read_text())
     assert manifest["state"] == "ready" and manifest["position"] == {"start_index": went_on}
-    later = run(*chosen, *settings_arguments("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3)
+    later = run(
+        *chosen, *settings_arguments("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3
+    )
     assert later.code == 0, later.err
     assert all(phase["errors"] == 0 for phase in later.json["phases"])
     assert list(root.iterdir()) == []
@@ -235,7 +244,9 @@ def test_the_table_is_aligned(run: Run, root: Path) -> None:
 # Quantities
 
 
-counts_memory = pytest.mark.not_sanitized(reason="AddressSanitizer keeps memory of its own, and freed memory for a while")
+counts_memory = pytest.mark.not_sanitized(
+    reason="AddressSanitizer keeps memory of its own, and freed memory for a while"
+)
 
 
 @counts_memory
@@ -264,7 +275,9 @@ def test_waiting_factor(run: Run, factor: float) -> None:
     done = run("--backend", "dummy", "--dummy.delay", "2ms", *sets, "--json", ranks=ranks)
     phase = done.json["phases"][1]
     responding, thinking = phase["responding_seconds"], phase["think_actual_seconds"]
-    assert phase["think_asked_seconds"] == pytest.approx(factor * responding, rel=0.03)  # the last answers aren't followed by one
+    assert phase["think_asked_seconds"] == pytest.approx(
+        factor * responding, rel=0.03
+    )  # the last answers aren't followed by one
     assert thinking >= phase["think_asked_seconds"] * (1 - 1e-9)
     # What is neither is the recording and the naming, microseconds beside milliseconds; 10 % is for a busy machine.
     assert responding / sum(phase["rank_seconds"]) == pytest.approx(1 / (1 + thinking / responding), rel=0.1)
@@ -274,7 +287,9 @@ def test_waiting_factor(run: Run, factor: float) -> None:
 
 
 def described(bench: Path, name: str) -> dict[str, Any]:
-    return json.loads(subprocess.run([bench, "--describe", name, "--json"], capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run([bench, "--describe", name, "--json"], capture_output=True, text=True, check=True).stdout
+    )
 
 
 def test_the_dummy_backend_runs_md_workbench(run: Run) -> None:

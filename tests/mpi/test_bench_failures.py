@@ -14,9 +14,22 @@ from pathlib import Path
 
 import h5py
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, counts, expect_refusal, injected, manifest_phase, ranks_in, total_counts, tree, wait_for
+from bench_runs import (
+    MANIFEST,
+    SMALL,
+    Run,
+    counts,
+    expect_refusal,
+    injected,
+    manifest_phase,
+    ranks_in,
+    total_counts,
+    tree,
+    wait_for,
+)
 
 pytestmark = pytest.mark.usefixtures("launch_check")
+
 
 def test_injected_failures_are_counted_and_not_in_the_latencies(run: Run) -> None:
     done = run(*SMALL, "--backend", "dummy", "--dummy.fail", "create:7", "--dummy.fail_rank", "1", "--json", ranks=2)
@@ -53,7 +66,17 @@ def test_a_failing_rank_ends_all(run: Run, tmp_path: Path, after: str) -> None:
 
 def test_what_a_rank_was_answered_before_it_failed_is_kept(run: Run, tmp_path: Path) -> None:
     settings = ["--set", "datasets=2", "--set", "objects=10000", "--set", "iterations=10"]
-    done = run("--backend", "dummy", "--dummy.abort_rank", "0", "--dummy.abort_after", "30", *settings, "--out", str(tmp_path / "out"))
+    done = run(
+        "--backend",
+        "dummy",
+        "--dummy.abort_rank",
+        "0",
+        "--dummy.abort_after",
+        "30",
+        *settings,
+        "--out",
+        str(tmp_path / "out"),
+    )
     assert done.code == 1
     result = json.loads((tmp_path / "out" / "run.json").read_text())
     assert 29 <= sum(phase["operations"] for phase in result["phases"]) <= 30
@@ -76,7 +99,9 @@ def test_a_root_that_vanishes(start: Callable[..., subprocess.Popen[str]], root:
 LONG = ["--set", "datasets=2", "--set", "objects=200", "--set", "iterations=200", "--set", "repeats=60000"]
 
 
-def test_sigkill_in_the_middle(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
+def test_sigkill_in_the_middle(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     process = start(*LONG, "--posix.root", str(root), "--out", str(out), ranks=2)
     wait_for(lambda: manifest_phase(root) == "benchmark")
@@ -125,7 +150,9 @@ def test_a_sweep_reports_what_it_removed(run: Run, root: Path) -> None:
 
 def test_sigterm_to_one_rank(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    process = start(*LONG, "--set", "waiting_factor=5", "--posix.root", str(root), "--out", str(out), ranks=2, patience=0)
+    process = start(
+        *LONG, "--set", "waiting_factor=5", "--posix.root", str(root), "--out", str(out), ranks=2, patience=0
+    )
     wait_for(lambda: manifest_phase(root) == "benchmark")
     os.kill(min(ranks_in(root)), signal.SIGTERM)
     process.communicate(timeout=20)
@@ -133,7 +160,9 @@ def test_sigterm_to_one_rank(start: Callable[..., subprocess.Popen[str]], run: R
     wait_for(lambda: not ranks_in(root))
     result = json.loads((out / "run.json").read_text())
     assert result["status"] == "interrupted"
-    assert [phase.get("interrupted", False) for phase in result["phases"]] == [False] * (len(result["phases"]) - 1) + [True]
+    assert [phase.get("interrupted", False) for phase in result["phases"]] == [False] * (len(result["phases"]) - 1) + [
+        True
+    ]
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
     base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root)]
     assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
@@ -152,7 +181,17 @@ def begin(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp
         base = ["--set", "datasets=2", "--set", "objects=500", "--set", "iterations=500", "--posix.root", str(root)]
         if phase != "precreate":
             assert run(*base, "--set", "phases=precreate", ranks=3).code == 0
-        process = start(*base, "--set", f"phases={phase}", "--set", "think_time=5ms", "--out", str(tmp_path / "out"), ranks=3, patience=patience)
+        process = start(
+            *base,
+            "--set",
+            f"phases={phase}",
+            "--set",
+            "think_time=5ms",
+            "--out",
+            str(tmp_path / "out"),
+            ranks=3,
+            patience=patience,
+        )
         sign = root / "0_0" / ("file-509" if phase == "benchmark" else "file-9")
         wait_for(lambda: sign.exists() == (phase != "cleanup"))
         return process, base
@@ -177,7 +216,9 @@ def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pa
     wait_for(lambda: not ranks_in(root))
     result = json.loads((tmp_path / "out" / "run.json").read_text())
     assert result["status"] == "interrupted"
-    assert [(p["name"], p["interrupted"], p["errors"]) for p in result["phases"]] == [(phase, True, 0)] and result["phases"][0]["operations"] > 0
+    assert [(p["name"], p["interrupted"], p["errors"]) for p in result["phases"]] == [(phase, True, 0)] and result[
+        "phases"
+    ][0]["operations"] > 0
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
     assert run(*base, "--set", "phases=cleanup", ranks=3).code == 0
     assert list(root.iterdir()) == []
@@ -198,7 +239,9 @@ def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pat
     wait_for(lambda: not ranks_in(root))
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] in ("running", "interrupted")
     assert json.loads((root / MANIFEST).read_text())["state"] == "in progress"
-    assert not [name for name in os.listdir("/dev/shm") for rank in ranks if name.endswith(f"-{rank}")]  # what libmongoc puts there
+    assert not [
+        name for name in os.listdir("/dev/shm") for rank in ranks if name.endswith(f"-{rank}")
+    ]  # what libmongoc puts there
     assert run(*base, "--sweep", ranks=3).code == 0
     assert list(root.iterdir()) == []
 
@@ -206,13 +249,21 @@ def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pat
 # ---- two runs in one place ------------------------------------------------------------------------------------------------
 
 
-def test_a_run_keeps_its_place_to_itself(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
+def test_a_run_keeps_its_place_to_itself(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path
+) -> None:
     """Others are refused at any time, also between phases, and it ends as if it had been alone."""
     base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
     process = start(*base, "--set", "repeats=150", "--set", "think_time=500us", "--out", str(tmp_path / "out"), ranks=2)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     for number in range(3):
-        refused = run(*base, *(["--set", "phases=benchmark"] if number % 2 else []), "--out", str(tmp_path / f"out-{number}"), ranks=2)
+        refused = run(
+            *base,
+            *(["--set", "phases=benchmark"] if number % 2 else []),
+            "--out",
+            str(tmp_path / f"out-{number}"),
+            ranks=2,
+        )
         expect_refusal(refused, "in use by another run", "wait for its end")
         assert not (tmp_path / f"out-{number}").exists()
     assert process.poll() is None, "it was over before it was disturbed"
@@ -224,7 +275,9 @@ def test_a_run_keeps_its_place_to_itself(start: Callable[..., subprocess.Popen[s
 
 
 @pytest.mark.parametrize(("phases", "think"), [("precreate,benchmark,cleanup", "5ms"), ("benchmark", "8ms")])
-def test_of_runs_that_begin_at_once_one_goes_on(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, phases: str, think: str) -> None:
+def test_of_runs_that_begin_at_once_one_goes_on(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, phases: str, think: str
+) -> None:
     base = ["--set", "datasets=1", "--set", "objects=100", "--set", "iterations=100", "--posix.root", str(root)]
     if phases == "benchmark":
         assert run(*base, "--set", "phases=precreate", ranks=2).code == 0
@@ -233,7 +286,9 @@ def test_of_runs_that_begin_at_once_one_goes_on(start: Callable[..., subprocess.
     assert sorted(code for _, code in ends) == [0, 2, 2], ends
     for err, code in ends:
         if code == 2:
-            assert re.search(r"^iocast-bench: The directory .*(another run|if none is running there).*\.$", err, re.MULTILINE), err
+            assert re.search(
+                r"^iocast-bench: The directory .*(another run|if none is running there).*\.$", err, re.MULTILINE
+            ), err
     if phases == "benchmark":
         assert run(*base, "--set", "phases=cleanup", ranks=2).code == 0
     assert list(root.iterdir()) == []
@@ -251,23 +306,61 @@ def test_files_of_a_run_that_died_as_it_began(run: Run, root: Path, tmp_path: Pa
 
 
 def test_many_more_ranks_than_cores(run: Run) -> None:
-    done = run("--backend", "dummy", "--set", "datasets=1", "--set", "objects=3", "--set", "iterations=2", "--json", ranks=64, timeout=120)
+    done = run(
+        "--backend",
+        "dummy",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=3",
+        "--set",
+        "iterations=2",
+        "--json",
+        ranks=64,
+        timeout=120,
+    )
     assert done.code == 0, done.err
-    assert total_counts(done.json) == {"mkdir": 64, "create": 64 * 5, "stat": 128, "read": 128, "unlink": 64 * 5, "rmdir": 64}
+    assert total_counts(done.json) == {
+        "mkdir": 64,
+        "create": 64 * 5,
+        "stat": 128,
+        "read": 128,
+        "unlink": 64 * 5,
+        "rmdir": 64,
+    }
     assert all(len(phase["rank_seconds"]) == 64 for phase in done.json["phases"])
 
 
-HANGS = ["--backend", "dummy", "--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--dummy.stall_every", "200"]
+HANGS = [
+    "--backend",
+    "dummy",
+    "--set",
+    "datasets=1",
+    "--set",
+    "objects=60",
+    "--set",
+    "iterations=60",
+    "--dummy.stall_every",
+    "200",
+]
 
 
 def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> None:
     done = run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "500ms", ranks=2)
     assert done.code == 0
-    entries = [re.fullmatch(r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.", m) for m in done.messages]
+    entries = [
+        re.fullmatch(
+            r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.",
+            m,
+        )
+        for m in done.messages
+    ]
     assert all(entries) and len(entries) >= 4, done.err
     for rank in ("0", "1"):
         mine = [m for m in entries if m and m[3] == rank]
-        assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0].group(1, 2) == mine[1].group(1, 2)
+        assert [m[4] for m in mine[:2]] == ["has had no answer for", "was answered after"] and mine[0].group(
+            1, 2
+        ) == mine[1].group(1, 2)
         assert float(mine[0][5]) >= 0.4 and float(mine[1][5]) >= 1.2
     assert run(*HANGS, "--dummy.stall", "1500ms", "--watchdog", "0s", ranks=1).messages == []
 
@@ -275,7 +368,19 @@ def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> Non
 def test_an_operation_without_an_answer_can_end_the_run(run: Run, tmp_path: Path) -> None:
     """What was measured before is kept, and the exit status says that the rest is missing."""
     began = time.monotonic()
-    done = run(*HANGS, "--dummy.stall", "1h", "--watchdog", "300ms", "--give-up", "1s", "--out", str(tmp_path / "out"), ranks=2, timeout=60)
+    done = run(
+        *HANGS,
+        "--dummy.stall",
+        "1h",
+        "--watchdog",
+        "300ms",
+        "--give-up",
+        "1s",
+        "--out",
+        str(tmp_path / "out"),
+        ranks=2,
+        timeout=60,
+    )
     assert done.code != 0 and time.monotonic() - began < 40
     assert any("is given up after" in m for m in done.messages), done.err
     result = json.loads((tmp_path / "out" / "run.json").read_text())
@@ -288,7 +393,9 @@ def test_patience_is_a_time(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "ESTALE", "EIO", "EACCES"])
-def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
+def test_errors_of_the_file_system_in_the_middle(
+    run: Run, root: Path, tmp_path: Path, injection: Path, name: str
+) -> None:
     """Those after which nothing can succeed end the run; others are counted, and it goes on."""
     number = getattr(errno, name)
     base = ["--set", "datasets=2", "--set", "objects=100", "--set", "iterations=100", "--posix.root", str(root)]
@@ -311,17 +418,28 @@ def test_errors_of_the_file_system_in_the_middle(run: Run, root: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["ENOTEMPTY", "EBUSY"])
-def test_a_directory_that_nfs_keeps_for_a_while(run: Run, root: Path, tmp_path: Path, injection: Path, name: str) -> None:
+def test_a_directory_that_nfs_keeps_for_a_while(
+    run: Run, root: Path, tmp_path: Path, injection: Path, name: str
+) -> None:
     """What somebody has open stays as .nfs and a number, and its directory with it: the run goes on, says where, and
     the rest is swept later."""
     base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
-    done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=injected(injection, "rmdir", 2, getattr(errno, name)))
+    done = run(
+        *base,
+        "--out",
+        str(tmp_path / "out"),
+        ranks=2,
+        environment=injected(injection, "rmdir", 2, getattr(errno, name)),
+    )
     assert done.code == 1
     result = json.loads((tmp_path / "out" / "run.json").read_text())
     cleanup = result["phases"][2]
     assert result["status"] == "complete" and cleanup["errors_by_operation"] == {"rmdir": 2}
     first = cleanup["first_errors"][0]
-    assert (first["op"], first["error"]) == ("rmdir", os.strerror(getattr(errno, name))) and first["name"] in ("0_1", "1_1")
+    assert (first["op"], first["error"]) == ("rmdir", os.strerror(getattr(errno, name))) and first["name"] in (
+        "0_1",
+        "1_1",
+    )
     assert any(f"'{first['name']}'" in message for message in done.messages)
     assert sorted(path.name for path in root.iterdir()) == ["0_1", "1_1", MANIFEST]
     assert run(*base, "--sweep", ranks=2).code == 0
@@ -329,10 +447,17 @@ def test_a_directory_that_nfs_keeps_for_a_while(run: Run, root: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("number", [errno.ESTALE, errno.EIO], ids=["ESTALE", "EIO"])
-def test_a_manifest_that_can_not_be_replaced_stays(run: Run, root: Path, tmp_path: Path, injection: Path, number: int) -> None:
+def test_a_manifest_that_can_not_be_replaced_stays(
+    run: Run, root: Path, tmp_path: Path, injection: Path, number: int
+) -> None:
     base = ["--set", "datasets=2", "--set", "objects=10", "--set", "iterations=10", "--posix.root", str(root)]
     done = run(*base, "--out", str(tmp_path / "out"), ranks=2, environment=injected(injection, "rename", 2, number))
-    assert done.code == 1 and len(done.messages) == 1 and MANIFEST in done.messages[0] and os.strerror(number) in done.messages[0], done.err
+    assert (
+        done.code == 1
+        and len(done.messages) == 1
+        and MANIFEST in done.messages[0]
+        and os.strerror(number) in done.messages[0]
+    ), done.err
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
     assert manifest_phase(root) == "precreate" and sorted(root.glob("iocast*")) == [root / MANIFEST]
     assert run(*base, "--sweep", ranks=2).code == 0
@@ -349,5 +474,9 @@ def test_the_wall_clock_may_step(run: Run, root: Path, tmp_path: Path, injection
         assert 0 <= phase["start_seconds"] < 60 and 0 < phase["seconds"] < 60
         assert all(0 < row["min"] <= row["max"] <= phase["seconds"] for row in phase["latency"].values())
     with h5py.File(tmp_path / "out" / "ops.h5") as file:
-        assert (file["start_ns"][:] >= 0).all() and (file["duration_ns"][:] >= 0).all() and file["start_ns"][:].max() < 60e9
+        assert (
+            (file["start_ns"][:] >= 0).all()
+            and (file["duration_ns"][:] >= 0).all()
+            and file["start_ns"][:].max() < 60e9
+        )
     assert list(root.iterdir()) == []

@@ -111,7 +111,9 @@ def test_a_place_is_needed(run: Run) -> None:
     expect_refusal(run(*SMALL, ranks=2), "--posix.root")
 
 
-def test_an_output_directory_that_exists_is_refused_before_anything_happens(run: Run, root: Path, tmp_path: Path) -> None:
+def test_an_output_directory_that_exists_is_refused_before_anything_happens(
+    run: Run, root: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
     expect_refusal(run(*SMALL, "--posix.root", str(root), "--out", str(out), ranks=2), str(out), "exists")
@@ -149,8 +151,12 @@ def data_set(
     return directory
 
 
-@pytest.mark.parametrize("settings, ranks, words", MISMATCHES, ids=[" ".join(case[0]) or "all phases" for case in MISMATCHES])
-def test_a_data_set_that_does_not_match(run: Run, data_set: Path, settings: list[str], ranks: int, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "settings, ranks, words", MISMATCHES, ids=[" ".join(case[0]) or "all phases" for case in MISMATCHES]
+)
+def test_a_data_set_that_does_not_match(
+    run: Run, data_set: Path, settings: list[str], ranks: int, words: list[str]
+) -> None:
     before = tree(data_set)
     sets = [part for setting in settings for part in ("--set", setting)]
     expect_refusal(run(*SMALL, *sets, "--posix.root", str(data_set), ranks=ranks), str(data_set), *words)

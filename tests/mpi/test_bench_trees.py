@@ -31,7 +31,11 @@ def test_trees_are_made_used_and_removed(run: Run, root: Path, workload: str, gi
     assert list(root.iterdir()) == []
 
 
-LIMITED = ["--workload", "mdtest", *settings_arguments("items=1000000 files_only=true stride=1 write_size=10B read_size=10B most_seconds=50ms")]
+LIMITED = [
+    "--workload",
+    "mdtest",
+    *settings_arguments("items=1000000 files_only=true stride=1 write_size=10B read_size=10B most_seconds=50ms"),
+]
 
 
 @pytest.fixture
@@ -40,7 +44,9 @@ def on_posix(root: Path) -> list[str]:
     return [*LIMITED, "--posix.root", str(root), "--json"]
 
 
-def test_after_a_time_limit_every_rank_has_made_as_many_as_the_furthest(run: Run, on_posix: list[str], root: Path) -> None:
+def test_after_a_time_limit_every_rank_has_made_as_many_as_the_furthest(
+    run: Run, on_posix: list[str], root: Path
+) -> None:
     done = run(*on_posix, ranks=3)
     assert done.code == 0, done.err
     by_name = {phase["name"]: phase for phase in done.json["phases"]}
@@ -54,7 +60,13 @@ def test_after_a_time_limit_every_rank_has_made_as_many_as_the_furthest(run: Run
 
 
 def test_a_time_limit_that_is_over_with_the_last_operation_cuts_that_phase_only(run: Run) -> None:
-    one = ["--workload", "mdtest", *settings_arguments("items=1 files_only=true write_size=10B read_size=10B most_seconds=50ms"), "--backend", "dummy"]
+    one = [
+        "--workload",
+        "mdtest",
+        *settings_arguments("items=1 files_only=true write_size=10B read_size=10B most_seconds=50ms"),
+        "--backend",
+        "dummy",
+    ]
     done = run(*one, "--dummy.delay", "200ms", "--json")
     assert done.code == 0, done.err
     made, rest, looked = done.json["phases"][1:4]
@@ -76,7 +88,14 @@ def test_later_runs_know_how_many_a_time_limit_left(run: Run, on_posix: list[str
 
 
 def test_a_missing_directory_is_named(run: Run, root: Path) -> None:
-    base = ["--workload", "mdtest", *settings_arguments("items=3 directories_only=true"), "--posix.root", str(root), "--json"]
+    base = [
+        "--workload",
+        "mdtest",
+        *settings_arguments("items=3 directories_only=true"),
+        "--posix.root",
+        str(root),
+        "--json",
+    ]
     assert run(*base, "--set", "phases=create").code == 0
     (root / "mdtest_tree.0-0.0" / "dir.mdtest.1").rmdir()
     done = run(*base, "--set", "phases=stat")

@@ -18,7 +18,14 @@ DUMMY = ["--backend", "dummy", "--set", "datasets=1"]
 
 @pytest.mark.parametrize("more", ["", "think_time=1ms", "rate=2000/s"])
 def test_no_more_operations_a_second_than_allowed(run: Run, more: str) -> None:
-    done = run(*DUMMY, *settings_arguments(f"phases=benchmark objects=30 iterations=30 {more}"), "--max-rate", "200/s", "--json", ranks=2)
+    done = run(
+        *DUMMY,
+        *settings_arguments(f"phases=benchmark objects=30 iterations=30 {more}"),
+        "--max-rate",
+        "200/s",
+        "--json",
+        ranks=2,
+    )
     assert done.code == 0, done.err
     (phase,) = done.json["phases"]
     assert phase["operations"] == 240 and done.json["brake"] == {"max_rate": 200.0}
@@ -34,7 +41,14 @@ def test_more_objects_than_allowed_are_refused(run: Run, root: Path) -> None:
 
 
 def test_a_slow_operation_ends_the_run(run: Run, tmp_path: Path) -> None:
-    slow = [*DUMMY, *settings_arguments("objects=500 iterations=500 repeats=1000"), "--dummy.stall", "300ms", "--dummy.stall_every", "50"]
+    slow = [
+        *DUMMY,
+        *settings_arguments("objects=500 iterations=500 repeats=1000"),
+        "--dummy.stall",
+        "300ms",
+        "--dummy.stall_every",
+        "50",
+    ]
     for limit in ("any:100ms", "stat:9s,create:100ms,read:9s,unlink:9s"):
         out = tmp_path / limit[:4]
         done = run(*slow, "--stop-latency", limit, "--out", str(out), ranks=2)
@@ -44,13 +58,23 @@ def test_a_slow_operation_ends_the_run(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_system_that_is_too_full_is_left_alone(run: Run, root: Path) -> None:
-    expect_refusal(run(*settings_arguments("datasets=1 objects=5 iterations=5"), "--posix.root", str(root), "--min-free", "8000TiB"), "of --min-free", "nothing was made")
+    expect_refusal(
+        run(
+            *settings_arguments("datasets=1 objects=5 iterations=5"), "--posix.root", str(root), "--min-free", "8000TiB"
+        ),
+        "of --min-free",
+        "nothing was made",
+    )
     assert list(root.iterdir()) == []
 
 
 def test_a_file_system_that_fills_up_ends_the_run(run: Run, root: Path) -> None:
     """Others fill it, once the run has begun."""
-    command = [*settings_arguments("datasets=1 objects=100 iterations=100 repeats=1000 think_time=1ms"), "--posix.root", str(root)]
+    command = [
+        *settings_arguments("datasets=1 objects=100 iterations=100 repeats=1000 think_time=1ms"),
+        "--posix.root",
+        str(root),
+    ]
     free = os.statvfs(root).f_bavail * os.statvfs(root).f_frsize
 
     def fill() -> None:
@@ -102,17 +126,31 @@ def test_both_executors_take_all_seeds(run: Run, tmp_path: Path) -> None:
     simulator = find_program("iocast-sim")
     assert simulator is not None
     for seed in ("0", "9007199254740993", "18446744073709551615"):
-        common = ["--workload", "operation-mix", *settings_arguments("files=5 operations=20"), "--seed", seed, "--dump-ops"]
+        common = [
+            "--workload",
+            "operation-mix",
+            *settings_arguments("files=5 operations=20"),
+            "--seed",
+            seed,
+            "--dump-ops",
+        ]
         assert run("--backend", "dummy", *common, str(tmp_path / f"real-{seed}")).code == 0
-        subprocess.run([simulator, "--platform", "local", *common, tmp_path / f"simulated-{seed}"], check=True, capture_output=True)
-        assert (tmp_path / f"real-{seed}" / "ops.0").read_bytes() == (tmp_path / f"simulated-{seed}" / "ops.0").read_bytes()
+        subprocess.run(
+            [simulator, "--platform", "local", *common, tmp_path / f"simulated-{seed}"], check=True, capture_output=True
+        )
+        assert (tmp_path / f"real-{seed}" / "ops.0").read_bytes() == (
+            tmp_path / f"simulated-{seed}" / "ops.0"
+        ).read_bytes()
     assert (tmp_path / "real-0" / "ops.0").read_bytes() != (tmp_path / f"real-{seed}" / "ops.0").read_bytes()
 
 
 def test_workloads_beyond_all_counting_are_refused(run: Run) -> None:
     simulator = find_program("iocast-sim")
     assert simulator is not None
-    for settings in ("objects=32768 datasets=1 iterations=0 object_size=562949953421312B", "objects=1000000000000 datasets=1000000000 iterations=0"):
+    for settings in (
+        "objects=32768 datasets=1 iterations=0 object_size=562949953421312B",
+        "objects=1000000000000 datasets=1000000000 iterations=0",
+    ):
         arguments = settings_arguments(settings)
         expect_refusal(run("--dry-run", *arguments), "2^63")
         done = subprocess.run([simulator, "--platform", "local", *arguments], capture_output=True, text=True)
@@ -121,7 +159,14 @@ def test_workloads_beyond_all_counting_are_refused(run: Run) -> None:
 
 def test_a_data_set_keeps_the_seed_that_it_was_made_with(run: Run, root: Path) -> None:
     """Sizes are drawn: a run with another seed would look for other objects."""
-    command = ["--workload", "operation-mix", *settings_arguments("files=5 operations=20"), "--posix.root", str(root), "--set"]
+    command = [
+        "--workload",
+        "operation-mix",
+        *settings_arguments("files=5 operations=20"),
+        "--posix.root",
+        str(root),
+        "--set",
+    ]
     assert run(*command, "phases=precreate", "--seed", "3").code == 0
     expect_refusal(run(*command, "phases=benchmark", "--set", "seed=4"), "seed = 3 (requested: 4)")
     assert run(*command, "phases=benchmark", "--seed", "4").code == 0

@@ -23,7 +23,12 @@ def cached_share(file: Path) -> float:
         pages = -(-size // mmap.PAGESIZE)
         seen = (ctypes.c_ubyte * pages)()
         begin = ctypes.c_char.from_buffer(mapped)
-        assert ctypes.CDLL(None, use_errno=True).mincore(ctypes.c_void_p(ctypes.addressof(begin)), ctypes.c_size_t(size), seen) == 0
+        assert (
+            ctypes.CDLL(None, use_errno=True).mincore(
+                ctypes.c_void_p(ctypes.addressof(begin)), ctypes.c_size_t(size), seen
+            )
+            == 0
+        )
         del begin
         return sum(page & 1 for page in seen) / pages
 
@@ -31,9 +36,13 @@ def cached_share(file: Path) -> float:
 @pytest.fixture
 def disk(root: Path) -> Path:
     """A place whose files are in the page cache only when they were read or written through it."""
-    kind = subprocess.run(["stat", "--file-system", "--format=%T", root], capture_output=True, text=True, check=True).stdout.strip()
+    kind = subprocess.run(
+        ["stat", "--file-system", "--format=%T", root], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if kind in ("tmpfs", "ramfs", "overlayfs"):
-        pytest.skip(f"the tests' files are on {kind}, which has nothing but the cache or no O_DIRECT; give pytest a --basetemp on a disk")
+        pytest.skip(
+            f"the tests' files are on {kind}, which has nothing but the cache or no O_DIRECT; give pytest a --basetemp on a disk"
+        )
     return root
 
 
@@ -44,7 +53,17 @@ def data_of(place: Path) -> Path:
 
 @pytest.mark.parametrize(("direct", "cached"), [("false", 1), ("true", 0)])
 def test_direct_accesses_leave_nothing_in_the_cache(run: Run, disk: Path, direct: str, cached: int) -> None:
-    done = run(*ONE_FILE, "--posix.root", str(disk), "--posix.direct", direct, "--set", "phases=precreate,benchmark", "--verify", "--json")
+    done = run(
+        *ONE_FILE,
+        "--posix.root",
+        str(disk),
+        "--posix.direct",
+        direct,
+        "--set",
+        "phases=precreate,benchmark",
+        "--verify",
+        "--json",
+    )
     assert done.code == 0, done.err
     assert cached_share(data_of(disk)) == cached
     assert done.json["backend"]["options"]["direct"] == (direct == "true")
@@ -55,14 +74,21 @@ def test_direct_accesses_leave_nothing_in_the_cache(run: Run, disk: Path, direct
 def test_sizes_that_o_direct_can_not_do(run: Run, disk: Path) -> None:
     sizes = [*SMALL, "--set", "object_size=3901B", "--posix.root", str(disk)]
     done = run(*sizes, "--posix.direct", "true")
-    assert done.code == 1 and len(done.messages) == 1 and "multiples" in done.messages[0] and "--posix.direct" in done.messages[0], done.err
+    assert (
+        done.code == 1
+        and len(done.messages) == 1
+        and "multiples" in done.messages[0]
+        and "--posix.direct" in done.messages[0]
+    ), done.err
     assert run(*sizes, "--sweep").code == 0
     assert list(disk.iterdir()) == []
 
 
 @pytest.mark.skipif(not MAY_DROP, reason="only root may drop the kernel's caches, and in a container not even root")
 @pytest.mark.parametrize(("option", "moment"), [("--drop-caches", "phase"), ("--drop-caches=run", "run")])
-def test_dropped_caches_are_empty_when_a_phase_begins(run: Run, disk: Path, tmp_path: Path, option: str, moment: str) -> None:
+def test_dropped_caches_are_empty_when_a_phase_begins(
+    run: Run, disk: Path, tmp_path: Path, option: str, moment: str
+) -> None:
     beside = tmp_path / "beside"  # nothing of the run touches it
     beside.write_bytes(os.urandom(1 << 20))
     assert cached_share(beside) == 1
@@ -80,10 +106,12 @@ def test_moments_to_drop_them_at(run: Run, root: Path) -> None:
 
 
 @pytest.mark.needs("mounts")
-def test_who_may_not_drop_them_is_told_before_anything_happens(run: Run, bench: Path, root: Path, mpi_environment: dict[str, str]) -> None:
+def test_who_may_not_drop_them_is_told_before_anything_happens(
+    run: Run, bench: Path, root: Path, mpi_environment: dict[str, str]
+) -> None:
     command = [str(bench), *SMALL, "--posix.root", str(root), "--drop-caches"]
     if MAY_DROP:  # as root, whose kernel settings can be made unwritable for one process
-        protect = "mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec \"$@\""
+        protect = 'mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec "$@"'
         command = ["unshare", "--mount", "sh", "-c", protect, "sh", *command]
     done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
     entries = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]

@@ -19,7 +19,18 @@ pytestmark = pytest.mark.usefixtures("launch_check")
 
 CLAIM = "iocast.claim.json"
 TINY = ["--set", "datasets=1", "--set", "objects=5", "--set", "iterations=2"]
-SLOW = ["--set", "datasets=1", "--set", "objects=20", "--set", "iterations=20", "--set", "repeats=500", "--set", "think_time=2ms"]
+SLOW = [
+    "--set",
+    "datasets=1",
+    "--set",
+    "objects=20",
+    "--set",
+    "iterations=20",
+    "--set",
+    "repeats=500",
+    "--set",
+    "think_time=2ms",
+]
 
 
 def claim_of(root: Path) -> dict[str, Any]:
@@ -54,7 +65,9 @@ def test_manifests_that_are_none(run: Run, root: Path) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_another_directory_under_the_roots_name_is_not_the_root(start: Callable[..., subprocess.Popen[str]], root: Path) -> None:
+def test_another_directory_under_the_roots_name_is_not_the_root(
+    start: Callable[..., subprocess.Popen[str]], root: Path
+) -> None:
     process = start(*SLOW, "--posix.root", str(root), ranks=1)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     moved = root.with_name("moved")
@@ -81,18 +94,36 @@ def test_one_directory_by_two_ways(run: Run, root: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("backend", ["posix", "mpiio"])
 def test_two_directories_are_not_one(run: Run, root: Path, tmp_path: Path, backend: str) -> None:
     (tmp_path / "other").mkdir()
-    expect_refusal(run(*TINY, "--backend", backend, f"--{backend}.root", f"{root},{tmp_path}/other", ranks=2), "other", "not seen")
+    expect_refusal(
+        run(*TINY, "--backend", backend, f"--{backend}.root", f"{root},{tmp_path}/other", ranks=2), "other", "not seen"
+    )
     assert list(root.iterdir()) == [] and list((tmp_path / "other").iterdir()) == []
 
 
-def test_two_file_systems_whose_roots_have_one_number(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path) -> None:
+def test_two_file_systems_whose_roots_have_one_number(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path
+) -> None:
     """Fresh file systems in memory number their roots alike."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     mounts = "mount -t tmpfs x a && mount -t tmpfs x b && "
-    if subprocess.run(["unshare", "-rm", "sh", "-c", mounts + "true"], cwd=tmp_path, capture_output=True).returncode != 0:
+    if (
+        subprocess.run(["unshare", "-rm", "sh", "-c", mounts + "true"], cwd=tmp_path, capture_output=True).returncode
+        != 0
+    ):
         pytest.skip("this machine lets no user mount file systems in a namespace of his own")
-    command = [*mpirun(2), str(bench), "--workload", "postmark", "--set", "number=5", "--set", "transactions=5", "--posix.root", f"{tmp_path}/a,{tmp_path}/b"]
+    command = [
+        *mpirun(2),
+        str(bench),
+        "--workload",
+        "postmark",
+        "--set",
+        "number=5",
+        "--set",
+        "transactions=5",
+        "--posix.root",
+        f"{tmp_path}/a,{tmp_path}/b",
+    ]
     environment = mpi_environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", mounts + 'test $(stat -c %i a) = $(stat -c %i b) && "$@"', "sh", *command],
@@ -108,9 +139,17 @@ def test_who_has_the_place_is_named(start: Callable[..., subprocess.Popen[str]],
     process = start(*SLOW, "--posix.root", str(root), ranks=2)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     claim = claim_of(root)
-    assert claim["process"] in ranks_in(root) and claim["host"] == socket.gethostname() and abs(claim["seen"] - time.time()) < 60
+    assert (
+        claim["process"] in ranks_in(root)
+        and claim["host"] == socket.gethostname()
+        and abs(claim["seen"] - time.time()) < 60
+    )
     for more in ([], ["--set", "phases=cleanup"], ["--sweep"], ["--take-over"]):
-        expect_refusal(run(*SLOW, "--posix.root", str(root), *more), f"process {claim['process']} on host '{claim['host']}'", "wait for its end")
+        expect_refusal(
+            run(*SLOW, "--posix.root", str(root), *more),
+            f"process {claim['process']} on host '{claim['host']}'",
+            "wait for its end",
+        )
     assert process.poll() is None and claim_of(root)["run"] == claim["run"]
     os.kill(claim["process"], signal.SIGTERM)
     process.communicate(timeout=30)
@@ -119,7 +158,9 @@ def test_who_has_the_place_is_named(start: Callable[..., subprocess.Popen[str]],
     assert list(root.iterdir()) == []
 
 
-def test_the_place_of_a_dead_run_is_taken_over(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path) -> None:
+def test_the_place_of_a_dead_run_is_taken_over(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path
+) -> None:
     process = start(*SLOW, "--posix.root", str(root), ranks=1)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     os.kill(claim_of(root)["process"], signal.SIGKILL)
@@ -143,7 +184,17 @@ def test_a_claim_alone_of_a_dead_run_is_swept(run: Run, root: Path) -> None:
 
 
 def foreign(seen: float) -> str:
-    claim = {"schema_version": 1, "run": "0" * 16, "host": "elsewhere", "boot": "x", "namespace": "y", "process": 1, "process_ticks": 1, "began": int(seen), "seen": int(seen)}
+    claim = {
+        "schema_version": 1,
+        "run": "0" * 16,
+        "host": "elsewhere",
+        "boot": "x",
+        "namespace": "y",
+        "process": 1,
+        "process_ticks": 1,
+        "began": int(seen),
+        "seen": int(seen),
+    }
     return json.dumps(claim)
 
 
@@ -165,7 +216,9 @@ def test_a_run_on_another_host(run: Run, root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_a_run_whose_place_was_taken_stops_and_removes_nothing(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
+def test_a_run_whose_place_was_taken_stops_and_removes_nothing(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path
+) -> None:
     process = start(*SLOW, "--posix.root", str(root), "--out", str(tmp_path / "out"), ranks=2)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     (root / CLAIM).unlink()

@@ -18,22 +18,45 @@ host=$1; shift
 case $host in b) ahead=1000 ;; c) ahead=50000 ;; *) ahead=0 ;; esac
 exec unshare --uts --time --monotonic $ahead --fork sh -c "hostname $host; $*"
 """
-APART = ["--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "oob_tcp_if_include", "lo", "--mca", "btl_tcp_if_include", "lo", "--mca", "btl", "self,tcp,vader"]
-NEAR_ENOUGH = 0.005  # seconds; the clocks are 1000 and 50000 apart, and half a round trip on a busy machine is less than this
+APART = [
+    "--mca",
+    "plm_rsh_no_tree_spawn",
+    "1",
+    "--mca",
+    "oob_tcp_if_include",
+    "lo",
+    "--mca",
+    "btl_tcp_if_include",
+    "lo",
+    "--mca",
+    "btl",
+    "self,tcp,vader",
+]
+NEAR_ENOUGH = (
+    0.005  # seconds; the clocks are 1000 and 50000 apart, and half a round trip on a busy machine is less than this
+)
 
 
 @pytest.fixture
 def nodes(mpirun: Callable[[int], list[str]], tmp_path: Path) -> list[str]:
     """mpirun on three of them, two ranks each."""
-    if os.geteuid() != 0 or subprocess.run(["unshare", "--uts", "--time", "--monotonic", "1", "--fork", "true"], check=False).returncode != 0:
-        pytest.skip("nodes with clocks of their own are UTS and time namespaces, which take root and a kernel that has them")
+    if (
+        os.geteuid() != 0
+        or subprocess.run(["unshare", "--uts", "--time", "--monotonic", "1", "--fork", "true"], check=False).returncode
+        != 0
+    ):
+        pytest.skip(
+            "nodes with clocks of their own are UTS and time namespaces, which take root and a kernel that has them"
+        )
     agent = tmp_path / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
     return [*mpirun(6), "--mca", "plm_rsh_agent", str(agent), *APART, "--host", "a:2,b:2,c:2"]
 
 
-def test_offsets_of_clocks_are_found_and_removed(bench: Path, nodes: list[str], mpi_environment: dict[str, str], tmp_path: Path) -> None:
+def test_offsets_of_clocks_are_found_and_removed(
+    bench: Path, nodes: list[str], mpi_environment: dict[str, str], tmp_path: Path
+) -> None:
     settings = ["--set", "datasets=1", "--set", "objects=2000", "--set", "iterations=1000"]
     out = tmp_path / "out"
     command = [*nodes, str(bench), "--backend", "dummy", *settings, "--trace", "--out", str(out)]
@@ -51,7 +74,10 @@ def test_offsets_of_clocks_are_found_and_removed(bench: Path, nodes: list[str], 
         assert f"balance {phase['balance']:.2f} (nodes {phase['node_balance']:.2f})" in done.stdout
     with h5py.File(out / "ops.h5") as trace:
         first_row, kind, start = trace["first_row"][:], trace["kind"][:], trace["start_ns"][:]
-    begins = [[int(t) for t, k in zip(start[a:b], kind[a:b], strict=True) if k == 0] for a, b in zip(first_row, first_row[1:], strict=False)]
+    begins = [
+        [int(t) for t, k in zip(start[a:b], kind[a:b], strict=True) if k == 0]
+        for a, b in zip(first_row, first_row[1:], strict=False)
+    ]
     assert len(begins) == 6 and all(len(one) == len(run["phases"]) for one in begins)
     for number, phase in enumerate(run["phases"]):
         moments = [one[number] * 1e-9 for one in begins]

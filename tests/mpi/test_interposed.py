@@ -51,12 +51,22 @@ __attribute__((destructor)) static void tell(void)
         ("pwrite", "ssize_t", "int file, const void* from, size_t bytes, off_t at", ("pwrite",)),
     ],
 )
-def test_a_library_that_replaces_one_function_sees_its_calls(run: Run, root: Path, tmp_path: Path, name: str, result: str, parameters: str, operations: tuple[str, ...]) -> None:
+def test_a_library_that_replaces_one_function_sees_its_calls(
+    run: Run, root: Path, tmp_path: Path, name: str, result: str, parameters: str, operations: tuple[str, ...]
+) -> None:
     arguments = ", ".join(parameter.split()[-1] for parameter in parameters.split(", "))
     source, library = tmp_path / "counting.c", tmp_path / "counting.so"
     source.write_text(COUNTING.format(name=name, result=result, parameters=parameters, arguments=arguments))
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
-    workload = ["md-workbench", "--set", "datasets=2", "--set", "objects=2000", "--set", "iterations=1000"]  # more calls than MPI makes to start
+    workload = [
+        "md-workbench",
+        "--set",
+        "datasets=2",
+        "--set",
+        "objects=2000",
+        "--set",
+        "iterations=1000",
+    ]  # more calls than MPI makes to start
     if name in ("pread", "pwrite"):
         workload = ["iozone", "--set", "file_size=4MiB", "--set", "record_sizes=1KiB"]
     environment = {"LD_PRELOAD": str(library), "COUNTED": str(tmp_path)}

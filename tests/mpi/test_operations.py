@@ -13,7 +13,18 @@ from bench_runs import Run, counts, expect_refusal, manifest_phase, ranks_in, to
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
-PROBE = ["--workload", "probe", "--set", "objects=4", "--set", "access_size=3000B", "--set", "accesses=5", "--set", "sharing=2"]
+PROBE = [
+    "--workload",
+    "probe",
+    "--set",
+    "objects=4",
+    "--set",
+    "access_size=3000B",
+    "--set",
+    "accesses=5",
+    "--set",
+    "sharing=2",
+]
 
 
 def place(backend: str, root: Path) -> list[str]:
@@ -48,7 +59,9 @@ def test_backends_leave_the_same_on_disk(run: Run, tmp_path: Path) -> None:
     assert left["posix"] == left["mpiio"]
     assert len(left["posix"]) == 4 * 5 + 2 + 1  # with the manifest
     # 5 accesses, then 8 blocks that are one block apart
-    assert {len(content) for name, content in left["posix"].items() if name.endswith("/file-4")} == {(5 + 2 * 8 - 1) * 3000}
+    assert {len(content) for name, content in left["posix"].items() if name.endswith("/file-4")} == {
+        (5 + 2 * 8 - 1) * 3000
+    }
     assert {len(left["posix"][f"group{g}/file-0"]) for g in (0, 1)} == {2 * 5 * 3000}
 
 
@@ -70,7 +83,18 @@ def flip(file: Path, at: int) -> None:
 
 
 def test_verify_finds_a_flipped_byte_in_a_whole_object(run: Run, root: Path) -> None:
-    base = [*place("posix", root), "--set", "datasets=1", "--set", "objects=5", "--set", "iterations=5", "--set", "object_size=2MB", "--json"]
+    base = [
+        *place("posix", root),
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=5",
+        "--set",
+        "iterations=5",
+        "--set",
+        "object_size=2MB",
+        "--json",
+    ]
     assert run(*base, "--set", "phases=precreate", "--verify", "--seed", "9", ranks=2).code == 0
     flip(root / "1_0" / "file-3", 1_234_567)
     # The seed is that of the data set.
@@ -95,7 +119,9 @@ def test_verify_finds_a_flipped_byte_in_a_whole_object(run: Run, root: Path) -> 
 
 
 @pytest.mark.parametrize("backend", ["posix", "mpiio"])
-def test_verify_finds_a_flipped_byte_in_an_access(start: Callable[..., subprocess.Popen[str]], root: Path, backend: str) -> None:
+def test_verify_finds_a_flipped_byte_in_an_access(
+    start: Callable[..., subprocess.Popen[str]], root: Path, backend: str
+) -> None:
     slow = ["--set", "think=60ms", "--set", "accesses=12"]
     process = start(*PROBE, *slow, *place(backend, root), "--verify", ranks=2)
     file = root / "rank1" / "files" / "file-4"
@@ -103,13 +129,28 @@ def test_verify_finds_a_flipped_byte_in_an_access(start: Callable[..., subproces
     flip(file, 3007)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "in read, 1 pread operations failed: other bytes than were written; the first was on rank 1, 'rank1/files/file-4', byte 3007." in err
+    assert (
+        "in read, 1 pread operations failed: other bytes than were written; the first was on rank 1, 'rank1/files/file-4', byte 3007."
+        in err
+    )
 
 
 def test_verifying_is_in_no_latency(run: Run, root: Path) -> None:
     """Filling and comparing take the more time beside the operations, the larger the objects; here a third of these and
     more."""
-    large = ["--set", "datasets=1", "--set", "objects=40", "--set", "iterations=40", "--set", "object_size=4MiB", *place("posix", root), "--verify", "--json"]
+    large = [
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=40",
+        "--set",
+        "iterations=40",
+        "--set",
+        "object_size=4MiB",
+        *place("posix", root),
+        "--verify",
+        "--json",
+    ]
     done = run(*large, ranks=1)
     assert done.code == 0, done.err
     for phase in done.json["phases"][:2]:
@@ -127,7 +168,10 @@ def test_a_listing_with_other_entries_is_an_error(start: Callable[..., subproces
     (root / "rank1" / "files" / "foreign").write_text("x")
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "in look, 1 readdir operations failed: other than the expected number of entries; the first was on rank 1, 'rank1/files'." in err
+    assert (
+        "in look, 1 readdir operations failed: other than the expected number of entries; the first was on rank 1, 'rank1/files'."
+        in err
+    )
     assert sorted(path.name for path in root.rglob("*") if path.is_file()) == ["foreign", "iocast.manifest.json"]
 
 
@@ -160,7 +204,16 @@ def test_a_time_limit_ends_a_phase_and_the_cleanup_leaves_nothing(run: Run, root
     assert list(root.iterdir()) == []
 
 
-STREAM = ["--workload", "ior-easy", "--set", "transfer_size=1KiB", "--set", "per_process=512MiB", "--set", "shift_nodes=0"]
+STREAM = [
+    "--workload",
+    "ior-easy",
+    "--set",
+    "transfer_size=1KiB",
+    "--set",
+    "per_process=512MiB",
+    "--set",
+    "shift_nodes=0",
+]
 
 
 def test_a_time_limit_ends_a_stream_of_accesses_and_what_was_written_is_read(run: Run, root: Path) -> None:
@@ -174,7 +227,9 @@ def test_a_time_limit_ends_a_stream_of_accesses_and_what_was_written_is_read(run
 
 
 def test_failed_accesses_of_a_stream_are_counted_and_the_rest_goes_on(run: Run) -> None:
-    done = run(*STREAM, "--set", "per_process=1MiB", "--backend", "dummy", "--dummy.fail", "pwrite:100", "--json", ranks=2)
+    done = run(
+        *STREAM, "--set", "per_process=1MiB", "--backend", "dummy", "--dummy.fail", "pwrite:100", "--json", ranks=2
+    )
     assert done.code == 1 and "in write, 20 pwrite operations failed" in done.err
     write = next(phase for phase in done.json["phases"] if phase["name"] == "write")
     assert write["errors"] == 20 and write["latency"]["pwrite"]["count"] == 2 * 1024 - 20
@@ -182,7 +237,9 @@ def test_failed_accesses_of_a_stream_are_counted_and_the_rest_goes_on(run: Run) 
 
 
 def test_a_time_limit_ends_thinking(run: Run) -> None:
-    done = run(*PROBE, "--backend", "dummy", "--set", "think=30s", "--set", "most_seconds=200ms", "--json", ranks=2, timeout=20)
+    done = run(
+        *PROBE, "--backend", "dummy", "--set", "think=30s", "--set", "most_seconds=200ms", "--json", ranks=2, timeout=20
+    )
     assert done.code == 0, done.err
     write = done.json["phases"][1]
     assert write["cut_ranks"] == 2 and write["think_actual_seconds"] == pytest.approx(2 * 0.2, rel=0.5)
@@ -207,7 +264,18 @@ def test_what_a_cut_run_leaves_is_swept(run: Run, root: Path) -> None:
 
 
 def test_no_time_limits(run: Run) -> None:
-    small = [*PROBE, "--set", "accesses=40", "--set", "think=5ms", "--set", "most_seconds=20ms", "--backend", "dummy", "--json"]
+    small = [
+        *PROBE,
+        "--set",
+        "accesses=40",
+        "--set",
+        "think=5ms",
+        "--set",
+        "most_seconds=20ms",
+        "--backend",
+        "dummy",
+        "--json",
+    ]
     limited, unlimited = run(*small).json, run(*small, "--no-time-limits").json
     assert counts(limited["phases"][1])["pwrite"] < 41 == counts(unlimited["phases"][1])["pwrite"]
 
@@ -257,7 +325,9 @@ def test_sigterm_of_one_rank_ends_what_ranks_do_together(
 
 
 @pytest.mark.parametrize("backend", ["posix", "mpiio"])
-def test_sigterm_within_collective_accesses(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, backend: str) -> None:
+def test_sigterm_within_collective_accesses(
+    start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, backend: str
+) -> None:
     settings = [*PROBE, "--set", "think=20ms", "--set", "accesses=60", *place(backend, root)]
     process = start(*settings, ranks=4)
     wait_for(lambda: manifest_phase(root) == "write-shared")

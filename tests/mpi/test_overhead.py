@@ -13,10 +13,23 @@ SCRIPT = Path(__file__).resolve().parents[2] / "validation" / "speed" / "bench_o
 
 
 @pytest.mark.parametrize(("workload", "parameter"), [("mdtest-hard", "items"), ("hpcs-04", "files")])
-def test_fs_mark_creates_as_many_files(bench: Path, mpi_environment: dict[str, str], tmp_path: Path, workload: str, parameter: str) -> None:
+def test_fs_mark_creates_as_many_files(
+    bench: Path, mpi_environment: dict[str, str], tmp_path: Path, workload: str, parameter: str
+) -> None:
     files = 2000
     environment = {**mpi_environment, "IOCAST_BUILD": os.environ.get("IOCAST_BUILD", str(bench.parents[1]))}
-    command = [sys.executable, str(SCRIPT), workload, "--set", f"{parameter}={files}", "--pairs", "1", "--root", str(tmp_path), "--json"]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        workload,
+        "--set",
+        f"{parameter}={files}",
+        "--pairs",
+        "1",
+        "--root",
+        str(tmp_path),
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)["workloads"][workload]

@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 
 # 500 operations of 4 ms; every seventh create fails
-RUN = ["--backend", "dummy", "--dummy.delay", "4ms", "--dummy.fail", "create:7", "--set", "datasets=1", "--set", "objects=100", "--set", "iterations=50"]
+RUN = [
+    "--backend",
+    "dummy",
+    "--dummy.delay",
+    "4ms",
+    "--dummy.fail",
+    "create:7",
+    "--set",
+    "datasets=1",
+    "--set",
+    "objects=100",
+    "--set",
+    "iterations=50",
+]
 
 
 def on_a_terminal(bench: Path, environment: dict[str, str], *more: str) -> str:
@@ -36,7 +49,10 @@ def test_rate_quantiles_errors_and_the_time_that_is_left(bench: Path, mpi_enviro
     lines = [line for line in re.split(r"\r(?:\x1b\[K)?", shown) if "of the run done" in line]
     assert lines, shown
     entries = [
-        re.match(r"benchmark 1: (\d+) % of the run done, (\d+) operations/s, p50 ([\d.]+)ms, p99 ([\d.]+)ms, (\d+) errors?, about \d+ s left", line)
+        re.match(
+            r"benchmark 1: (\d+) % of the run done, (\d+) operations/s, p50 ([\d.]+)ms, p99 ([\d.]+)ms, (\d+) errors?, about \d+ s left",
+            line,
+        )
         for line in lines
     ]
     shown_in_the_benchmark = [match for match, line in zip(entries, lines, strict=True) if line.startswith("benchmark")]

@@ -60,7 +60,9 @@ def seen_calls(trace: Path, root: Path) -> list[Seen]:
             continue  # is the place empty?
         numbers = [int(word) for word in re.findall(r"(?<=, )\d+(?=,|$)", arguments)]
         if name == "openat":
-            flags = [f for f in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_DIRECTORY") if f in arguments]
+            flags = [
+                f for f in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_DIRECTORY") if f in arguments
+            ]
             calls.append((" ".join(["openat", *flags]), path, 0, 0))
         elif name == "unlinkat":
             calls.append(("rmdir" if "AT_REMOVEDIR" in arguments else "unlink", path, 0, 0))
@@ -128,20 +130,52 @@ def asked_calls(stream: Path) -> list[Request]:
 @pytest.mark.parametrize(("workload", "settings"), cases())
 @pytest.mark.needs("tools")
 def test_system_calls_are_those_of_the_stream(
-    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], root: Path, tmp_path: Path, workload: str, settings: str
+    bench: Path,
+    mpirun: Callable[[int], list[str]],
+    mpi_environment: dict[str, str],
+    root: Path,
+    tmp_path: Path,
+    workload: str,
+    settings: str,
 ) -> None:
     assert shutil.which("strace"), "this test needs strace (apt-get install strace)"
     ranks, traces, streams = 3, tmp_path / "traces", tmp_path / "streams"
     traces.mkdir()
     chosen = settings_arguments(settings)
-    command = [str(bench), "--workload", workload, *chosen, "--no-time-limits", "--posix.root", str(root), "--dump-ops", str(streams), "--json"]
+    command = [
+        str(bench),
+        "--workload",
+        workload,
+        *chosen,
+        "--no-time-limits",
+        "--posix.root",
+        str(root),
+        "--dump-ops",
+        str(streams),
+        "--json",
+    ]
     # A file a thread of a rank; the rank's own number is in the environment that its launcher gave it. With the filter,
     # calls that nobody asks for are not held up.
-    traced = f'exec strace -ff --seccomp-bpf -q -y -e trace={CALLS} -o {traces}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
-    done = subprocess.run([*mpirun(ranks), "sh", "-c", traced, "sh", *command], capture_output=True, text=True, env=mpi_environment, timeout=120)
+    traced = (
+        f'exec strace -ff --seccomp-bpf -q -y -e trace={CALLS} -o {traces}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
+    )
+    done = subprocess.run(
+        [*mpirun(ranks), "sh", "-c", traced, "sh", *command],
+        capture_output=True,
+        text=True,
+        env=mpi_environment,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert list(root.iterdir()) == []
-    simulate = [str(find_program("iocast-sim")), "--platform", "local", *command[1:command.index("--posix.root")], "--ppn", str(ranks)]
+    simulate = [
+        str(find_program("iocast-sim")),
+        "--platform",
+        "local",
+        *command[1 : command.index("--posix.root")],
+        "--ppn",
+        str(ranks),
+    ]
     subprocess.run([*simulate, "--dump-ops", str(tmp_path / "simulated")], capture_output=True, check=True, timeout=120)
     for rank in range(ranks):
         assert (streams / f"ops.{rank}").read_bytes() == (tmp_path / "simulated" / f"ops.{rank}").read_bytes()
@@ -170,12 +204,33 @@ def test_ranks_are_spread_over_mount_points(
     """A directory by two names, as two mount points of a file system would be; and which rank went through which."""
     (tmp_path / "other").symlink_to(root)
     ways = [str(root), str(tmp_path / "other")]
-    command = [str(bench), "--posix.root", ",".join(ways), "--set", "datasets=1", "--set", "objects=20", "--set", "iterations=20", "--json"]
+    command = [
+        str(bench),
+        "--posix.root",
+        ",".join(ways),
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=20",
+        "--set",
+        "iterations=20",
+        "--json",
+    ]
     traced = f'exec strace -q -e trace=openat -o {tmp_path}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
-    done = subprocess.run([*mpirun(4), "sh", "-c", traced, "sh", *command], capture_output=True, text=True, env=mpi_environment, timeout=120)
+    done = subprocess.run(
+        [*mpirun(4), "sh", "-c", traced, "sh", *command],
+        capture_output=True,
+        text=True,
+        env=mpi_environment,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     for rank in range(4):
-        opened = re.findall(r'^openat\(AT_FDCWD, "([^"]*)", O_RDONLY\|O_CLOEXEC\|O_DIRECTORY\)', (tmp_path / str(rank)).read_text(), re.MULTILINE)
+        opened = re.findall(
+            r'^openat\(AT_FDCWD, "([^"]*)", O_RDONLY\|O_CLOEXEC\|O_DIRECTORY\)',
+            (tmp_path / str(rank)).read_text(),
+            re.MULTILINE,
+        )
         # Later ones are to see whether all lead to one directory, and the claim in it.
         assert next(directory for directory in opened if directory in ways) == ways[rank % 2]
     assert len(json.loads(done.stdout)["environment"]["mounts"]) == 2
@@ -184,7 +239,11 @@ def test_ranks_are_spread_over_mount_points(
 
 def test_mount_points_of_different_directories_are_refused(run: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "another").mkdir()
-    expect_refusal(run("--posix.root", f"{root},{tmp_path}/another", "--set", "datasets=1", ranks=2), "one directory of one file system", "another")
+    expect_refusal(
+        run("--posix.root", f"{root},{tmp_path}/another", "--set", "datasets=1", ranks=2),
+        "one directory of one file system",
+        "another",
+    )
     expect_refusal(run("--posix.root", f"{root},{tmp_path}/nowhere", "--set", "datasets=1", ranks=1), "nowhere")
 
 
@@ -206,7 +265,9 @@ def shared_cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("workload", "settings"), shared_cases())
-def test_workloads_that_access_files_at_offsets_run_on_mpi_io(run: Run, root: Path, workload: str, settings: str) -> None:
+def test_workloads_that_access_files_at_offsets_run_on_mpi_io(
+    run: Run, root: Path, workload: str, settings: str
+) -> None:
     command = ["--workload", workload, *settings_arguments(settings), "--no-time-limits", "--json"]
     plan = run(*command, "--dry-run", ranks=3).json["footprint"]["operations"]
     done = run(*command, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", ranks=3)

@@ -13,7 +13,18 @@ SCRIPT = Path(__file__).resolve().parents[2] / "validation" / "speed" / "bench_s
 
 def test_every_figure_is_taken(bench: Path, mpi_environment: dict[str, str], tmp_path: Path) -> None:
     environment = {**mpi_environment, "IOCAST_BUILD": os.environ.get("IOCAST_BUILD", str(bench.parents[1]))}
-    sizes = ["--ranks", "3", "--runs", "1", "--operations", "1e5", "--memory-operations", "1e6", "--trace-operations", "1e5"]
+    sizes = [
+        "--ranks",
+        "3",
+        "--runs",
+        "1",
+        "--operations",
+        "1e5",
+        "--memory-operations",
+        "1e6",
+        "--trace-operations",
+        "1e5",
+    ]
     command = [sys.executable, str(SCRIPT), *sizes, "--root", str(tmp_path), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     figures = {figure["name"]: figure for figure in json.loads(done.stdout)}

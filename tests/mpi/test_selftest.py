@@ -51,7 +51,10 @@ def place(truth: str, tmp_path: Path) -> Iterator[Path]:
 
 def served(log: Path) -> list[dict[str, Any]]:
     with log.open() as lines:
-        return [{key: value if key == "operation" else float(value) for key, value in row.items()} for row in csv.DictReader(lines)]
+        return [
+            {key: value if key == "operation" else float(value) for key, value in row.items()}
+            for row in csv.DictReader(lines)
+        ]
 
 
 def test_it_is_a_file_system(place: Path) -> None:
@@ -81,11 +84,27 @@ def test_it_is_a_file_system(place: Path) -> None:
 def test_each_operation_is_one_request_and_served_in_order(truth: str, tmp_path: Path, run: Run) -> None:
     log = tmp_path / "log.csv"
     with mounted(truth, log, 1) as directory:
-        done = run("--workload", "md-workbench", "--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--posix.root", str(directory), "--verify", ranks=4)
+        done = run(
+            "--workload",
+            "md-workbench",
+            "--set",
+            "datasets=2",
+            "--set",
+            "objects=20",
+            "--set",
+            "iterations=20",
+            "--posix.root",
+            str(directory),
+            "--verify",
+            ranks=4,
+        )
         assert done.code == 0, done.err
         assert os.listdir(directory) == []
     requests = served(log)
-    counts = {operation: sum(row["operation"] == operation for row in requests) for operation in ("stat", "read", "create", "unlink")}
+    counts = {
+        operation: sum(row["operation"] == operation for row in requests)
+        for operation in ("stat", "read", "create", "unlink")
+    }
     rounds = 4 * 2 * 20  # ranks, datasets, objects or iterations
     for operation, expected in (("stat", rounds), ("read", rounds), ("create", 2 * rounds), ("unlink", 2 * rounds)):
         assert expected <= counts[operation] <= expected + 20, operation  # and those of claim and manifest
@@ -97,17 +116,37 @@ def test_each_operation_is_one_request_and_served_in_order(truth: str, tmp_path:
 
 
 def test_what_it_cannot_be_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run([binaries.find("iocast-queuefs"), "--platform", "lustre", str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [binaries.find("iocast-queuefs"), "--platform", "lustre", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2 and "can't be a real file system: the route of stat visits" in done.stderr
 
 
 def test_a_place_that_is_none_is_told(truth: str, tmp_path: Path) -> None:
-    done = subprocess.run([binaries.find("iocast-queuefs"), "--platform", truth, str(tmp_path / "none")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [binaries.find("iocast-queuefs"), "--platform", truth, str(tmp_path / "none")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1 and "can't be a mount point" in done.stderr
 
 
-@pytest.mark.parametrize(("truth", "family", "campaign"), [("nothing", "fuse", "selftest"), ("queuefs", "nothing", "selftest"), ("queuefs", "fuse", "nothing"), ("lustre", "fuse", "selftest")])
-def test_what_can_not_be_used_is_refused_before_anything_is_measured(tmp_path: Path, truth: str, family: str, campaign: str) -> None:
+@pytest.mark.parametrize(
+    ("truth", "family", "campaign"),
+    [
+        ("nothing", "fuse", "selftest"),
+        ("queuefs", "nothing", "selftest"),
+        ("queuefs", "fuse", "nothing"),
+        ("lustre", "fuse", "selftest"),
+    ],
+)
+def test_what_can_not_be_used_is_refused_before_anything_is_measured(
+    tmp_path: Path, truth: str, family: str, campaign: str
+) -> None:
     with pytest.raises(InputError):
         selftest(tmp_path / "out", truth, family, campaign, 0, lambda *_: None)
     assert not list(tmp_path.glob("out/*"))
@@ -127,5 +166,7 @@ def test_the_whole_way(tmp_path: Path) -> None:
     for operation, one in answer["services"].items():
         error = 1 / np.sqrt(one["count"])  # in standard deviations of the service time
         sharpness.shift(f"mean service of {operation} in its standard deviations", 5 * error, error)
-    assert all(one["count"] > 50 and one["deviation"] < 5 for one in answer["services"].values())  # 5 standard errors: once in a million
+    assert all(
+        one["count"] > 50 and one["deviation"] < 5 for one in answer["services"].values()
+    )  # 5 standard errors: once in a million
     assert len(answer["forecasts_sha256"]) == 1 and json.loads((out / "selftest.json").read_text()) == answer

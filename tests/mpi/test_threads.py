@@ -11,7 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench_runs import MANIFEST, SMALL, Run, expect_refusal, injected, manifest_phase, ranks_in, settings_arguments, total_counts, wait_for
+from bench_runs import (
+    MANIFEST,
+    SMALL,
+    Run,
+    expect_refusal,
+    injected,
+    manifest_phase,
+    ranks_in,
+    settings_arguments,
+    total_counts,
+    wait_for,
+)
 from programs import find_program
 from registry import listed
 from test_real_effect import cases
@@ -29,9 +40,28 @@ def of_patterns() -> list[object]:
 def test_clients_do_what_so_many_ranks_do(run: Run, root: Path, tmp_path: Path, workload: str, settings: str) -> None:
     """Byte by byte, for the simulator's ranks are the real ones (test_real_effect.py); and all of it succeeds."""
     chosen = ["--workload", workload, *settings_arguments(settings), "--no-time-limits"]
-    done = run(*chosen, "--posix.root", str(root), "--dump-ops", str(tmp_path / "real"), "--threads-per-rank", "3", "--json", ranks=2)
+    done = run(
+        *chosen,
+        "--posix.root",
+        str(root),
+        "--dump-ops",
+        str(tmp_path / "real"),
+        "--threads-per-rank",
+        "3",
+        "--json",
+        ranks=2,
+    )
     assert done.code == 0, done.err
-    simulate = [str(find_program("iocast-sim")), "--platform", "local", *chosen, "--ppn", "6", "--dump-ops", str(tmp_path / "simulated")]
+    simulate = [
+        str(find_program("iocast-sim")),
+        "--platform",
+        "local",
+        *chosen,
+        "--ppn",
+        "6",
+        "--dump-ops",
+        str(tmp_path / "simulated"),
+    ]
     subprocess.run(simulate, capture_output=True, check=True, timeout=120)
     for rank in range(6):
         assert (tmp_path / "real" / f"ops.{rank}").read_bytes() == (tmp_path / "simulated" / f"ops.{rank}").read_bytes()
@@ -56,7 +86,21 @@ def test_everything_that_clients_measured_is_there(run: Run, root: Path) -> None
 def test_clients_wait_at_the_same_time(run: Run) -> None:
     """Each operation takes 2 ms whoever else asks: sixteen clients take as long as one, within what a busy machine
     adds."""
-    base = ["--backend", "dummy", "--dummy.delay", "2ms", "--set", "datasets=1", "--set", "objects=100", "--set", "iterations=50", "--set", "phases=benchmark", "--json"]
+    base = [
+        "--backend",
+        "dummy",
+        "--dummy.delay",
+        "2ms",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=100",
+        "--set",
+        "iterations=50",
+        "--set",
+        "phases=benchmark",
+        "--json",
+    ]
     one, many = (run(*base, "--threads-per-rank", str(threads), ranks=1).json["phases"][0] for threads in (1, 16))
     assert many["operations"] == 16 * one["operations"]
     assert many["seconds"] < 4 * one["seconds"]
@@ -65,13 +109,27 @@ def test_clients_wait_at_the_same_time(run: Run) -> None:
 def test_a_time_limit_ends_all_clients_and_the_wear_out_is_right(run: Run, root: Path) -> None:
     """mdtest's stonewall: all clients do as many as the furthest did, whichever thread that was."""
     settings = settings_arguments("items=1000000 files_only=true most_seconds=50ms")
-    done = run("--workload", "mdtest", *settings, "--posix.root", str(root), "--threads-per-rank", "3", "--json", ranks=2)
+    done = run(
+        "--workload", "mdtest", *settings, "--posix.root", str(root), "--threads-per-rank", "3", "--json", ranks=2
+    )
     assert done.code == 0, done.err
     assert list(root.iterdir()) == []
 
 
 def test_an_error_names_the_client(run: Run) -> None:
-    done = run(*SMALL, "--backend", "dummy", "--dummy.fail", "create:7", "--dummy.fail_rank", "4", "--threads-per-rank", "3", "--json", ranks=2)
+    done = run(
+        *SMALL,
+        "--backend",
+        "dummy",
+        "--dummy.fail",
+        "create:7",
+        "--dummy.fail_rank",
+        "4",
+        "--threads-per-rank",
+        "3",
+        "--json",
+        ranks=2,
+    )
     assert done.code == 1
     first = [row for phase in done.json["phases"] for row in phase.get("first_errors", [])]
     assert first and {row["rank"] for row in first} == {4}
@@ -84,7 +142,18 @@ def test_a_failing_client_ends_all(run: Run, tmp_path: Path, who: str) -> None:
     began = time.monotonic()
     done = run(
         *["--backend", "dummy", "--dummy.abort_rank", who, "--dummy.abort_after", "30", "--dummy.delay", "1ms"],
-        *["--set", "datasets=2", "--set", "objects=10000", "--set", "iterations=10", "--out", str(tmp_path / "out"), "--threads-per-rank", "3"],
+        *[
+            "--set",
+            "datasets=2",
+            "--set",
+            "objects=10000",
+            "--set",
+            "iterations=10",
+            "--out",
+            str(tmp_path / "out"),
+            "--threads-per-rank",
+            "3",
+        ],
         ranks=2,
         timeout=30,
     )
@@ -96,7 +165,18 @@ def test_a_failing_client_ends_all(run: Run, tmp_path: Path, who: str) -> None:
 
 def test_sigterm(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp_path: Path) -> None:
     base = ["--set", "datasets=2", "--set", "objects=200", "--posix.root", str(root), "--threads-per-rank", "4"]
-    process = start(*base, "--set", "iterations=200", "--set", "repeats=60000", "--set", "waiting_factor=5", "--out", str(tmp_path / "out"), ranks=2)
+    process = start(
+        *base,
+        "--set",
+        "iterations=200",
+        "--set",
+        "repeats=60000",
+        "--set",
+        "waiting_factor=5",
+        "--out",
+        str(tmp_path / "out"),
+        ranks=2,
+    )
     wait_for(lambda: manifest_phase(root) == "benchmark")
     os.kill(min(ranks_in(root)), signal.SIGTERM)
     process.communicate(timeout=20)
@@ -150,7 +230,9 @@ def test_collective_accesses_are_those_of_ranks(run: Run, root: Path) -> None:
 
 def test_an_mpi_that_only_one_thread_may_call(run: Run, root: Path, injection: Path) -> None:
     settings = [*SMALL, "--threads-per-rank", "2"]
-    done = run(*settings, "--backend", "mpiio", "--mpiio.root", str(root), ranks=2, environment=injected(injection, "threads"))
+    done = run(
+        *settings, "--backend", "mpiio", "--mpiio.root", str(root), ranks=2, environment=injected(injection, "threads")
+    )
     expect_refusal(done, "'mpiio'", "MPI_THREAD_MULTIPLE", "--threads-per-rank")
     assert run(*settings, "--posix.root", str(root), ranks=2, environment=injected(injection, "threads")).code == 0
     assert list(root.iterdir()) == []

@@ -55,7 +55,9 @@ stations: {cpu: {quantum: 5ms, contention: 0.1}}
 @pytest.fixture(scope="session")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A platform file."""
-    return shared(tmp_path_factory, "truth", lambda directory: (directory / "truth.yaml").write_text(TRUTH)) / "truth.yaml"
+    return (
+        shared(tmp_path_factory, "truth", lambda directory: (directory / "truth.yaml").write_text(TRUTH)) / "truth.yaml"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +65,20 @@ def run_of_truth(simulate: Callable[..., dict[str, Any]], truth: Path) -> Callab
     """A run of so many ranks, with that seed and further arguments."""
 
     def run(ranks: int, seed: int, *arguments: str | Path) -> dict[str, Any]:
-        return simulate(truth, "--ppn", str(ranks), "--seed", str(seed), "--set", "datasets=2", "--set", "objects=1500", "--set", "iterations=1500", *arguments)
+        return simulate(
+            truth,
+            "--ppn",
+            str(ranks),
+            "--seed",
+            str(seed),
+            "--set",
+            "datasets=2",
+            "--set",
+            "objects=1500",
+            "--set",
+            "iterations=1500",
+            *arguments,
+        )
 
     return run
 
@@ -81,7 +96,9 @@ def measured(run_of_truth: Callable[..., dict[str, Any]], tmp_path_factory: pyte
 
 
 @pytest.fixture(scope="session")
-def fitted(measured: Path, iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(
+    measured: Path, iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """local, calibrated to the runs of at most 8 ranks."""
 
     def make(directory: Path) -> None:

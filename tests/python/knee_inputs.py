@@ -26,7 +26,9 @@ class Queue:
     """Stands for the runs of an open loop on one rank, 3000 operations each."""
 
     def __init__(self, out: Path, levels: list[Level], seed: int, service: float) -> None:
-        self.search = KneeSearch(None, out, "queue", {}, nodes=1, ranks_per_node=1, over="rate", length=1.0, backend="dummy")
+        self.search = KneeSearch(
+            None, out, "queue", {}, nodes=1, ranks_per_node=1, over="rate", length=1.0, backend="dummy"
+        )
         self.random, self.levels, self.service = np.random.Generator(np.random.Philox(seed)), levels, service
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"
@@ -45,7 +47,9 @@ class Queue:
         values = {level.text: float(np.quantile(times, QUANTILES[level.kind])) for level in self.levels}
         met = load < 1 and all(level.margin(values[level.text]) > 0 for level in self.levels)
         self.runs.append(run)
-        self.seen[run.name] = Seen(min(load, 1.0) / self.service, float(times.mean()), self.service, load, load < 1, values, met, 1.0)
+        self.seen[run.name] = Seen(
+            min(load, 1.0) / self.service, float(times.mean()), self.service, load, load < 1, values, met, 1.0
+        )
 
     def leave(self) -> None:
         pass
@@ -56,7 +60,9 @@ class QueueSearch(Search):
         return self.probes.seen[run.name]  # type: ignore[attr-defined]
 
 
-def knee_of_queue(out: Path, levels: list[Level], seed: int, *, service: float = 1.0, precision: float = 0.2) -> dict[str, Any]:
+def knee_of_queue(
+    out: Path, levels: list[Level], seed: int, *, service: float = 1.0, precision: float = 0.2
+) -> dict[str, Any]:
     """knee.json, also written into `out`."""
     search = QueueSearch(Queue(out, levels, seed, service), levels, budget=1e9, confidence=0.9, precision=precision)  # type: ignore[arg-type]
     return search.run(lambda *_: None)

@@ -60,7 +60,9 @@ def simulator() -> str:
     return found
 
 
-def simulate(out: Path, ranks: int, seed: int, platform: str = "lustre", iterations: int = 60, factor: float = 0) -> Path:
+def simulate(
+    out: Path, ranks: int, seed: int, platform: str = "lustre", iterations: int = 60, factor: float = 0
+) -> Path:
     nodes, ppn = (ranks // 4, 4) if ranks >= 4 else (1, ranks)
     settings = {"datasets": 2, "objects": 200, "iterations": iterations, "waiting_factor": factor}
     command = [simulator(), "--platform", platform, "--nodes", str(nodes), "--ppn", str(ppn), "--seed", str(seed)]
@@ -78,7 +80,16 @@ def as_measured(run: Path, noise: float = 1.0) -> None:
     document["tool"] = {"name": "iocast-bench", "version": "0.1.0"}
     del document["platform"]
     ranks = document["placement"]["ranks"]
-    document["command"] = ["mpirun", "-n", str(ranks), "iocast-bench", "--workload", "md-workbench", "--posix.root", "scratch/test"]
+    document["command"] = [
+        "mpirun",
+        "-n",
+        str(ranks),
+        "iocast-bench",
+        "--workload",
+        "md-workbench",
+        "--posix.root",
+        "scratch/test",
+    ]
     document["backend"] = {"name": "posix", "options": {"root": "scratch/test"}}
     document["environment"] = {
         "hosts": ["n1", "n2"], "cpus_per_node": 2, "kernel": "Linux 6.1.0", "filesystem": {"type": "lustre", "mount": "scratch"},
@@ -129,13 +140,18 @@ def _forecast(
 ) -> dict[str, Any]:
     document = json.loads((run / "run.json").read_text())
     phase = benchmark(run)
-    probabilities = [0.001, 0.01, 0.05] + [i / 20 for i in range(2, 20)] + [0.96, 0.97, 0.98, 0.99, 0.995, 0.999, 0.9999]
+    probabilities = (
+        [0.001, 0.01, 0.05] + [i / 20 for i in range(2, 20)] + [0.96, 0.97, 0.98, 0.99, 0.995, 0.999, 0.9999]
+    )
     distributions = {}
     for operation in OPERATIONS:
         known = phase["latency"][operation]
         at = [0.0, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999, 0.9999]
         values = [known[k] for k in ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")]
-        distributions[operation] = {"probability": probabilities, "seconds": [_between(p, at, values) for p in probabilities]}
+        distributions[operation] = {
+            "probability": probabilities,
+            "seconds": [_between(p, at, values) for p in probabilities],
+        }
     stations = {}
     operations = phase["operations"]
     for name, station in phase["stations"].items():
@@ -223,7 +239,12 @@ def edited_platform(path: Path, servers: int, speed: float) -> Path:
 
 def made(factory: pytest.TempPathFactory) -> Inputs:
     """All inputs, with forecasts of two scales; made once for all tests."""
-    return pickle.loads((shared(factory, "report-inputs", lambda directory: _keep(build(directory, (64, 256)), directory)) / "inputs.pickle").read_bytes())
+    return pickle.loads(
+        (
+            shared(factory, "report-inputs", lambda directory: _keep(build(directory, (64, 256)), directory))
+            / "inputs.pickle"
+        ).read_bytes()
+    )
 
 
 def _keep(inputs: Inputs, directory: Path) -> None:
@@ -241,7 +262,9 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
             for factor in (0, 1) if ranks != CHECKED else (0,):
                 name = f"n{ranks}-t{factor}-{repeat}"
                 run = simulate(campaign / "runs" / name, ranks, seed=10 * repeat + ranks, factor=factor)
-                as_measured(run, noise=1 - 0.02 * repeat)  # slower: ranks are not inside operations for longer than the phase lasts
+                as_measured(
+                    run, noise=1 - 0.02 * repeat
+                )  # slower: ranks are not inside operations for longer than the phase lasts
                 role = "check" if ranks == CHECKED else "fit"
                 points.append({"name": name, "nodes": ranks // 4, "ranks_per_node": 4, "settings": {"waiting_factor": factor},
                                "role": role, "status": "complete"})  # fmt: skip
@@ -274,13 +297,22 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
     for (ranks, factor), runs in measured.items():
         if ranks == CHECKED:
             continue
-        run = simulate(directory / "simulated" / f"fit-{ranks}-{factor}", ranks, seed=98, platform=str(models[""]), factor=factor)
+        run = simulate(
+            directory / "simulated" / f"fit-{ranks}-{factor}", ranks, seed=98, platform=str(models[""]), factor=factor
+        )
         made = _forecast(run, {})
         fit_points.append(
             {"name": f"n{ranks}-t{factor}", "role": "fit", "placement": {"nodes": ranks // 4, "ranks_per_node": 4, "ranks": ranks},
              "waiting_factor": factor, "runs": len(runs), "rows": _rows(runs, made)}
         )  # fmt: skip
-    check_point = {"name": f"n{CHECKED}", "role": "check", "placement": check["placement"], "waiting_factor": 0, "runs": 3, "rows": rows}
+    check_point = {
+        "name": f"n{CHECKED}",
+        "role": "check",
+        "placement": check["placement"],
+        "waiting_factor": 0,
+        "runs": 3,
+        "rows": rows,
+    }
     validation = directory / "validation.json"
     validation.write_text(
         json.dumps(
@@ -293,7 +325,9 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
     )  # fmt: skip
     fitted = directory / "fitted.yaml"
     fitted.write_text(_fitted(rows))
-    return Inputs(campaign, directory / "simulated" / f"0-{scales[0]}", files, validation, fitted, study(directory / "study"))
+    return Inputs(
+        campaign, directory / "simulated" / f"0-{scales[0]}", files, validation, fitted, study(directory / "study")
+    )
 
 
 def study(directory: Path) -> Path:

@@ -32,7 +32,13 @@ SMALL: dict[str, Any] = {
         "chassis": {"price": 5000, "rack_units": 2, "source": "made up"},
     },
     "levels": ["rate(create) >= 3k/s", "p95(stat) < 8 ms"],
-    "uncertainty": {"service times": {"paths": ["demands.make", "demands.getattr", "demands.open", "demands.remove"], "factor": 1.3, "source": "a guess"}},
+    "uncertainty": {
+        "service times": {
+            "paths": ["demands.make", "demands.getattr", "demands.open", "demands.remove"],
+            "factor": 1.3,
+            "source": "a guess",
+        }
+    },
     "search": {"replications": 4},
 }
 

@@ -21,7 +21,11 @@ from iocast.report.sources import read_sources
 from iocast.run_directory import Run
 from iocast.study import evaluate
 
-READERS: dict[str, Callable[[Path], Any]] = {"validate": Run, "report": lambda path: read_sources([path]), "export": lambda path: list(rows_of(path))}
+READERS: dict[str, Callable[[Path], Any]] = {
+    "validate": Run,
+    "report": lambda path: read_sources([path]),
+    "export": lambda path: list(rows_of(path)),
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,11 @@ def run(simulate: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPa
 def paths(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Of every number in it."""
     if isinstance(node, dict | list):
-        return [found for key, value in (node.items() if isinstance(node, dict) else enumerate(node)) for found in paths(value, (*path, key))]
+        return [
+            found
+            for key, value in (node.items() if isinstance(node, dict) else enumerate(node))
+            for found in paths(value, (*path, key))
+        ]
     return [path] if isinstance(node, int | float) and not isinstance(node, bool) and node else []
 
 
@@ -99,7 +107,9 @@ def test_spelling_order_and_names_change_no_number(tmp_path: Path, solver: str) 
     b = predict(Fitted.open(str(other)), "md-workbench", spelled, 2, 2, solver=solver)
     for key in ("quantities", "operations", "seconds", "stations", "question"):
         assert a[key] == b[key], key
-    changed = predict(Fitted.open(str(one), [("network.node_bandwidth", "10Gbit/s")]), "md-workbench", settings, 2, 2, solver=solver)
+    changed = predict(
+        Fitted.open(str(one), [("network.node_bandwidth", "10Gbit/s")]), "md-workbench", settings, 2, 2, solver=solver
+    )
     assert changed["platform"]["content_hash"] != a["platform"]["content_hash"]
     assert changed["quantities"] != a["quantities"]
 
@@ -120,14 +130,24 @@ def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
     file.write_text(PLATFORM)
     answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, seed=5)
     profiled = profile(file, "md-workbench", ASKED)["phases"]["benchmark"]
-    request = {"workload": "md-workbench", "settings": {**ASKED, "phases": "benchmark"}, "phase": "benchmark", "bytes": profiled["bytes"], **PLACE}
+    request = {
+        "workload": "md-workbench",
+        "settings": {**ASKED, "phases": "benchmark"},
+        "phase": "benchmark",
+        "bytes": profiled["bytes"],
+        **PLACE,
+    }
     results = [evaluate._simulate(request | {"seed": 5 + i}, file)["quantities"] for i in range(SEEDS)]
     for name, printed in answer["quantities"].items():
         assert of_a_study(results, name) == pytest.approx(printed["value"], rel=1e-5), name
     for op, printed in answer["operations"].items():
         assert of_a_study(results, f"{op}.rate") == pytest.approx(printed["rate"]["value"], rel=1e-5)
-    assert of_a_study(results, "write.bandwidth") == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)
-    assert of_a_study(results, "read.bandwidth") == pytest.approx(answer["operations"]["read"]["bytes_per_second"]["value"], rel=1e-5)
+    assert of_a_study(results, "write.bandwidth") == pytest.approx(
+        answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5
+    )
+    assert of_a_study(results, "read.bandwidth") == pytest.approx(
+        answer["operations"]["read"]["bytes_per_second"]["value"], rel=1e-5
+    )
 
 
 def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
@@ -135,8 +155,19 @@ def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
     file.write_text(PLATFORM)
     answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, solver="analytic")
     profiled = profile(file, "md-workbench", {**ASKED, "phases": "benchmark"})["phases"]["benchmark"]
-    request = {"platform_key": str(file), "mix": profiled["operations"], "bytes": profiled["bytes"], "datasets": profiled["datasets"], "points": POINTS, "waiting_factor": 0.0, "think_time": 0.0, **PLACE}
+    request = {
+        "platform_key": str(file),
+        "mix": profiled["operations"],
+        "bytes": profiled["bytes"],
+        "datasets": profiled["datasets"],
+        "points": POINTS,
+        "waiting_factor": 0.0,
+        "think_time": 0.0,
+        **PLACE,
+    }
     found = evaluate._analytic(request, file)["quantities"]
     for name, printed in answer["quantities"].items():
         assert found[name] == pytest.approx(printed["value"], rel=1e-5), name
-    assert found["write.bandwidth"] == pytest.approx(answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5)
+    assert found["write.bandwidth"] == pytest.approx(
+        answer["operations"]["create"]["bytes_per_second"]["value"], rel=1e-5
+    )

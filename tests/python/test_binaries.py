@@ -24,7 +24,16 @@ def small(platform: str = "lustre") -> dict[str, object]:
 
 def test_the_answer_is_that_of_a_process_of_its_own() -> None:
     settings = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]
-    command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", "md-workbench", "--seed", "7"]
+    command = [
+        binaries.find("iocast-sim"),
+        "--json",
+        "--platform",
+        "lustre",
+        "--workload",
+        "md-workbench",
+        "--seed",
+        "7",
+    ]
     command += ["--nodes", "2", "--ppn", "2", *settings]
     alone = json.loads(subprocess.run([*command[:2], "--brief", *command[2:]], capture_output=True, check=True).stdout)
     assert small() == small() == {key: value for key, value in alone.items() if key not in MEASURED}
@@ -94,7 +103,9 @@ def test_a_simulation_that_a_signal_ends_is_an_error(tmp_path: Path) -> None:
     server = binaries._simulators.simulator._process.pid
 
     def kill(_signal: int, _frame: FrameType | None) -> None:
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(server)], capture_output=True, text=True, check=True).stdout.split()
+        children = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(server)], capture_output=True, text=True, check=True
+        ).stdout.split()
         os.kill(int(children[0]), signal.SIGKILL)
 
     with after(0.3, kill), pytest.raises(RunError, match="exit code 137"):

@@ -88,7 +88,13 @@ def mixed(rate_off: float, level: float = 0.9) -> tuple[dict[str, blend.Blended]
     known = backtest(rate_off).document(stranger=True)
     return (
         blend.blended(
-            known, quantities(truth.rate * math.exp(rate_off), 0.8 * 64 / truth.rate), printed, requested, 16, QUIET, level
+            known,
+            quantities(truth.rate * math.exp(rate_off), 0.8 * 64 / truth.rate),
+            printed,
+            requested,
+            16,
+            QUIET,
+            level,
         ),
         printed,
         truth.rate,

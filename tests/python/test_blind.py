@@ -25,7 +25,13 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_truths_are_the_same_each_time_and_alternate(blind: Any) -> None:
     once, again = blind.truths(30, 1), blind.truths(30, 1)
     assert once == again and once != blind.truths(30, 2)
-    assert [truth.side for truth in once[:5]] == ["in the grid", "out of it", "in the grid", "out of it", "beyond sight"]
+    assert [truth.side for truth in once[:5]] == [
+        "in the grid",
+        "out of it",
+        "in the grid",
+        "out of it",
+        "beyond sight",
+    ]
     assert len({truth.name.partition(" ")[2] for truth in once}) == 15  # every kind is there
 
 

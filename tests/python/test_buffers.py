@@ -31,12 +31,36 @@ operations:
 """
 
 
-def simulate(simulator: Path, place: Path, buffers: str, server: str = "1000MiB/s", servers: int = 2, fsync: str = "never", seed: int = 1) -> dict[str, Any]:
+def simulate(
+    simulator: Path,
+    place: Path,
+    buffers: str,
+    server: str = "1000MiB/s",
+    servers: int = 2,
+    fsync: str = "never",
+    seed: int = 1,
+) -> dict[str, Any]:
     """The phase in which each rank writes 32 MiB to a file of its own in blocks of 256 KiB, and what was written."""
     (place / "p.yaml").write_text(PLATFORM.format(buffers=buffers, server=server, servers=servers))
-    settings = ["block_size=256KiB", "per_process=32MiB", "sharing=process", "run=write", "phases=benchmark", f"fsync={fsync}"]
-    command = [str(simulator), "--platform", str(place / "p.yaml"), "--workload", "application", *(a for s in settings for a in ("--set", s))]
-    done = subprocess.run([*command, "--seed", str(seed), "--nodes", "4", "--json"], capture_output=True, text=True, check=True)
+    settings = [
+        "block_size=256KiB",
+        "per_process=32MiB",
+        "sharing=process",
+        "run=write",
+        "phases=benchmark",
+        f"fsync={fsync}",
+    ]
+    command = [
+        str(simulator),
+        "--platform",
+        str(place / "p.yaml"),
+        "--workload",
+        "application",
+        *(a for s in settings for a in ("--set", s)),
+    ]
+    done = subprocess.run(
+        [*command, "--seed", str(seed), "--nodes", "4", "--json"], capture_output=True, text=True, check=True
+    )
     phase: dict[str, Any] = json.loads(done.stdout)["phases"][-1]
     buffer = phase["buffers"]["b"]
     assert buffer["entered"] == 4 * 32 * MIB == buffer["drained"] + buffer["held"]
@@ -46,10 +70,19 @@ def simulate(simulator: Path, place: Path, buffers: str, server: str = "1000MiB/
 def test_the_network_is_the_drain(simulator: Path, tmp_path: Path) -> None:
     """Flows of a MiB, one at a time from each node: the last block is in when all but 4 MiB (and what the copy takes)
     are out."""
-    phase = simulate(simulator, tmp_path, "b: {capacity: 4MiB, unit: 1MiB, at_once: 1, linger: 1s, drain: [{transfer: write, station: server}]}")
+    phase = simulate(
+        simulator,
+        tmp_path,
+        "b: {capacity: 4MiB, unit: 1MiB, at_once: 1, linger: 1s, drain: [{transfer: write, station: server}]}",
+    )
     assert phase["seconds"] == pytest.approx(28 / 100, abs=1e-3)
     assert phase["buffers"]["b"]["peak"] == 4 * MIB and phase["buffers"]["b"]["pieces"] == 4 * 28
-    flushed = simulate(simulator, tmp_path, "b: {capacity: 4MiB, unit: 1MiB, linger: 1s, drain: [{transfer: write, station: server}]}", fsync="end")
+    flushed = simulate(
+        simulator,
+        tmp_path,
+        "b: {capacity: 4MiB, unit: 1MiB, linger: 1s, drain: [{transfer: write, station: server}]}",
+        fsync="end",
+    )
     assert flushed["seconds"] == pytest.approx(32 / 100, abs=1e-3) and flushed["buffers"]["b"]["held"] == 0
 
 

@@ -23,14 +23,30 @@ def measured(truth: Path, directory: Path, phase: str, settings: dict[str, str])
     for ranks in (1, 2, 4, 8):
         out = directory / f"{phase}-{ranks}"
         sets = [f"--set={name}={value}" for name, value in settings.items()]
-        binaries.run_json([SIMULATOR, "--platform", str(truth), "--workload", "probe", *sets, "--nodes", "1", "--ppn", str(ranks), "--seed", str(ranks), "--out", str(out), "--json"])
+        binaries.run_json(
+            [
+                SIMULATOR,
+                "--platform",
+                str(truth),
+                "--workload",
+                "probe",
+                *sets,
+                "--nodes",
+                "1",
+                "--ppn",
+                str(ranks),
+                "--seed",
+                str(ranks),
+                "--out",
+                str(out),
+                "--json",
+            ]
+        )
         runs.append(Run(out, phase))
     return runs
 
 
-@pytest.mark.parametrize(
-    ("phase", "laws"), [("write", {"open", "pwrite", "fsync", "close"})]
-)
+@pytest.mark.parametrize(("phase", "laws"), [("write", {"open", "pwrite", "fsync", "close"})])
 def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None:
     truth = tmp_path / "truth.yaml"
     truth.write_text(
@@ -39,7 +55,10 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
                 "schema_version": 1,
                 "extends": "local",
                 "stations": {"cpu": {"servers": 2, "contention": 0.2}},
-                "demands": {"pwrite": {"law": "lognormal", "mean": "20us", "sigma": 0.4}, "pread": {"law": "lognormal", "mean": "12us", "sigma": 0.4}},
+                "demands": {
+                    "pwrite": {"law": "lognormal", "mean": "20us", "sigma": 0.4},
+                    "pread": {"law": "lognormal", "mean": "12us", "sigma": 0.4},
+                },
             }
         )
     )
@@ -49,7 +68,10 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
     document = calibrate(group(runs), "local", 0, lambda *_: None)
     # What the runs' node tells of itself is not fitted.
     assert document["stations"]["cpu"] | {"servers": 2, "quantum": "0.003s"} == document["stations"]["cpu"]
-    assert "stations.cpu.quantum" not in document["fitted"]["parameters"] and "stations.cpu.contention" in document["fitted"]["parameters"]
+    assert (
+        "stations.cpu.quantum" not in document["fitted"]["parameters"]
+        and "stations.cpu.contention" in document["fitted"]["parameters"]
+    )
     assert laws <= set(document["demands"])
     assert not {"create.open", "readdir"} & set(document["demands"])
     # What was measured holds the bytes; what was not is left as the family has it.

@@ -33,13 +33,32 @@ def rate(phase: str, nodes: int) -> float:
 def measured(path: Path, nodes: int) -> Path:
     """A run with 4 ranks on each node, of a tool that counts operations."""
     phases: list[dict[str, Any]] = [{"name": "tree-create", "operations": 1, "seconds": 1.0, "rate": 1.0}]
-    phases += [{"name": name, "operations": round(10 * rate(name, nodes)), "seconds": 10.0, "rate": rate(name, nodes)} for name in RATES]
+    phases += [
+        {"name": name, "operations": round(10 * rate(name, nodes)), "seconds": 10.0, "rate": rate(name, nodes)}
+        for name in RATES
+    ]
     phases.append({"name": "file-create-rest", "operations": 0, "seconds": 0.0, "rate": 0.0})
-    whole = [{"repeat": 0, "errors": 0, "latency": {"stat" if "stat" in p["name"] else "create": {"count": p["operations"]}}} | p for p in phases]
+    whole = [
+        {"repeat": 0, "errors": 0, "latency": {"stat" if "stat" in p["name"] else "create": {"count": p["operations"]}}}
+        | p
+        for p in phases
+    ]
     workload = {"name": "mdtest", "pattern": "mdtest", "parameters": {"items": 100}}
     place = {"ranks": 4 * nodes, "nodes": nodes, "ranks_per_node": 4}
     path.mkdir(parents=True)
-    write_json(path / "run.json", {"schema_version": 1, "kind": "run", "source": "imported", "status": "complete", "seed": None, "workload": workload, "placement": place, "phases": whole})
+    write_json(
+        path / "run.json",
+        {
+            "schema_version": 1,
+            "kind": "run",
+            "source": "imported",
+            "status": "complete",
+            "seed": None,
+            "workload": workload,
+            "placement": place,
+            "phases": whole,
+        },
+    )
     (path / "latency.hlog").write_text("")
     return path
 
@@ -73,18 +92,25 @@ def test_each_phase_is_forecast_and_judged_by_its_own_fit(runs: list[Path], file
     for phase, one in document.items():
         alone = predict(platform, None, {}, 16, phase=phase)
         assert alone["further_phases"] == []
-        assert {key: alone[key] for key in ("quantities", "baselines", "question")} == {key: one[key] for key in ("quantities", "baselines", "question")}
+        assert {key: alone[key] for key in ("quantities", "baselines", "question")} == {
+            key: one[key] for key in ("quantities", "baselines", "question")
+        }
         assert one["quantities"]["rate"]["value"] == pytest.approx(rate(phase, 16), rel=0.25)
         assert f"phase {phase} " in forecast_text(answer)
     points = [point for phase in platform.phases for point in group(find_runs(runs, phase)[0])]
     validation = validate(platform, points)
     judged = {(p["phase"], p["placement"]["nodes"]): p for p in validation["points"]}
-    assert {key: p["role"] for key, p in judged.items()} == {(phase, n): "check" if n == 16 else "fit" for phase in RATES for n in (1, 2, 4, 8, 16)}
+    assert {key: p["role"] for key, p in judged.items()} == {
+        (phase, n): "check" if n == 16 else "fit" for phase in RATES for n in (1, 2, 4, 8, 16)
+    }
     for phase, one in document.items():
         (row,) = judged[phase, 16]["rows"]
         assert row["forecast"] == one["quantities"]["rate"]["value"]
     given = validate(platform, points, forecasts=[Earlier.of_document(json.loads(json.dumps(answer)))])
-    assert [(p["phase"], p["placement"]["nodes"]) for p in given["points"]] == [("file-stat", 16), ("file-create", 16)], "no other than the given ones"
+    assert [(p["phase"], p["placement"]["nodes"]) for p in given["points"]] == [
+        ("file-stat", 16),
+        ("file-create", 16),
+    ], "no other than the given ones"
     assert given["passed"] and "does not say when it began" in validation_text(given)
 
 
@@ -114,12 +140,17 @@ def test_the_fitted_placements_forecast_is_its_fit(file: Path) -> None:
 def test_rates_of_one_workload_are_no_forecast_of_another(file: Path) -> None:
     platform = Fitted.open(str(file))
     for workload in ("postmark", "ior-easy", "mdtest-easy"):
-        with pytest.raises(InputError, match=f"rates alone, of mdtest in its phase file-stat; what operations of {workload} take is not known"):
+        with pytest.raises(
+            InputError,
+            match=f"rates alone, of mdtest in its phase file-stat; what operations of {workload} take is not known",
+        ):
             predict(platform, workload, {}, 2)
     assert predict(platform, "mdtest", {}, 2)["quantities"] == predict(platform, None, {}, 2)["quantities"]
 
 
-def test_what_was_not_fitted_is_refused(runs: list[Path], file: Path, iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+def test_what_was_not_fitted_is_refused(
+    runs: list[Path], file: Path, iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="tree-remove"):
         predict(Fitted.open(str(file)), None, {}, 4, phase="tree-remove")
     refused = iocast("validate", file, *runs, "--phase", "file-stta")

@@ -49,7 +49,9 @@ def test_a_platforms_values_move_its_answers(changed: Any, simulator: Path) -> N
 def test_a_workloads_values_move_its_answers(changed: Any, simulator: Path) -> None:
     with changed.Asker() as asker:
         for name in ("postmark", "hpcs-01"):
-            document = yaml.load((REPOSITORY / "workload" / "catalogue" / f"{name}.yaml").read_text(), Loader=yaml.BaseLoader)
+            document = yaml.load(
+                (REPOSITORY / "workload" / "catalogue" / f"{name}.yaml").read_text(), Loader=yaml.BaseLoader
+            )
             found = changed.changed_workload(asker, name, document)
             assert found and not [change for change in found if not change.noticed]
 
@@ -103,7 +105,10 @@ STUDY_CHANGES: list[tuple[Path_, Any]] = [
 """By the way to a key of the small study, another value. Each adds or changes one thing."""
 ECHOES = ("study", "file", "command", "programs", "title", "question", "search")
 """Parts of an answer that repeat the question, or say how it was found."""
-WITHOUT_A_LEVEL = {("workloads", "mix", "weight"): "a study of one workload has nothing to weigh", ("scenarios",): "no level is about it"}
+WITHOUT_A_LEVEL = {
+    ("workloads", "mix", "weight"): "a study of one workload has nothing to weigh",
+    ("scenarios",): "no level is about it",
+}
 
 
 def answer(directory: Path, study: dict[str, Any], store: Path) -> Any:
@@ -139,14 +144,18 @@ def with_value(study: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]
     return study
 
 
-@pytest.mark.parametrize(("path", "value"), STUDY_CHANGES[9::2], ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else "")
+@pytest.mark.parametrize(
+    ("path", "value"), STUDY_CHANGES[9::2], ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else ""
+)
 def test_a_studys_keys_change_its_answer(path: Path_, value: Any, asked: tuple[Path, Any], tmp_path: Path) -> None:
     store, before = asked
     after = answer(tmp_path, with_value(small(), path, value), store / "store")
     assert (after == before) == (path in WITHOUT_A_LEVEL), path
 
 
-def test_a_studys_keys_may_come_in_any_order_and_be_described_otherwise(asked: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_studys_keys_may_come_in_any_order_and_be_described_otherwise(
+    asked: tuple[Path, Any], tmp_path: Path
+) -> None:
     store, before = asked
     study = {key: small()[key] for key in reversed(small())} | {"title": "Another title"}
     assert answer(tmp_path, study, store / "store") == before
@@ -189,7 +198,11 @@ def reported(sources: list[Path]) -> Any:
         read = read_sources(sources)
         shown = tell(read)
         tables = {table.name: table.rows for table in all_tables(read)}
-        return {"story": (shown.headline, shown.paragraphs, shown.cards, shown.warnings, shown.summary), "tables": tables, "figures": {f.name: f.data(read) for f in FIGURES}}
+        return {
+            "story": (shown.headline, shown.paragraphs, shown.cards, shown.warnings, shown.summary),
+            "tables": tables,
+            "figures": {f.name: f.data(read) for f in FIGURES},
+        }
     except InputError as error:
         return str(error)
 
@@ -227,7 +240,11 @@ def test_a_number_times_100_does_not_pass_unnoticed_through_an_export(tmp_path: 
 
 def test_the_order_and_names_of_sources_do_not_change_a_report(tmp_path: Path) -> None:
     runs = [inputs.run(tmp_path / f"n{ranks}", ranks, list(inputs.RATES)) for ranks in (32, 64, 128)]
-    sources = [*runs, inputs.forecast(tmp_path / "f.json", "file-create", 1024), inputs.platform(tmp_path / "p.yaml", "file-create")]
+    sources = [
+        *runs,
+        inputs.forecast(tmp_path / "f.json", "file-create", 1024),
+        inputs.platform(tmp_path / "p.yaml", "file-create"),
+    ]
     before, after = reported(sources), reported(sources[::-1])
     assert before == after
     moved = shutil.copytree(tmp_path, tmp_path / "moved", ignore=lambda *_: ["moved"])

@@ -14,7 +14,9 @@ def run_by_tests() -> set[str]:
     """Pages that some test names to Page.run, which runs them whole."""
     texts = [file.read_text() for file in (REPOSITORY / "tests").rglob("test_*.py")]
     names = {name for text in texts for name in re.findall(r'page\.run\("([^"{]+)"', text)}
-    names |= {f"examples/{example.parent.name}/README.md" for example in (REPOSITORY / "examples").glob("*/README.md")}  # test_study_examples.py
+    names |= {
+        f"examples/{example.parent.name}/README.md" for example in (REPOSITORY / "examples").glob("*/README.md")
+    }  # test_study_examples.py
     return {name if (REPOSITORY / name).exists() else f"docs/{name}" for name in names}
 
 
@@ -31,16 +33,22 @@ def test_commands_are_in_blocks_that_are_run() -> None:
     """A block of another kind, or none, must not hold what looks like a command."""
     for page in all_pages():
         for block in blocks_of(page):
-            assert block.language in ("sh", "text", "yaml", "python", "cpp", "json"), f"{page}: say what the block is that begins {block.content[:40]!r}"
+            assert block.language in ("sh", "text", "yaml", "python", "cpp", "json"), (
+                f"{page}: say what the block is that begins {block.content[:40]!r}"
+            )
             if block.language == "text" and not block.answer:
-                assert not re.search(r"^(\S*/)?(iocast|mpirun|sbatch|srun|dask)\S* ", block.content, flags=re.MULTILINE), f"{page}: make it a block sh, which is run"
+                assert not re.search(
+                    r"^(\S*/)?(iocast|mpirun|sbatch|srun|dask)\S* ", block.content, flags=re.MULTILINE
+                ), f"{page}: make it a block sh, which is run"
 
 
 def test_every_figure_is_made_by_a_command() -> None:
     with_figures = {page for page in all_pages() if images_of(page)}
     assert with_figures and with_figures <= run_by_tests(), "Page.run sets figures beside what the page's commands made"
     shown = {file.resolve() for page in with_figures for _, file in images_of(page)}
-    assert shown == {file.resolve() for file in (REPOSITORY / "docs" / "figures").iterdir()}, "no figure lies about unused"
+    assert shown == {file.resolve() for file in (REPOSITORY / "docs" / "figures").iterdir()}, (
+        "no figure lies about unused"
+    )
 
 
 def test_the_first_forecast(page: Page) -> None:
@@ -59,7 +67,9 @@ def test_import(page: Page) -> None:
     page.run("import.md")
     listed = page.said[0]
     text = (REPOSITORY / "docs" / "import.md").read_text()
-    assert re.findall(r"^(\S+)  ", listed, flags=re.MULTILINE) == re.findall(r"^\| `(\w[^`]*)` \|", text, flags=re.MULTILINE)
+    assert re.findall(r"^(\S+)  ", listed, flags=re.MULTILINE) == re.findall(
+        r"^\| `(\w[^`]*)` \|", text, flags=re.MULTILINE
+    )
 
 
 def test_export(page: Page) -> None:
@@ -86,7 +96,10 @@ def test_observe(page: Page) -> None:
 def test_knee(page: Page) -> None:
     page.run("knee.md", {"--length 5s --budget 10min": "--length 200ms --budget 3s"})
     answers = ("Highest load that meets the levels", "greatest power")
-    assert all(answer in printed or "The time budget is spent" in printed for answer, printed in zip(answers, page.said[:2], strict=True))
+    assert all(
+        answer in printed or "The time budget is spent" in printed
+        for answer, printed in zip(answers, page.said[:2], strict=True)
+    )
     assert (page.place / "knee.html").is_file()
 
 

@@ -62,7 +62,10 @@ def runs_of(directory: Path, runs: list[list[dict[str, float]]], **changes: Any)
     return directory
 
 
-NAMES = ["rate", *(f"{op}.{q}" for op in ("create", "stat", "read", "unlink") for q in ("mean", "q50", "q75", "q95", "q99"))]
+NAMES = [
+    "rate",
+    *(f"{op}.{q}" for op in ("create", "stat", "read", "unlink") for q in ("mean", "q50", "q75", "q95", "q99")),
+]
 
 
 def noisy(generator: np.random.Generator, repeats: int, **shifts: float) -> list[dict[str, float]]:
@@ -85,7 +88,10 @@ def test_runs_that_did_not_change_rarely_raise_an_alarm(tmp_path: Path) -> None:
     """Over 200 comparisons of 21 quantities each, at most as many alarms as a rate of 5 % explains."""
     generator, alarms, tries = np.random.default_rng(5), 0, 200
     for i in range(tries):
-        a, b = (runs_of(tmp_path / f"{side}{i}", [[one] for one in noisy(generator, runs)]) for side, runs in (("a", 5), ("b", 6)))
+        a, b = (
+            runs_of(tmp_path / f"{side}{i}", [[one] for one in noisy(generator, runs)])
+            for side, runs in (("a", 5), ("b", 6))
+        )
         alarms += any(v != "same" for v in verdicts(compare(a, b, alpha=ALPHA)).values())
     most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
     sharpness.more_than("share of false alarms", most, tries)
@@ -96,11 +102,17 @@ def test_runs_that_did_not_change_rarely_raise_an_alarm(tmp_path: Path) -> None:
 def test_runs_show_what_changed_and_only_that(tmp_path: Path) -> None:
     generator = np.random.default_rng(6)
     a = runs_of(tmp_path / "a", [[one] for one in noisy(generator, 8)])
-    b = runs_of(tmp_path / "b", [[one] for one in noisy(generator, 8, rate=-0.8, **{"create.q50": 0.8, "create.q75": -0.8})])
+    b = runs_of(
+        tmp_path / "b", [[one] for one in noisy(generator, 8, rate=-0.8, **{"create.q50": 0.8, "create.q75": -0.8})]
+    )
     answer = compare(a, b, fail_on=[Threshold.parse("30%")])
     printed = verdicts(answer)
     assert (printed["rate"], printed["create.q50"], printed["create.q75"]) == ("worse", "worse", "better")
-    assert answer["points"][0]["method"] == "runs" and answer["failed"] and answer["points"][0]["failed"] == ["rate", "create.q50"]
+    assert (
+        answer["points"][0]["method"] == "runs"
+        and answer["failed"]
+        and answer["points"][0]["failed"] == ["rate", "create.q50"]
+    )
     assert compare(a, b, fail_on=[Threshold.parse("70%")])["points"][0]["failed"] != ["rate"]
     rows = {row["quantity"]: row for row in answer["points"][0]["rows"]}
     assert rows["rate"]["low"] < math.exp(-0.8) < rows["rate"]["high"] and rows["rate"]["cliffs_delta"] == -1
@@ -111,10 +123,15 @@ def test_a_clear_change_is_found_with_as_few_runs_as_tell_it(tmp_path: Path) -> 
     generator = np.random.default_rng(7)
     shifts = dict.fromkeys(NAMES, 4.0)
     for runs, method in ((4, "runs"), (3, "few runs"), (2, "few runs")):
-        a, b = (runs_of(tmp_path / f"{side}{runs}", [[one] for one in noisy(generator, runs, **more)]) for side, more in (("a", {}), ("b", shifts)))
+        a, b = (
+            runs_of(tmp_path / f"{side}{runs}", [[one] for one in noisy(generator, runs, **more)])
+            for side, more in (("a", {}), ("b", shifts))
+        )
         answer = compare(a, b)
         assert answer["points"][0]["method"] == method and answer["points"][0]["runs"] == [runs, runs]
-        assert set(verdicts(answer).values()) == {"better", "worse"} or runs == 2 and "worse" in verdicts(answer).values()
+        assert (
+            set(verdicts(answer).values()) == {"better", "worse"} or runs == 2 and "worse" in verdicts(answer).values()
+        )
 
 
 def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
@@ -122,8 +139,15 @@ def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
     none."""
     generator = np.random.default_rng(7)
     shifts = dict.fromkeys(NAMES, 2.0)
-    for repeats, source, method, between in ((4, "bench", "repeats", 0.05), (4, "simulated", "repeats", None), (3, "bench", "none", None)):
-        a, b = (written(tmp_path / f"{side}{repeats}{source}", noisy(generator, repeats, **more), source=source) for side, more in (("a", {}), ("b", shifts)))
+    for repeats, source, method, between in (
+        (4, "bench", "repeats", 0.05),
+        (4, "simulated", "repeats", None),
+        (3, "bench", "none", None),
+    ):
+        a, b = (
+            written(tmp_path / f"{side}{repeats}{source}", noisy(generator, repeats, **more), source=source)
+            for side, more in (("a", {}), ("b", shifts))
+        )
         answer = compare(a, b)
         point = answer["points"][0]
         assert (point["method"], point["assumed_between_runs"]) == (method, between)
@@ -131,7 +155,10 @@ def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
         assert set(verdicts(answer).values()) == ({"better", "worse"} if repeats == 4 else {"unknown"})
 
 
-@pytest.mark.parametrize(("runs", "repeats", "between"), [(1, 4, 0.0), (1, 4, 0.02), (1, 4, 0.05), (2, 3, 0.02), (2, 3, 0.05), (3, 3, 0.05), (4, 3, 0.05)])
+@pytest.mark.parametrize(
+    ("runs", "repeats", "between"),
+    [(1, 4, 0.0), (1, 4, 0.02), (1, 4, 0.05), (2, 3, 0.02), (2, 3, 0.05), (3, 3, 0.05), (4, 3, 0.05)],
+)
 def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, repeats: int, between: float) -> None:
     """An unchanged system whose runs differ by `between` and repeats within them by 1 %: as many alarms as a rate of 5
     % explains. Where one run a side leaves the noise between runs to an assumption, that is the largest here."""
@@ -141,14 +168,26 @@ def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, r
         made = []
         for _ in range(runs):
             level = generator.normal(0, between)
-            values = np.exp(np.r_[7 + level, np.full(5, -7 - level)][None] + 0.01 * generator.standard_normal((repeats, 6)))
+            values = np.exp(
+                np.r_[7 + level, np.full(5, -7 - level)][None] + 0.01 * generator.standard_normal((repeats, 6))
+            )
             quantities = ("mean", "q50", "q75", "q95", "q99")
-            phases = [{"rate": v[0], "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))}, "seconds": None} for v in values.tolist()]
+            phases = [
+                {
+                    "rate": v[0],
+                    "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))},
+                    "seconds": None,
+                }
+                for v in values.tolist()
+            ]
             made.append(SimpleNamespace(phases=phases, json={"source": "bench"}))
         return Side(name, made)  # type: ignore[arg-type]
 
     for _ in range(tries):
-        alarms += any(change.adjusted is not None and change.adjusted < ALPHA for change in _choose(side("a"), side("b"), ALPHA, 0).changes)
+        alarms += any(
+            change.adjusted is not None and change.adjusted < ALPHA
+            for change in _choose(side("a"), side("b"), ALPHA, 0).changes
+        )
     most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
     sharpness.more_than("share of false alarms", most, tries)
     assert alarms <= most, alarms
@@ -218,17 +257,23 @@ def test_intervals_of_unchanged_runs_rarely_raise_an_alarm(simulate: Callable[..
 
 
 def test_intervals_show_a_slower_operation(simulate: Callable[..., Any], iocast: Iocast, tmp_path: Path) -> None:
-    (tmp_path / "slower.yaml").write_text("schema_version: 1\nextends: lustre\ndemands: {remove: {law: lognormal, mean: 195us, sigma: 0.5}}\n")
+    (tmp_path / "slower.yaml").write_text(
+        "schema_version: 1\nextends: lustre\ndemands: {remove: {law: lognormal, mean: 195us, sigma: 0.5}}\n"
+    )
     simulate("lustre", *MEASURED, "--seed", "1", "--out", tmp_path / "a")
     simulate(tmp_path / "slower.yaml", *MEASURED, "--seed", "2", "--out", tmp_path / "b")
-    done = iocast("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "unlink.q50=10%", "--out", tmp_path / "c.json", "--json")
+    done = iocast(
+        "compare", tmp_path / "a", tmp_path / "b", "--fail-on", "unlink.q50=10%", "--out", tmp_path / "c.json", "--json"
+    )
     assert done.returncode == 4, done.stderr
     answer = json.loads(done.stdout)
     assert answer == json.loads((tmp_path / "c.json").read_text()) and answer["kind"] == "comparison"
     printed = verdicts(answer)
     assert printed["unlink.q50"] == "worse" and printed["unlink.mean"] == "worse" and printed["stat.q50"] == "same"
     (row,) = [r for r in answer["points"][0]["rows"] if r["quantity"] == "unlink.q50"]
-    assert 1.05 < row["low"] < row["ratio"] < row["high"] < 195 / 150  # the demand grew by 30 %, and is not all of the response
+    assert (
+        1.05 < row["low"] < row["ratio"] < row["high"] < 195 / 150
+    )  # the demand grew by 30 %, and is not all of the response
     assert answer["points"][0]["failed"] == ["unlink.q50"]
     done = iocast("compare", tmp_path / "a", tmp_path / "b", "--fail-on", "unlink.q50=40%")
     assert done.returncode == 0 and "WORSE" in done.stdout and "Nothing is worse beyond the threshold" in done.stdout
@@ -245,10 +290,23 @@ def test_campaigns_are_compared_point_by_point(tmp_path: Path) -> None:
                 name = f"n{ranks}-{repeat}"
                 shifts = {"rate": shift}
                 written(
-                    tmp_path / side / "runs" / name, noisy(generator, 2, **shifts), placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}
+                    tmp_path / side / "runs" / name,
+                    noisy(generator, 2, **shifts),
+                    placement={"ranks": ranks, "nodes": 1, "ranks_per_node": ranks},
                 )
-                points.append({"name": name, "status": "complete", "role": "fit", "nodes": 1, "ranks_per_node": ranks, "settings": {}})
-        (tmp_path / side / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": points}))
+                points.append(
+                    {
+                        "name": name,
+                        "status": "complete",
+                        "role": "fit",
+                        "nodes": 1,
+                        "ranks_per_node": ranks,
+                        "settings": {},
+                    }
+                )
+        (tmp_path / side / "campaign.json").write_text(
+            json.dumps({"schema_version": 1, "kind": "campaign", "points": points})
+        )
     answer = compare(tmp_path / "before", tmp_path / "after")
     assert [p["ranks"] for p in answer["points"]] == [2] and answer["points"][0]["repeats"] == [4, 4]
     assert answer["points"][0]["runs"] == [2, 2] and answer["points"][0]["method"] == "few runs"
@@ -259,7 +317,9 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     generator = np.random.default_rng(9)
     a = written(tmp_path / "a", noisy(generator, 4))
     b = written(tmp_path / "b", noisy(generator, 4), workload={"name": "v", "pattern": "v", "parameters": {}})
-    c = written(tmp_path / "c", noisy(generator, 4), workload={"name": "w", "pattern": "w", "parameters": {"objects": 4}})
+    c = written(
+        tmp_path / "c", noisy(generator, 4), workload={"name": "w", "pattern": "w", "parameters": {"objects": 4}}
+    )
     with pytest.raises(InputError, match="no measurements of the same thing"):
         compare(a, b)
     assert compare(a, c)["points"][0]["warnings"] == ["The parameter objects differs: 3 and 4."]
@@ -277,4 +337,8 @@ def test_imported_runs_are_compared_as_far_as_they_tell(tmp_path: Path) -> None:
     sample = REPOSITORY / "tests" / "samples" / "fio" / "two-groups.json"
     (run,) = import_files([sample], tmp_path / "run")
     point = compare(run, run)["points"][0]
-    assert point["method"] == "none" and {row["verdict"] for row in point["rows"]} == {"unknown"} and {row["ratio"] for row in point["rows"]} == {1.0}
+    assert (
+        point["method"] == "none"
+        and {row["verdict"] for row in point["rows"]} == {"unknown"}
+        and {row["ratio"] for row in point["rows"]} == {1.0}
+    )

@@ -21,16 +21,37 @@ Steps = list[dict[str, Any]]
 
 
 def a_law(r: random.Random) -> Any:
-    mixture = {"law": "mixture", "parts": [{"weight": 3, "law": "constant", "value": "100us"}, {"weight": 1, "law": "exponential", "mean": "5ms"}]}
-    return r.choice(["1ms", {"law": "exponential", "mean": "1ms"}, {"law": "lognormal", "mean": "500us", "sigma": 1.2}, "0us", mixture])
+    mixture = {
+        "law": "mixture",
+        "parts": [
+            {"weight": 3, "law": "constant", "value": "100us"},
+            {"weight": 1, "law": "exponential", "mean": "5ms"},
+        ],
+    }
+    return r.choice(
+        [
+            "1ms",
+            {"law": "exponential", "mean": "1ms"},
+            {"law": "lognormal", "mean": "500us", "sigma": 1.2},
+            "0us",
+            mixture,
+        ]
+    )
 
 
 def a_station(r: random.Random, name: str) -> dict[str, Any]:
     per_node = name == "cpu"
-    station: dict[str, Any] = {"servers": r.choice([1, 2, 16]), "discipline": r.choice(["fcfs", "ps"] + ["timeslice"] * (name != "oss"))}
+    station: dict[str, Any] = {
+        "servers": r.choice([1, 2, 16]),
+        "discipline": r.choice(["fcfs", "ps"] + ["timeslice"] * (name != "oss")),
+    }
     station |= {"per": "node"} if per_node else {"count": r.choice([1, 2, 4])}
     if name == "oss":
-        station |= {"spread": "stripe", "stripe_size": r.choice(["4KiB", "16KiB", "1MiB"]), "stripe_count": r.randint(1, station["count"])}
+        station |= {
+            "spread": "stripe",
+            "stripe_size": r.choice(["4KiB", "16KiB", "1MiB"]),
+            "stripe_count": r.randint(1, station["count"]),
+        }
     elif not per_node:
         station["spread"] = r.choice(["dataset", "object", "round-robin"])
     if station["discipline"] == "timeslice":
@@ -52,7 +73,10 @@ class Routes:
         r, station = self.r, self.stations[name]
         step = {"station": name, "demand": a_law(r)}
         if locks and station["discipline"] == "fcfs" and r.random() < 0.4:
-            step |= {"lock": r.choice(["dir", "obj", "sys"] + ["rng"] * (op in ("pread", "pwrite"))), "lock_share": r.choice([1, 0.5, 0.1])}
+            step |= {
+                "lock": r.choice(["dir", "obj", "sys"] + ["rng"] * (op in ("pread", "pwrite"))),
+                "lock_share": r.choice([1, 0.5, 0.1]),
+            }
             step |= {"lock_mode": "shared"} if r.random() < 0.5 else {}
         elif name == "oss" and op in ("pread", "pwrite", "create", "read") and r.random() < 0.5:
             step |= {"stripes": "spanned", "bandwidth": "200MB/s"}
@@ -68,9 +92,17 @@ class Routes:
             if kind < 0.5:
                 found.append(self.visit(r.choice(list(self.stations)), op))
             elif kind < 0.65:
-                found.append({"limit": r.choice(["rpc", "thr"]), "steps": [self.visit(r.choice(["mds", "oss"]), op), {"delay": "30us"}]})
+                found.append(
+                    {
+                        "limit": r.choice(["rpc", "thr"]),
+                        "steps": [self.visit(r.choice(["mds", "oss"]), op), {"delay": "30us"}],
+                    }
+                )
             elif kind < 0.75 and op in ("create", "pwrite", "append", "read", "pread"):
-                found.append({"transfer": "read" if op in ("read", "pread") else "write", "station": "oss"} | r.choice([{}, {"stripes": "spanned"}]))
+                found.append(
+                    {"transfer": "read" if op in ("read", "pread") else "write", "station": "oss"}
+                    | r.choice([{}, {"stripes": "spanned"}])
+                )
             elif kind < 0.85 and op in ("create", "read", "append", "pwrite", "pread"):
                 found.append({"cache": "pages", "miss": [self.visit("mds", op, False)], "hit": [{"delay": "5us"}]})
             elif op in ("create", "append", "pwrite"):
@@ -100,27 +132,61 @@ def a_platform(seed: int) -> dict[str, Any]:
         "pools": {"pre": {"per": r.choice(["node", "system"]), "size": 8, "batch": 4, "refill": [{"station": "dev", "demand": "1ms"}]}},
     }  # fmt: skip
     if r.random() < 0.5:
-        platform["stalls"] = {"c": {"station": r.choice(SERVERS), "every": "50ms", "length": "5ms", "sigma": 0.5, "operations": ["create", "unlink", "pwrite"]}}
+        platform["stalls"] = {
+            "c": {
+                "station": r.choice(SERVERS),
+                "every": "50ms",
+                "length": "5ms",
+                "sigma": 0.5,
+                "operations": ["create", "unlink", "pwrite"],
+            }
+        }
     failing = [name for name in SERVERS if stations[name]["discipline"] != "timeslice"]
     if failing and r.random() < 0.5:
         name = r.choice(failing)
-        failure = {"station": name, "at": f"{r.choice([5, 20, 100])}ms", "length": f"{r.choice([2, 20])}ms", "timeout": f"{r.choice([0, 1, 30])}ms"}
-        failure |= {"instance": 0} | ({"to": 1, "takeover": "1ms"} if stations[name]["count"] > 1 and r.random() < 0.6 else {})
+        failure = {
+            "station": name,
+            "at": f"{r.choice([5, 20, 100])}ms",
+            "length": f"{r.choice([2, 20])}ms",
+            "timeout": f"{r.choice([0, 1, 30])}ms",
+        }
+        failure |= {"instance": 0} | (
+            {"to": 1, "takeover": "1ms"} if stations[name]["count"] > 1 and r.random() < 0.6 else {}
+        )
         platform["failures"] = {"f": failure | r.choice([{}, {"every": "1s", "sigma": 0.4}])}
     if r.random() < 0.4:
-        platform["background"] = {"o": {"station": r.choice(SERVERS), "share": 0.2, "demand": {"law": "exponential", "mean": "2ms" if "failures" in platform else r.choice(["2ms", "50ms"])}}}
-    operations: dict[str, Any] = {op: routes.steps(op) for op in ("mkdir", "rmdir", "stat", "unlink", "open", "pwrite", "pread", "fsync", "close")}
-    operations |= {"create": {"open": routes.steps("stat"), "write": routes.steps("create"), "close": []}, "append": {"open": [], "write": routes.steps("append"), "close": []}}
+        platform["background"] = {
+            "o": {
+                "station": r.choice(SERVERS),
+                "share": 0.2,
+                "demand": {
+                    "law": "exponential",
+                    "mean": "2ms" if "failures" in platform else r.choice(["2ms", "50ms"]),
+                },
+            }
+        }
+    operations: dict[str, Any] = {
+        op: routes.steps(op) for op in ("mkdir", "rmdir", "stat", "unlink", "open", "pwrite", "pread", "fsync", "close")
+    }
+    operations |= {
+        "create": {"open": routes.steps("stat"), "write": routes.steps("create"), "close": []},
+        "append": {"open": [], "write": routes.steps("append"), "close": []},
+    }
     operations |= {"read": {"open": [], "read": routes.steps("read"), "close": []}}
     # All parts are in use, by an operation that the workload has none of.
-    everything = [{"station": name, "demand": "1us"} for name in stations] + [{"limit": name, "steps": [{"delay": "1us"}]} for name in ("rpc", "thr")]
+    everything = [{"station": name, "demand": "1us"} for name in stations] + [
+        {"limit": name, "steps": [{"delay": "1us"}]} for name in ("rpc", "thr")
+    ]
     fcfs = next((name for name, station in stations.items() if station["discipline"] == "fcfs"), None)
     if fcfs is None:
         stations["mds"]["discipline"] = fcfs = "fcfs"
         for key in ("quantum", "wakeup"):
             stations["mds"].pop(key, None)
         fcfs = "mds"
-    everything += [{"station": fcfs, "demand": "1us", "lock": lock} for lock in platform["locks"]] + [{"flush": "dirty"}, {"take": "pre"}]
+    everything += [{"station": fcfs, "demand": "1us", "lock": lock} for lock in platform["locks"]] + [
+        {"flush": "dirty"},
+        {"take": "pre"},
+    ]
     operations["readdir"] = [*everything, {"forget": "pages"}]
     return platform | {"operations": operations}
 
@@ -128,9 +194,31 @@ def a_platform(seed: int) -> dict[str, Any]:
 def run(simulator: Path, file: Path, seed: int) -> dict[str, Any]:
     r = random.Random(seed * 7 + 1)
     file.write_text(yaml.safe_dump(a_platform(seed), sort_keys=False))
-    command = [str(simulator), "--platform", str(file), "--nodes", str(r.choice([1, 3, 5])), "--ppn", str(r.choice([1, 4])), "--workload", "probe", "--seed", str(seed)]
-    settings = {"objects": 8, "accesses": 12, "access_size": r.choice(["4KiB", "10000B", "64KiB"]), "sharing": r.choice([0, 1, 2]), "waiting_factor": r.choice([0, 0, 1])}
-    command += ["--json", "--brief", *(part for name, value in settings.items() for part in ("--set", f"{name}={value}"))]
+    command = [
+        str(simulator),
+        "--platform",
+        str(file),
+        "--nodes",
+        str(r.choice([1, 3, 5])),
+        "--ppn",
+        str(r.choice([1, 4])),
+        "--workload",
+        "probe",
+        "--seed",
+        str(seed),
+    ]
+    settings = {
+        "objects": 8,
+        "accesses": 12,
+        "access_size": r.choice(["4KiB", "10000B", "64KiB"]),
+        "sharing": r.choice([0, 1, 2]),
+        "waiting_factor": r.choice([0, 0, 1]),
+    }
+    command += [
+        "--json",
+        "--brief",
+        *(part for name, value in settings.items() for part in ("--set", f"{name}={value}")),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, (seed, done.stderr)
     return json.loads(done.stdout)
@@ -143,7 +231,11 @@ def check(document: dict[str, Any], seed: int) -> None:
             assert 0 <= station["utilisation"] <= 1 + 1e-9, place
             assert station["requests"] >= 0, place
             for operation, times in station["operations"].items():
-                assert min(times[key] for key in ("wait", "service", "lock_wait", "stall")) >= -1e-9, (*place, operation, times)
+                assert min(times[key] for key in ("wait", "service", "lock_wait", "stall")) >= -1e-9, (
+                    *place,
+                    operation,
+                    times,
+                )
 
 
 @pytest.mark.parametrize("first", range(0, PLATFORMS, 20))
@@ -156,8 +248,23 @@ def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp
     """Machine repair: N clients that think for Z at a server of mean S; by the response time law X = N / (R + Z),
     utilisation X S, and X R requests are there."""
     file = tmp_path / "repair.yaml"
-    file.write_text("schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law: exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n")
-    arguments = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=2000", "--set", "iterations=2000")
+    file.write_text(
+        "schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law: exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
+    )
+    arguments = (
+        "--workload",
+        "md-workbench",
+        "--set",
+        "read_only=true",
+        "--set",
+        "phases=benchmark",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=2000",
+        "--set",
+        "iterations=2000",
+    )
     phase = simulate(file, *arguments, "--nodes", "4")["phases"][-1]
     there, visits, seconds = phase["stations"]["s"], phase["stations"]["s"]["visits"], phase["seconds"]
     times = there["operations"]["stat"]
@@ -171,7 +278,20 @@ def test_stalled_requests_keep_no_server_of_those_that_share(simulate, tmp_path)
         "schema_version: 1\nstations: {s: {discipline: ps}}\nstalls: {c: {station: s, every: 50ms, length: 20ms, operations: [stat]}}\n"
         "operations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{station: s, demand: 1ms}]}\n"
     )
-    arguments = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=200", "--set", "iterations=200")
+    arguments = (
+        "--workload",
+        "md-workbench",
+        "--set",
+        "read_only=true",
+        "--set",
+        "phases=benchmark",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=200",
+        "--set",
+        "iterations=200",
+    )
     there = simulate(file, *arguments, "--nodes", "16")["phases"][-1]["stations"]["s"]
     assert 0.5 < there["utilisation"] < 1
 

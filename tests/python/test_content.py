@@ -69,8 +69,14 @@ def test_every_value_of_a_platform_counts_and_its_prose_does_not(file: Path, tmp
     assert platform_hash(reversed_keys(document), file.parent) == before
     described = document | {"description": "else", "source": "else", "calibration": {}}
     assert platform_hash(described, file.parent) == before
-    behaviour = {key: value for key, value in document.items() if key not in ("schema_version", "extends", "description", "source", "calibration", "fitted")}
-    same = [path for path in plain_paths(behaviour) if platform_hash(with_another(document, path), file.parent) == before]
+    behaviour = {
+        key: value
+        for key, value in document.items()
+        if key not in ("schema_version", "extends", "description", "source", "calibration", "fitted")
+    }
+    same = [
+        path for path in plain_paths(behaviour) if platform_hash(with_another(document, path), file.parent) == before
+    ]
     assert not same
 
 
@@ -79,7 +85,9 @@ def test_a_platform_counts_through_all_that_it_extends(tmp_path: Path) -> None:
     (tmp_path / "middle.yaml").write_text("{schema_version: 1, extends: family.yaml}")
     document = {"schema_version": 1, "extends": "middle.yaml"}
     before = platform_hash(document, tmp_path)
-    (tmp_path / "family.yaml").write_text("# a comment\n" + FAMILY.replace("source: me", "source: you").replace("servers: 2", "servers: 2.0"))
+    (tmp_path / "family.yaml").write_text(
+        "# a comment\n" + FAMILY.replace("source: me", "source: you").replace("servers: 2", "servers: 2.0")
+    )
     assert platform_hash(document, tmp_path) == before
     shutil.copytree(tmp_path, tmp_path / "moved", ignore=lambda *_: ["moved"])
     assert platform_hash(document, tmp_path / "moved") == before
@@ -99,8 +107,12 @@ def test_every_value_of_a_workload_counts_and_its_name_and_prose_do_not(file: Pa
     before = workload_hash(file.stem, {})
     assert workload_hash(str(file), {}) == before
     assert hash_of(document | {"description": "else", "source": "else"}) == before
-    assert (hash_of(reversed_keys(document)) == before) == (document["pattern"] != "mix"), "members of a mix get their ranks in order"
-    behaviour = {key: value for key, value in document.items() if key not in ("schema_version", "description", "source", "small")}
+    assert (hash_of(reversed_keys(document)) == before) == (document["pattern"] != "mix"), (
+        "members of a mix get their ranks in order"
+    )
+    behaviour = {
+        key: value for key, value in document.items() if key not in ("schema_version", "description", "source", "small")
+    }
     assert not [path for path in plain_paths(behaviour) if hash_of(with_another(document, path)) == before]
 
 
@@ -109,7 +121,9 @@ def test_a_trace_counts_by_its_content(tmp_path: Path) -> None:
     shutil.copy(example, tmp_path / "a.h5")
     before = workload_hash("replay", {"file": str(tmp_path / "a.h5")})
     assert workload_hash("replay", {"file": "example.h5"}) == before
-    assert workload_hash("mix", {"one.workload": "replay", "one.file": "example.h5"}) == workload_hash("mix", {"one.workload": "replay", "one.file": str(tmp_path / "a.h5")})
+    assert workload_hash("mix", {"one.workload": "replay", "one.file": "example.h5"}) == workload_hash(
+        "mix", {"one.workload": "replay", "one.file": str(tmp_path / "a.h5")}
+    )
     (tmp_path / "a.h5").write_bytes(example.read_bytes() + b"more")
     assert workload_hash("replay", {"file": str(tmp_path / "a.h5")}) != before
 
@@ -144,7 +158,13 @@ def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> No
 
     def key(text: str, **changed_question: Any) -> str:
         family.write_text(text)
-        question = {"settings": {"objects": "3"}, "ranks": 4, "phase": "benchmark", "names": ["rate"], "seed": 0} | changed_question
+        question = {
+            "settings": {"objects": "3"},
+            "ranks": 4,
+            "phase": "benchmark",
+            "names": ["rate"],
+            "seed": 0,
+        } | changed_question
         document = {"schema_version": 1, "extends": str(family), "demands": {"net": "10us"}}
         asked = [("md-workbench", question["settings"], 1, question["ranks"], question["phase"], question["names"])]
         return Trace(None).key(document, asked, question["seed"])
@@ -152,7 +172,13 @@ def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> No
     before = key(FAMILY)
     assert key("# a comment\n" + FAMILY) == before
     assert key(FAMILY.replace("servers: 2", "servers: 8")) != before
-    for change in ({"settings": {"objects": "4"}}, {"ranks": 5}, {"phase": "precreate"}, {"names": ["stat.q50"]}, {"seed": 1}):
+    for change in (
+        {"settings": {"objects": "4"}},
+        {"ranks": 5},
+        {"phase": "precreate"},
+        {"names": ["stat.q50"]},
+        {"seed": 1},
+    ):
         assert key(FAMILY, **change) != before, change
 
 
@@ -162,7 +188,12 @@ def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
     def asked(workload: str, text: str) -> dict[str, Any]:
         (tmp_path / workload).write_text(text)
         axes = {"speed": {"plain": {}, "fast": {"edit": {"stations.mds.speed": 2}}}}
-        file = write(tmp_path, changed(workloads={"mix": {"workload": workload}}, axes=axes, scales={"few": {"nodes": 2, "ranks_per_node": 2}}))
+        file = write(
+            tmp_path,
+            changed(
+                workloads={"mix": {"workload": workload}}, axes=axes, scales={"few": {"nodes": 2, "ranks_per_node": 2}}
+            ),
+        )
         done = iocast("study", file, "--out", tmp_path / "out", "--workers", "1", "--json")
         assert done.returncode in (0, 4), done.stderr
         return json.loads(done.stdout)

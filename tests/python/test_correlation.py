@@ -14,8 +14,14 @@ from iocast.calibrate.correlation import TIED, correlations, tied
 
 
 def test_correlations_of_a_known_covariance() -> None:
-    found = correlations(["service", "threads", "fixed", "lock"], np.array([[4.0, 3.9, 0, -1.0], [3.9, 4.0, 0, 0.5], [0, 0, 0, 0], [-1.0, 0.5, 0, 1.0]]))
-    assert found == {"service": {"threads": pytest.approx(0.975), "lock": pytest.approx(-0.5)}, "threads": {"lock": pytest.approx(0.25)}}
+    found = correlations(
+        ["service", "threads", "fixed", "lock"],
+        np.array([[4.0, 3.9, 0, -1.0], [3.9, 4.0, 0, 0.5], [0, 0, 0, 0], [-1.0, 0.5, 0, 1.0]]),
+    )
+    assert found == {
+        "service": {"threads": pytest.approx(0.975), "lock": pytest.approx(-0.5)},
+        "threads": {"lock": pytest.approx(0.25)},
+    }
     (sentence,) = tied(found)
     assert "service and threads" in sentence and "ratio" in sentence
     assert "product" in tied({"a": {"b": -0.99}})[0]

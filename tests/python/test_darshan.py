@@ -15,7 +15,9 @@ import pytest
 
 Iocast = Callable[..., CompletedProcess[str]]
 LOGS = Path(darshan.__file__).parent
-IOR, MANY, COUNTERS = (LOGS / "examples" / "example_logs" / name for name in ("ior_hdf5_example.darshan", "dxt.darshan", "example.darshan"))
+IOR, MANY, COUNTERS = (
+    LOGS / "examples" / "example_logs" / name for name in ("ior_hdf5_example.darshan", "dxt.darshan", "example.darshan")
+)
 
 
 def segments(log: Path) -> list[tuple[str, int, int, int, float]]:
@@ -24,7 +26,10 @@ def segments(log: Path) -> list[tuple[str, int, int, int, float]]:
     found = []
     while (record := backend.log_get_record(handle, "DXT_POSIX", dtype="dict")) is not None:
         for kind in ("read", "write"):
-            found += [(f"p{kind}", record["rank"], s["offset"], s["length"], s["start_time"]) for s in record[f"{kind}_segments"]]
+            found += [
+                (f"p{kind}", record["rank"], s["offset"], s["length"], s["start_time"])
+                for s in record[f"{kind}_segments"]
+            ]
     backend.log_close(handle)
     return found
 
@@ -32,7 +37,10 @@ def segments(log: Path) -> list[tuple[str, int, int, int, float]]:
 def rows(trace: Path) -> dict[str, np.ndarray]:
     with h5py.File(trace) as file:
         names = {value: name for name, value in h5py.check_enum_dtype(file["kind"].dtype).items()}
-        columns = {name: file[name][:] for name in ("rank", "kind", "dataset", "object", "offset", "size", "start_ns", "duration_ns")}
+        columns = {
+            name: file[name][:]
+            for name in ("rank", "kind", "dataset", "object", "offset", "size", "start_ns", "duration_ns")
+        }
     columns["kind"] = np.array([names[k] for k in columns["kind"]])
     return columns
 
@@ -44,14 +52,18 @@ def test_every_segment_of_dxt_is_there(iocast: Iocast, log: Path, tmp_path: Path
     assert "Reads and writes are those of DXT" in done.stdout
     columns = rows(tmp_path / "ops.h5")
     accesses = np.isin(columns["kind"], ("pread", "pwrite"))
-    imported = sorted(zip(*(columns[name][accesses].tolist() for name in ("kind", "rank", "offset", "size")), strict=True))
+    imported = sorted(
+        zip(*(columns[name][accesses].tolist() for name in ("kind", "rank", "offset", "size")), strict=True)
+    )
     assert imported == sorted(s[:4] for s in segments(log))
     first = min(s[4] for s in segments(log))
     assert columns["start_ns"][accesses].min() == round(first * 1e9)
 
 
 @pytest.mark.parametrize(("log", "ranks"), [(IOR, 4), (MANY, 1)], ids=["ior_hdf5_example", "dxt"])
-def test_the_trace_replays_and_leaves_nothing(iocast: Iocast, simulator: Path, log: Path, ranks: int, tmp_path: Path) -> None:
+def test_the_trace_replays_and_leaves_nothing(
+    iocast: Iocast, simulator: Path, log: Path, ranks: int, tmp_path: Path
+) -> None:
     """Operation by operation: nothing is used before it is there, no file is read beyond its end, all is removed."""
     trace, dump = tmp_path / "ops.h5", tmp_path / "dump"
     assert iocast("import", "--format", "darshan", log, "--out", trace).returncode == 0
@@ -60,7 +72,13 @@ def test_the_trace_replays_and_leaves_nothing(iocast: Iocast, simulator: Path, l
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert [p["name"] for p in json.loads(done.stdout)["phases"]] == ["setup", "precreate", "benchmark", "cleanup", "teardown"]
+    assert [p["name"] for p in json.loads(done.stdout)["phases"]] == [
+        "setup",
+        "precreate",
+        "benchmark",
+        "cleanup",
+        "teardown",
+    ]
     streams = [[line.split() for line in (dump / f"ops.{rank}").read_text().splitlines()] for rank in range(ranks)]
     datasets: set[str] = set()
     size: dict[tuple[str, str], int] = {}
@@ -103,7 +121,14 @@ def test_the_trace_replays_and_leaves_nothing(iocast: Iocast, simulator: Path, l
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_the_trace_replays_on_a_file_system(
-    iocast: Iocast, simulator: Path, bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], launch_check: None, ranks: int, tmp_path: Path
+    iocast: Iocast,
+    simulator: Path,
+    bench: Path,
+    mpirun: Callable[[int], list[str]],
+    mpi_environment: dict[str, str],
+    launch_check: None,
+    ranks: int,
+    tmp_path: Path,
 ) -> None:
     """The benchmark does what the simulator does, operation by operation, without a failure, and leaves nothing."""
     trace, root = tmp_path / "ops.h5", tmp_path / "root"
@@ -115,7 +140,12 @@ def test_the_trace_replays_on_a_file_system(
     assert done.returncode == 0, done.stderr
     assert sum(phase["errors"] for phase in json.loads(done.stdout)["phases"]) == 0
     assert list(root.iterdir()) == []
-    subprocess.run([simulator, "--platform", "local", *replay, tmp_path / "simulated", "--ppn", str(ranks)], capture_output=True, check=True, timeout=120)
+    subprocess.run(
+        [simulator, "--platform", "local", *replay, tmp_path / "simulated", "--ppn", str(ranks)],
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
     for rank in range(ranks):
         assert (tmp_path / "real" / f"ops.{rank}").read_bytes() == (tmp_path / "simulated" / f"ops.{rank}").read_bytes()
 
@@ -143,7 +173,11 @@ def test_counters_alone_are_said_to_be_approximate(iocast: Iocast, tmp_path: Pat
 def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no log")
     (tmp_path / "cut.darshan").write_bytes(IOR.read_bytes()[:1500])
-    for log, word in ((tmp_path / "text", "no Darshan log"), (tmp_path / "none", "There is no file"), (tmp_path / "cut.darshan", "can't be read")):
+    for log, word in (
+        (tmp_path / "text", "no Darshan log"),
+        (tmp_path / "none", "There is no file"),
+        (tmp_path / "cut.darshan", "can't be read"),
+    ):
         done = iocast("import", "darshan", log, "--out", tmp_path / "ops.h5")
         assert done.returncode == 2 and word in done.stderr, done.stderr
         assert not (tmp_path / "ops.h5").exists()
@@ -159,13 +193,20 @@ def test_the_text_of_the_parser_is_the_log_itself(tmp_path: Path) -> None:
 
     handle = backend.log_open(str(COUNTERS))
     job, names = backend.log_get_job(handle), backend.log_get_name_records(handle)
-    lines = [f"# darshan log version: 3.10\n# nprocs: {job['nprocs']}\n# run time: {job['run_time']}\n#<module>\t<rank>\t<record id>\t<counter>\t<value>"]
+    lines = [
+        f"# darshan log version: 3.10\n# nprocs: {job['nprocs']}\n# run time: {job['run_time']}\n#<module>\t<rank>\t<record id>\t<counter>\t<value>"
+    ]
     while (record := backend.log_get_record(handle, "POSIX", dtype="dict")) is not None:
         for name, value in {**record["counters"], **record["fcounters"]}.items():
-            lines.append(f"POSIX\t{record['rank']}\t{record['id']}\t{name}\t{value}\t{names[record['id']]}\t/scratch\tlustre")
+            lines.append(
+                f"POSIX\t{record['rank']}\t{record['id']}\t{name}\t{value}\t{names[record['id']]}\t/scratch\tlustre"
+            )
     backend.log_close(handle)
     (tmp_path / "parsed.txt").write_text("\n".join(lines) + "\n")
-    assert import_log(tmp_path / "parsed.txt", tmp_path / "text.h5")["operations"] == import_log(COUNTERS, tmp_path / "log.h5")["operations"]
+    assert (
+        import_log(tmp_path / "parsed.txt", tmp_path / "text.h5")["operations"]
+        == import_log(COUNTERS, tmp_path / "log.h5")["operations"]
+    )
     text, log = rows(tmp_path / "text.h5"), rows(tmp_path / "log.h5")
     assert all((text[name] == log[name]).all() for name in log)
     (tmp_path / "cut.txt").write_text("\n".join(lines)[:-500])

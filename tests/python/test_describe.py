@@ -38,9 +38,13 @@ def test_all_of_a_platform_is_drawn(tmp_path: Path, platform: str) -> None:
     for operation, parts in resolved["operations"].items():
         begin = lines.index(f"  {operation}")
         end = next((n for n in range(begin + 1, len(lines)) if not lines[n]), len(lines))
-        steps = sum(len(part["steps"]) or 1 for part in parts)  # at least one line each; those with steps inside have more
+        steps = sum(
+            len(part["steps"]) or 1 for part in parts
+        )  # at least one line each; those with steps inside have more
         assert end - begin - 1 >= steps
-    texts = ["".join(one.itertext()) for one in ElementTree.parse(tmp_path / "routes.svg").iter() if one.tag.endswith("text")]
+    texts = [
+        "".join(one.itertext()) for one in ElementTree.parse(tmp_path / "routes.svg").iter() if one.tag.endswith("text")
+    ]
     drawn = {operation for operation, parts in resolved["operations"].items() if any(part["steps"] for part in parts)}
     assert drawn <= set(texts) and f"Routes of {platform}" in texts
 
@@ -52,7 +56,12 @@ def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> Non
     file.write_text(re.search(r"```yaml\n(schema_version: 1\nextends: lustre .*?)```", page, re.DOTALL).group(1))  # type: ignore[union-attr]
     resolved = described(str(file))
     reported = platform_text(resolved)
-    kinds = {kind for step in steps_of(resolved) for kind in ("limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station") if kind in step}
+    kinds = {
+        kind
+        for step in steps_of(resolved)
+        for kind in ("limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station")
+        if kind in step
+    }
     assert kinds == {"limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station"}
     for words in (
         "with a slot of rpcs:", "delay  5.00 us rtt", "bytes to oss", "bytes from oss, a part at each instance that has bytes of it", "bytes into buffer writeback", "wait until buffer cache has drained (everywhere)",
@@ -75,7 +84,9 @@ def steps_of(node: Any) -> Iterator[dict[str, Any]]:
 def test_the_command(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("describe", "cephfs", "--svg", tmp_path / "routes.svg")
     assert done.returncode == 0 and (tmp_path / "routes.svg").read_text().startswith("<svg")
-    assert done.stdout.startswith(platform_text(described("cephfs"))) and done.stdout.endswith("\nThere is a backend of this name, too: iocast describe cephfs --backend\n")
+    assert done.stdout.startswith(platform_text(described("cephfs"))) and done.stdout.endswith(
+        "\nThere is a backend of this name, too: iocast describe cephfs --backend\n"
+    )
     assert json.loads(iocast("describe", "cephfs", "--backend", "--json").stdout)["kind"] == "backend"
     assert json.loads(iocast("describe", "cephfs", "--json").stdout) == described("cephfs")
     assert "There is no backend 'lustre'." in iocast("describe", "lustre", "--backend").stderr
@@ -98,8 +109,18 @@ def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, io
     environment = {"IOCAST_BUILD": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
     def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r}); from iocast.cli import main; main()"]
-        return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment | {"PYTHONPATH": str(REPOSITORY)}, timeout=60)
+        command = [
+            sys.executable,
+            "-c",
+            f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r}); from iocast.cli import main; main()",
+        ]
+        return subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            env=environment | {"PYTHONPATH": str(REPOSITORY)},
+            timeout=60,
+        )
 
     for what, listed in both.items():
         assert ask("list", what, "--json").stdout == listed

@@ -72,7 +72,12 @@ TRUTHS: dict[str, dict[str, object]] = {
         "caches": {"memory": {"per": "system", "capacity": "10MB", "page": "64KiB"}},
         "demands": {"disk": {"law": "exponential", "mean": "3ms"}},
         "operations": {
-            "read": {"read": [{"station": "server", "demand": "fetch"}, {"cache": "memory", "miss": [{"station": "disks", "demand": "disk"}]}]},
+            "read": {
+                "read": [
+                    {"station": "server", "demand": "fetch"},
+                    {"cache": "memory", "miss": [{"station": "disks", "demand": "disk"}]},
+                ]
+            },
             "create": {"write": [{"cache": "memory"}]},
         },
     },
@@ -99,7 +104,12 @@ def simulated(truth: Path, ranks: int, nodes: int, out: Path, *settings: str) ->
 
 
 def campaign(truth: Path, out: Path) -> list[Point]:
-    return group([simulated(truth, ranks, nodes, out / f"n{ranks}x{nodes}") for ranks, nodes in ((1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (16, 1))])
+    return group(
+        [
+            simulated(truth, ranks, nodes, out / f"n{ranks}x{nodes}")
+            for ranks, nodes in ((1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (16, 1))
+        ]
+    )
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
@@ -120,7 +130,12 @@ def test_what_is_true_is_found_and_forecast(family: Path, tmp_path: Path, truth:
 
 def test_evidence(family: Path, tmp_path: Path) -> None:
     """Of each truth, and that nothing else is seen in it."""
-    shown = {"many none none": set(), "one none none": set(), "many cache none": {"slow reads"}, "many none buffer": {"slow writes"}}
+    shown = {
+        "many none none": set(),
+        "one none none": set(),
+        "many cache none": {"slow reads"},
+        "many none buffer": {"slow writes"},
+    }
     for truth, expected in shown.items():
         file = tmp_path / f"{truth}.yaml"
         file.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", **TRUTHS[truth]}))
@@ -130,8 +145,18 @@ def test_evidence(family: Path, tmp_path: Path) -> None:
     assert not EVIDENCE["shared nodes"](alone)
 
 
-FAMILIES = [path.stem for path in sorted((REPOSITORY / "platforms").glob("*.yaml")) if set(yaml.safe_load(path.read_text()).get("calibration") or {}) - {"measured_system"}]
-WITH_STEPS = [(family, choice, option.name) for family in FAMILIES for choice, options in read_recipe(family).choices.items() for option in options if option.then]
+FAMILIES = [
+    path.stem
+    for path in sorted((REPOSITORY / "platforms").glob("*.yaml"))
+    if set(yaml.safe_load(path.read_text()).get("calibration") or {}) - {"measured_system"}
+]
+WITH_STEPS = [
+    (family, choice, option.name)
+    for family in FAMILIES
+    for choice, options in read_recipe(family).choices.items()
+    for option in options
+    if option.then
+]
 
 
 @pytest.mark.parametrize(("family", "choice", "option"), WITH_STEPS)
@@ -144,7 +169,21 @@ def test_options_of_families_are_platforms(family: str, choice: str, option: str
         parameter.write(document, parameter.start)
     (tmp_path / "with.yaml").write_text(dump(document))
     for workload in ("md-workbench", "ior-easy", "ior-hard"):
-        binaries.run_json([binaries.find("iocast-sim"), "--platform", str(tmp_path / "with.yaml"), "--workload", workload, "--nodes", "2", "--ppn", "2", "--json", *TINY[workload]])
+        binaries.run_json(
+            [
+                binaries.find("iocast-sim"),
+                "--platform",
+                str(tmp_path / "with.yaml"),
+                "--workload",
+                workload,
+                "--nodes",
+                "2",
+                "--ppn",
+                "2",
+                "--json",
+                *TINY[workload],
+            ]
+        )
 
 
 TINY = {"md-workbench": SMALL, "ior-easy": ["--set", "per_process=4MiB"], "ior-hard": ["--set", "segments=10"]}
@@ -154,9 +193,21 @@ def test_what_would_come_by_the_million_is_not_simulated() -> None:
     """Others' work that takes a share of servers, of whose demand next to nothing is left: as requests that were
     simulated it would take hours."""
     law = {"law": "empirical", "probabilities": [0, 0.999, 1], "values": ["50us", "60us", "1ms"], "shift": "-59.99us"}
-    document = {"schema_version": 1, "extends": "lustre", "demands": {"getattr": law}, "background": {"others": {"station": "mds", "share": 0.3, "demand": "getattr"}}}
+    document = {
+        "schema_version": 1,
+        "extends": "lustre",
+        "demands": {"getattr": law},
+        "background": {"others": {"station": "mds", "share": 0.3, "demand": "getattr"}},
+    }
     with Simulations() as simulations:
-        job = (simulations.write(document), "md-workbench", {"datasets": "1", "objects": "20", "iterations": "20", "phases": "benchmark"}, 1, 1, 0)
+        job = (
+            simulations.write(document),
+            "md-workbench",
+            {"datasets": "1", "objects": "20", "iterations": "20", "phases": "benchmark"},
+            1,
+            1,
+            0,
+        )
         law["shift"] = "-20us"
         usual = (simulations.write(document), *job[1:])
         found = simulations.run_those_that_settle([job, usual, job])
@@ -166,14 +217,26 @@ def test_what_would_come_by_the_million_is_not_simulated() -> None:
 
 
 def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> None:
-    runs = [simulated(family, ranks, 1, tmp_path / f"{ranks}-{mode}", "--set", f"read_only={mode}") for ranks in (1, 4) for mode in ("false", "true")]
+    runs = [
+        simulated(family, ranks, 1, tmp_path / f"{ranks}-{mode}", "--set", f"read_only={mode}")
+        for ranks in (1, 4)
+        for mode in ("false", "true")
+    ]
     runs.append(simulated(family, 8, 1, tmp_path / "8"))
     points = group(runs)
     names = [point.name for point in points]
-    assert names == ["N=1 T=0 read_only=false", "N=1 T=0 read_only=true", "N=4 T=0 read_only=false", "N=4 T=0 read_only=true", "N=8 T=0"]
+    assert names == [
+        "N=1 T=0 read_only=false",
+        "N=1 T=0 read_only=true",
+        "N=4 T=0 read_only=false",
+        "N=4 T=0 read_only=true",
+        "N=8 T=0",
+    ]
     reported = switches(points)
     assert [one["read_only"] for one in reported] == ["false", "true", "false", "true", "false"]
-    fitted = {"campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, reported, strict=True)]}}
+    fitted = {
+        "campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, reported, strict=True)]}
+    }
 
     def like(settings: dict[str, str]) -> list[str]:
         return [str(point["name"]) for point in points_like(fitted, settings)]
@@ -190,13 +253,23 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
     reported = switches(points)
     assert [one["offset"] for one in reported] == ["1", "1", "0", "1"], "sizes of runs are none"
     assert all(one.keys() == {"offset"} for one in reported)
-    fitted = {"campaign": {"points": [{"name": point.name, "switches": own} for point, own in zip(points, reported, strict=True)]}}
+    fitted = {
+        "campaign": {
+            "points": [{"name": point.name, "switches": own} for point, own in zip(points, reported, strict=True)]
+        }
+    }
     assert [point["name"] for point in points_like(fitted, {"offset": "0"})] == ["N=4 T=0 offset=0"]
     assert len(points_like(fitted, {})) == 3
     assert len(points_like(fitted, {"offset": "7"})) == 4, "where none is like it all are taken"
 
 
-@pytest.mark.parametrize(("kept", "asked"), [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")])
+@pytest.mark.parametrize(
+    ("kept", "asked"), [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")]
+)
 def test_settings_mean_the_same_however_they_are_written(kept: str, asked: str) -> None:
-    fitted = {"campaign": {"points": [{"name": "other", "switches": {"x": "none"}}, {"name": "this", "switches": {"x": kept}}]}}
+    fitted = {
+        "campaign": {
+            "points": [{"name": "other", "switches": {"x": "none"}}, {"name": "this", "switches": {"x": kept}}]
+        }
+    }
     assert [point["name"] for point in points_like(fitted, {"x": asked})] == ["this"]

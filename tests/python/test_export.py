@@ -51,11 +51,17 @@ def test_the_table_holds_the_whole_run(run: Path) -> None:
             assert {key: by[phase["name"], phase["repeat"], op, key] for key in did} == did
         for op, latency in phase["latency"].items():
             assert by[phase["name"], phase["repeat"], op, "latency_q99"] == latency["q99"]
-            counts = [r for r in rows if (r.phase, r.repeat, r.operation, r.quantity) == (phase["name"], phase["repeat"], op, "latency_count")]
+            counts = [
+                r
+                for r in rows
+                if (r.phase, r.repeat, r.operation, r.quantity) == (phase["name"], phase["repeat"], op, "latency_count")
+            ]
             assert sum(r.value for r in counts) == latency["count"]
     ends = [r.value for r in rows if r.quantity == "rank_seconds"]
     assert ends == [s for phase in document["phases"] for s in phase["rank_seconds"]]
-    assert sum(r.value for r in rows if r.quantity == "latency_count" and "." not in r.operation) == sum(p["operations"] for p in document["phases"])
+    assert sum(r.value for r in rows if r.quantity == "latency_count" and "." not in r.operation) == sum(
+        p["operations"] for p in document["phases"]
+    )
 
 
 def test_csv_and_parquet_read_back_equal(run: Path, foreign: Path, tmp_path: Path) -> None:
@@ -66,7 +72,9 @@ def test_csv_and_parquet_read_back_equal(run: Path, foreign: Path, tmp_path: Pat
         header, *lines = csv.reader(file)
     assert tuple(header) == COLUMNS
     empty = {i for i, name in enumerate(COLUMNS) if name in ("nodes", "rank", "at")}
-    assert [Row(*(None if cell == "" and i in empty else types[i](cell) for i, cell in enumerate(line))) for line in lines] == rows
+    assert [
+        Row(*(None if cell == "" and i in empty else types[i](cell) for i, cell in enumerate(line))) for line in lines
+    ] == rows
     export([run, foreign], "parquet", tmp_path / "runs.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "runs.parquet")
     assert tuple(table.column_names) == COLUMNS
@@ -89,13 +97,20 @@ def test_openmetrics_reads_back_equal(run: Path, foreign: Path, tmp_path: Path) 
             seen.add((family.name, tuple(sorted(labels.items())), sample.value))
     expected, counts = set(), defaultdict(list)
     for row in rows:
-        labels = {n: str(v) for n, v in zip(COLUMNS, astuple(row), strict=True) if v not in (None, "") and n not in ("quantity", "value")}
+        labels = {
+            n: str(v)
+            for n, v in zip(COLUMNS, astuple(row), strict=True)
+            if v not in (None, "") and n not in ("quantity", "value")
+        }
         if row.quantity == "latency_count":
             counts[tuple(sorted((n, v) for n, v in labels.items() if n != "at"))].append((row.at, row.value))
         else:
             expected.add(("iocast_" + row.quantity, tuple(sorted(labels.items())), row.value))
     assert seen == expected
-    differences = {k: [(le, n - before) for (le, n), before in zip(v, [0, *(n for _, n in v)], strict=False)] for k, v in buckets.items()}
+    differences = {
+        k: [(le, n - before) for (le, n), before in zip(v, [0, *(n for _, n in v)], strict=False)]
+        for k, v in buckets.items()
+    }
     assert differences == counts
 
 
@@ -121,7 +136,16 @@ def test_md_workbench_text_comes_back(run: Path, tmp_path: Path) -> None:
     (path,) = import_files([tmp_path / "out.txt"], tmp_path / "back", None, {"nodes": 1})
     before, after = json.loads((run / "run.json").read_text()), json.loads((path / "run.json").read_text())
     assert after["placement"] == before["placement"]
-    for name in ("datasets", "objects", "iterations", "object_size", "offset", "repeats", "waiting_factor", "read_only"):
+    for name in (
+        "datasets",
+        "objects",
+        "iterations",
+        "object_size",
+        "offset",
+        "repeats",
+        "waiting_factor",
+        "read_only",
+    ):
         assert after["workload"]["parameters"][name] == before["workload"]["parameters"][name]
     assert [p["name"] for p in after["phases"]] == [p["name"] for p in before["phases"]]
     for a, b in zip(after["phases"], before["phases"], strict=True):

@@ -45,7 +45,18 @@ def test_every_example_is_used() -> None:
 
 
 def test_workload_and_platform(example) -> None:
-    run = simulate("--platform", example("our-lustre.yaml"), "--workload", example("log-files.yaml"), "--set", "objects=20", "--set", "iterations=5", "--nodes", 2)
+    run = simulate(
+        "--platform",
+        example("our-lustre.yaml"),
+        "--workload",
+        example("log-files.yaml"),
+        "--set",
+        "objects=20",
+        "--set",
+        "iterations=5",
+        "--nodes",
+        2,
+    )
     assert run["workload"]["parameters"]["datasets"] == 2
     assert run["platform"]["stations"]["mds"]["servers"] == 32
 
@@ -67,7 +78,9 @@ def imported(example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_importer(imported: Path, tmp_path: Path) -> None:
     run = json.loads((imported / "run.json").read_text())
-    assert run["imported"]["format"] == "opsbench" and run["phases"][0]["rate"] == 400 and run["placement"]["ranks"] == 4
+    assert (
+        run["imported"]["format"] == "opsbench" and run["phases"][0]["rate"] == 400 and run["placement"]["ranks"] == 4
+    )
     (tmp_path / "cut.txt").write_text("opsbench: 4 processes did")
     with pytest.raises(InputError, match=r"cut\.txt:1"):
         importers.import_files([tmp_path / "cut.txt"], tmp_path / "second")
@@ -88,7 +101,12 @@ def test_figure(example, imported: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"name": "phase-times"}, "letters a to z"), ({"caption": "Too short."}, "10 characters"), ({"needs": "a run."}, "full stop"), ({"title": ""}, "title")],
+    [
+        ({"name": "phase-times"}, "letters a to z"),
+        ({"caption": "Too short."}, "10 characters"),
+        ({"needs": "a run."}, "full stop"),
+        ({"title": ""}, "title"),
+    ],
 )
 def test_a_figure_that_breaks_a_rule_is_refused_where_it_is_made(change: dict[str, str], says: str) -> None:
     with pytest.raises(InputError, match=says):

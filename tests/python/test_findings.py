@@ -14,7 +14,19 @@ import yaml
 from scipy.stats import binom
 
 from iocast.calibrate import findings, fit
-from iocast.calibrate.findings import FALSE_ALARM, ageing, bands, clock, drift, latency_bands, lone_ranks, nodes, others, outside, ramps
+from iocast.calibrate.findings import (
+    FALSE_ALARM,
+    ageing,
+    bands,
+    clock,
+    drift,
+    latency_bands,
+    lone_ranks,
+    nodes,
+    others,
+    outside,
+    ramps,
+)
 from iocast.importers.record import Phase, Record, write_record
 from iocast.run_directory import Point, Run, group
 
@@ -36,7 +48,11 @@ def measured(
             now = 0.0
             own = factor * (node_factors[rank // per_node] if node_factors else 1.0)
             for _ in range(round(SECONDS / MEAN / (1 + 19 * second_band))):
-                took = own * generator.lognormal(math.log(MEAN) - 0.02, 0.2) * (20 if generator.random() < second_band else 1)
+                took = (
+                    own
+                    * generator.lognormal(math.log(MEAN) - 0.02, 0.2)
+                    * (20 if generator.random() < second_band else 1)
+                )
                 took *= 1 + swing * (int(now / 0.25) % 2)
                 starts.append(now)
                 seconds.append(took)
@@ -46,11 +62,17 @@ def measured(
         phase = Phase("benchmark", repeat, 0.0, max(ends), len(starts), errors=0, rate=len(starts) / max(ends))
         phase.add_trace({"create": (np.array(starts), np.array(seconds))}, {"create": np.array(of_rank)})
         phases.append(phase)
-    record = Record(out.name, "made up", phases, pattern="md-workbench", ranks=ranks, nodes=ranks // per_node if per_node else 1)
+    record = Record(
+        out.name, "made up", phases, pattern="md-workbench", ranks=ranks, nodes=ranks // per_node if per_node else 1
+    )
     record.parameters = {"waiting_factor": 0}
     write_record(record, out)
     run = Run(out)
-    run.json |= {"source": "bench", "started": started, "environment": {"clock_resolution_ns": 1.0, "hosts": [f"n{k}" for k in range(record.nodes or 1)]}}
+    run.json |= {
+        "source": "bench",
+        "started": started,
+        "environment": {"clock_resolution_ns": 1.0, "hosts": [f"n{k}" for k in range(record.nodes or 1)]},
+    }
     for phase_json in run.phases:
         phase_json["rank_seconds"] = ends
         phase_json["responding_seconds"] = float(np.sum(seconds))
@@ -69,7 +91,14 @@ def test_quiet_data_show_nothing(tmp_path: Path) -> None:
     alarms = 0
     for n in range(10):
         runs = [
-            measured(tmp_path / f"{n}-{ranks}-{repeat}", ranks, generator, factors=(1.0, 1.0), per_node=2 if ranks > 1 else 0, started=f"2026-01-01T00:00:0{repeat}.000Z")
+            measured(
+                tmp_path / f"{n}-{ranks}-{repeat}",
+                ranks,
+                generator,
+                factors=(1.0, 1.0),
+                per_node=2 if ranks > 1 else 0,
+                started=f"2026-01-01T00:00:0{repeat}.000Z",
+            )
             for ranks in (1, 4, 8)
             for repeat in (0, 1)
         ]
@@ -81,7 +110,11 @@ def test_quiet_data_show_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("factors", "word"), [((1.0, 1.2, 1.5), "falls by 3"), ((1.5, 1.2, 1.0), "rises by 5")])
 def test_a_system_that_ages_is_told(tmp_path: Path, factors: tuple[float, ...], word: str) -> None:
     generator = np.random.default_rng(1)
-    runs = [measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=factors if ranks == 4 else (1.0,) * 3) for ranks in (1, 4) for r in (0, 1)]
+    runs = [
+        measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=factors if ranks == 4 else (1.0,) * 3)
+        for ranks in (1, 4)
+        for r in (0, 1)
+    ]
     found = ageing(points(*runs))
     assert found is not None and found.text.startswith("Ageing: at N=4 T=0 the throughput " + word)
     assert abs(found.numbers["log_ratio"]) == pytest.approx(math.log(1.5), rel=0.05)
@@ -90,7 +123,9 @@ def test_a_system_that_ages_is_told(tmp_path: Path, factors: tuple[float, ...], 
 def test_a_system_that_changes_during_the_campaign_is_told(tmp_path: Path) -> None:
     generator = np.random.default_rng(2)
     runs = [
-        measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=(1.3**r,), started=f"2026-01-01T0{r}:00:00.000Z") for ranks in (1, 2, 4, 8) for r in (0, 1)
+        measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=(1.3**r,), started=f"2026-01-01T0{r}:00:00.000Z")
+        for ranks in (1, 2, 4, 8)
+        for r in (0, 1)
     ]
     found = drift(points(*runs))
     assert found is not None and found.numbers["log_ratio"] == pytest.approx(-math.log(1.3), rel=0.05)
@@ -113,7 +148,9 @@ def test_time_between_operations_is_told(tmp_path: Path) -> None:
 
 def test_a_slow_rank_that_is_alone_on_its_node_is_told_and_not_explained(tmp_path: Path) -> None:
     generator = np.random.default_rng(13)
-    slow = [measured(tmp_path / f"s{r}", 4, generator, per_node=1, node_factors=(1.0, 1.0, 1.3, 1.0)) for r in (0, 1, 2)]
+    slow = [
+        measured(tmp_path / f"s{r}", 4, generator, per_node=1, node_factors=(1.0, 1.0, 1.3, 1.0)) for r in (0, 1, 2)
+    ]
     found = lone_ranks(points(*slow))
     assert found is not None and "the rank on n2 took 30 % longer" in found.text and "can't be told" in found.text
     assert nodes(points(*slow)) == []
@@ -143,9 +180,17 @@ def test_ramps_are_told(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 2, np.random.default_rng(5))
     for phase in run.phases:
         phase["balance"] = 0.5
-        phase["steady_state"] = {"begin": 0.2 * phase["seconds"], "end": 0.5 * phase["seconds"], "rate": 1.5 * phase["rate"]}
+        phase["steady_state"] = {
+            "begin": 0.2 * phase["seconds"],
+            "end": 0.5 * phase["seconds"],
+            "rate": 1.5 * phase["rate"],
+        }
     found = ramps(points(run))
-    assert found is not None and "33 % below that of its steady part: it starts 20 % into the phase, and the first rank is done after 50 %" in found.text
+    assert (
+        found is not None
+        and "33 % below that of its steady part: it starts 20 % into the phase, and the first rank is done after 50 %"
+        in found.text
+    )
 
 
 def test_others_at_work_are_seen_by_a_lone_rank(tmp_path: Path) -> None:
@@ -171,7 +216,9 @@ def test_a_coarse_clock_is_told(tmp_path: Path) -> None:
     assert found is not None and "create" in found.text
 
 
-def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]) -> None:
+def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(
+    tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]
+) -> None:
     generator = np.random.default_rng(10)
     run = measured(tmp_path / "lone", 1, generator, factors=(1.0,) * 4, second_band=0.3)
     done = iocast("calibrate", run.path, "--look", "--out", tmp_path / "none.yaml")
@@ -181,24 +228,36 @@ def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(tmp_path
 
 
 def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
-    rows = [{"point": "N=8", "quantity": name, "error": error, "spread": 0.0} for name, error in (("rate", 0.0), ("create.q50", 0.1))]
+    rows = [
+        {"point": "N=8", "quantity": name, "error": error, "spread": 0.0}
+        for name, error in (("rate", 0.0), ("create.q50", 0.1))
+    ]
     noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
     for misfit in (True, False):
         young, aged = (fit._discrepancy({"rows": rows}, noise, misfit, more) for more in (0.0, 0.4))
-        assert all(aged[kind] == (pytest.approx(math.hypot(error, 0.4)), degrees) for kind, (error, degrees) in young.items())
+        assert all(
+            aged[kind] == (pytest.approx(math.hypot(error, 0.4)), degrees) for kind, (error, degrees) in young.items()
+        )
 
 
 def test_what_was_held_out_counts_beside_what_is_known_of_the_family_and_alone_for_a_misfit() -> None:
-    few = [{"point": "N=8", "quantity": name, "error": error, "spread": 0.0} for name, error in (("rate", 0.0), ("create.q50", 0.1))]
+    few = [
+        {"point": "N=8", "quantity": name, "error": error, "spread": 0.0}
+        for name, error in (("rate", 0.0), ("create.q50", 0.1))
+    ]
     noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
     misfit = fit._discrepancy({"rows": few}, noise, True, 0.0)
     assert misfit["rate"] == (fit.MISFIT_FLOOR["rate"], 2) and misfit["q50"] == (pytest.approx(math.log(1.1)), 2)
     known = fit._discrepancy({"rows": few}, noise, False, 0.0)
-    assert 0 < known["rate"][0] < fit.FAMILY_DISCREPANCY["rate"] and fit.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.1)
+    assert 0 < known["rate"][0] < fit.FAMILY_DISCREPANCY["rate"] and fit.FAMILY_DISCREPANCY["q50"] < known["q50"][
+        0
+    ] < math.log(1.1)
     assert known["rate"][1] == known["q50"][1] == fit.FAMILY_WORTH + 1
     # The more was held out, the less counts what is known of others; but the errors of one scale have a common cause,
     # however many there are.
-    many = fit._discrepancy({"rows": few + [few[1] | {"point": f"N=8 T={i}"} for i in range(1, 999)]}, noise, False, 0.0)
+    many = fit._discrepancy(
+        {"rows": few + [few[1] | {"point": f"N=8 T={i}"} for i in range(1, 999)]}, noise, False, 0.0
+    )
     assert known["q50"][0] < many["q50"][0] < math.log(1.1)
     assert many["q50"][1] == pytest.approx(fit.FAMILY_WORTH + 1 / fit.ALIKE_APART**2, rel=0.01)
     assert known["max"] == misfit["max"] == (fit.UNCHECKED_DISCREPANCY["max"], 2), "nothing of the kind was held out"

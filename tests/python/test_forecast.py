@@ -41,7 +41,9 @@ def test_the_held_out_scale_is_reported(fitted: Path) -> None:
     assert any(row["quantity"] == "rate" for row in holdout["rows"])
 
 
-def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, iocast: Iocast, run_of_truth: Callable[..., dict[str, Any]]) -> None:
+def test_forecast_of_four_times_the_ranks_holds(
+    fitted: Path, measured: Path, iocast: Iocast, run_of_truth: Callable[..., dict[str, Any]]
+) -> None:
     done = iocast("validate", fitted, measured / "n32-r1", measured / "n32-r2", "--json")
     assert done.returncode == 0, done.stderr
     validation = json.loads(done.stdout)
@@ -73,7 +75,9 @@ def test_forecast_of_four_times_the_ranks_holds(fitted: Path, measured: Path, io
 
 def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
     points = yaml.safe_load(fitted.read_text())["fitted"]["campaign"]["points"]
-    assert {point["ranks"]: point["peak_objects"] for point in points} == {ranks: ranks * 2 * 1500 for ranks in (1, 2, 4, 8)}
+    assert {point["ranks"]: point["peak_objects"] for point in points} == {
+        ranks: ranks * 2 * 1500 for ranks in (1, 2, 4, 8)
+    }
     untold = yaml.safe_load(fitted.read_text())
     for point in untold["fitted"]["campaign"]["points"]:
         del point["peak_objects"]
@@ -85,7 +89,9 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
         settings = ("--set", f"iterations={objects}", "--set", f"objects={objects}")
         done = iocast("predict", platform, "--ppn", "16", *settings, "--json")
         assert done.returncode == 0, done.stderr
-        warned.append([one for one in json.loads(done.stdout)["warnings"] if "times as many as any that was fitted" in one])
+        warned.append(
+            [one for one in json.loads(done.stdout)["warnings"] if "times as many as any that was fitted" in one]
+        )
     assert [len(one) for one in warned] == [0, 1, 0], warned
 
 
@@ -99,7 +105,9 @@ def test_the_score_of_a_distribution_is_its_integral() -> None:
     integral = float(np.sum((norm.cdf(x / sd) - step) ** 2) * (x[1] - x[0]))
     assert log_crps(printed, measured, 0.9) == pytest.approx(integral, rel=1e-3)
     # A forecast that is all but sure is scored by its error.
-    assert log_crps({"low": 99.9999, "value": 100, "high": 100.0001}, measured, 0.9) == pytest.approx(math.log(1.3), rel=1e-3)
+    assert log_crps({"low": 99.9999, "value": 100, "high": 100.0001}, measured, 0.9) == pytest.approx(
+        math.log(1.3), rel=1e-3
+    )
 
 
 def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
@@ -113,12 +121,16 @@ def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, i
     assert done.returncode == 2 and "--scheduler or --slurm" in done.stderr
 
 
-def test_an_interrupted_calibration_goes_on_where_it_was(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
+def test_an_interrupted_calibration_goes_on_where_it_was(
+    fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path
+) -> None:
     """What was tried lies beside the platform, the best of it with the least cost; of a line that was being written
     nothing is taken."""
     tried = fitted.with_suffix(".search.jsonl").read_text().splitlines(keepends=True)
     entries = [json.loads(line) for line in tried]
-    assert len({entry["key"] for entry in entries}) == len(entries) and {entry["structure"]["lock"] for entry in entries} == {"none", "journal"}
+    assert len({entry["key"] for entry in entries}) == len(entries) and {
+        entry["structure"]["lock"] for entry in entries
+    } == {"none", "journal"}
     (tmp_path / "again.search.jsonl").write_text("".join(tried[:-3]) + tried[-3][:50])
     runs = [measured / f"n{ranks}-r{repeat}" for ranks in (1, 2, 4, 8) for repeat in (1, 2)]
     began = time.monotonic()
@@ -126,11 +138,15 @@ def test_an_interrupted_calibration_goes_on_where_it_was(fitted: Path, measured:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again.yaml").read_text() == fitted.read_text()
     after = (tmp_path / "again.search.jsonl").read_text().splitlines()
-    assert len(after) == len(tried) + 1 and [json.loads(line)["key"] for line in after[-3:]] == [entry["key"] for entry in entries[-3:]]
+    assert len(after) == len(tried) + 1 and [json.loads(line)["key"] for line in after[-3:]] == [
+        entry["key"] for entry in entries[-3:]
+    ]
     assert time.monotonic() - began < 60
 
 
-def test_what_was_tried_before_an_interruption_is_kept(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_tried_before_an_interruption_is_kept(
+    measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also of candidates that are simulated together."""
     points = group([Run(measured / f"n{ranks}-r{repeat}") for ranks in (1, 2, 4, 8) for repeat in (1, 2)])
     simulate, count = binaries.simulate, itertools.count()
@@ -199,7 +215,9 @@ def test_a_forecast_tells_parts_balance_and_the_course_of_time(fitted: Path, ioc
 
 def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
     rates = [
-        json.loads(iocast("predict", fitted, "--ppn", "16", "--solver", solver, "--json").stdout)["quantities"]["rate"]["value"]
+        json.loads(iocast("predict", fitted, "--ppn", "16", "--solver", solver, "--json").stdout)["quantities"]["rate"][
+            "value"
+        ]
         for solver in ("simulate", "analytic")
     ]
     assert abs(math.log(rates[0] / rates[1])) < 0.1
@@ -208,11 +226,28 @@ def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
 def test_both_solvers_count_the_bytes_of_large_objects(iocast: Iocast, tmp_path: Path) -> None:
     """32 MB through a target of 1 GB/s take 32 ms, whoever says so; 3.9 kB take next to nothing."""
     operations = "{create: {open: [{station: mds, demand: 10us}], write: [{station: oss, demand: 1ms, bandwidth: 1GB/s}], close: [{station: mds, demand: 1us}]}}"
-    (tmp_path / "disks.yaml").write_text(f"schema_version: 1\nextends: lustre\nstations: {{oss: {{servers: 1}}}}\noperations: {operations}\n")
+    (tmp_path / "disks.yaml").write_text(
+        f"schema_version: 1\nextends: lustre\nstations: {{oss: {{servers: 1}}}}\noperations: {operations}\n"
+    )
     rates = {}
     for solver in ("simulate", "analytic"):
         for size in ("3901B", "32MB"):
-            options = ("--workload", "md-workbench", "--nodes", "2", "--ppn", "4", "--set", "datasets=2", "--set", "objects=60", "--set", "iterations=60", "--set", f"object_size={size}")
+            options = (
+                "--workload",
+                "md-workbench",
+                "--nodes",
+                "2",
+                "--ppn",
+                "4",
+                "--set",
+                "datasets=2",
+                "--set",
+                "objects=60",
+                "--set",
+                "iterations=60",
+                "--set",
+                f"object_size={size}",
+            )
             done = iocast("predict", tmp_path / "disks.yaml", *options, "--solver", solver, "--json")
             assert done.returncode == 0, done.stderr
             rates[solver, size] = json.loads(done.stdout)["quantities"]["rate"]["value"]

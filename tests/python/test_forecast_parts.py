@@ -38,7 +38,15 @@ def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
     on."""
     rates = {1: 1 / 6e-3, 16: 1000.0, 32: 1000.0}
     points = [
-        {"name": f"N={n}", "ranks": n, "waiting_factor": 0.0, "rate": x, "latency": {"stat": {"q50": n / x - THINK, "count": 100}}} | think for n, x in rates.items()
+        {
+            "name": f"N={n}",
+            "ranks": n,
+            "waiting_factor": 0.0,
+            "rate": x,
+            "latency": {"stat": {"q50": n / x - THINK, "count": 100}},
+        }
+        | think
+        for n, x in rates.items()
     ]
     return {"campaign": {"points": points, "workload": {"parameters": {"think_time": common}}}}
 
@@ -46,7 +54,11 @@ def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
 @pytest.mark.parametrize("fitted", [thinking({"think_time": THINK}, 0), thinking({}, THINK)])
 def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     """As points state it, or, in files of before, their workload; and as the forecast asks for it."""
-    same = _baselines(fitted, {}, 64, 0.0, ["rate", "stat.q50"]) if "think_time" not in fitted["campaign"]["points"][0] else None
+    same = (
+        _baselines(fitted, {}, 64, 0.0, ["rate", "stat.q50"])
+        if "think_time" not in fitted["campaign"]["points"][0]
+        else None
+    )
     requested = _baselines(fitted, {"think_time": "5ms"}, 64, 0.0, ["rate", "stat.q50"])
     assert requested["last value"]["stat.q50"] == pytest.approx(64 / 1000 - THINK)
     assert same is None or same == requested
@@ -80,7 +92,18 @@ def test_an_interval_holds_the_draws_that_it_claims(off: float) -> None:
 
 def held_out(errors: np.ndarray, runs: int = 1, points: int = 1) -> dict[str, Any]:
     each = len(errors) // points
-    return {"rows": [{"point": f"N=8 T={i // each}", "runs": runs, "quantity": f"op{i % each}.q50", "error": math.expm1(x), "spread": 0.0} for i, x in enumerate(errors)]}
+    return {
+        "rows": [
+            {
+                "point": f"N=8 T={i // each}",
+                "runs": runs,
+                "quantity": f"op{i % each}.q50",
+                "error": math.expm1(x),
+                "spread": 0.0,
+            }
+            for i, x in enumerate(errors)
+        ]
+    }
 
 
 @pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.9), (0.5, 0.88), (0.8, 0.84)])
@@ -109,7 +132,9 @@ def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:
         seen = errors + 0.03 / math.sqrt(2) * generator.standard_normal(4)
         deviation, degrees = fit._discrepancy(held_out(seen, runs=2), noise, True, 0.0)["q50"]
         widen = float(stdtrit(degrees, 0.95)) / 1.645
-        hits += abs(true * generator.standard_normal() + 0.03 * generator.standard_normal()) < 1.645 * math.hypot(widen * deviation, 0.03)
+        hits += abs(true * generator.standard_normal() + 0.03 * generator.standard_normal()) < 1.645 * math.hypot(
+            widen * deviation, 0.03
+        )
     assert 0.86 < hits / tries < 0.95, hits / tries
 
 
@@ -120,9 +145,13 @@ def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
     generator = np.random.default_rng(2)
     errors = 0.1 * generator.standard_normal(6000) + 0.1 / math.sqrt(runs) * generator.standard_normal(6000)
     deviation = fit._discrepancy(held_out(errors, runs), QUIET | {"q50": 0.1}, True, 0.0)["q50"][0]
-    assert deviation == pytest.approx(0.1, rel=0.05)  # a mean of 6000 squares is within 4 sqrt(2 / 6000) = 7 % of its own, with the noise's share 3 in 100
+    assert deviation == pytest.approx(
+        0.1, rel=0.05
+    )  # a mean of 6000 squares is within 4 sqrt(2 / 6000) = 7 % of its own, with the noise's share 3 in 100
     beside = errors + 0.1 * generator.standard_normal(6000)  # the simulation's own
-    rows = [{"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x)} for i, x in enumerate(beside)]
+    rows = [
+        {"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x)} for i, x in enumerate(beside)
+    ]
     kept = Residuals.of(rows, {"N=8": (8, 0.0)}, {"q50": 0.1})
     shares = [kept.at(f"op{i}.q50", 8, 0.0) / x for i, x in enumerate(beside[:20])]
     assert shares == pytest.approx([1 / (1 + 1 / runs + 1)] * 20, rel=0.1)
@@ -142,7 +171,14 @@ def test_more_scales_never_make_an_interval_wider() -> None:
         step = max(fit.DOUBLING, scales[-1] / max(n for n in scales if n < below))
         for stranger, power in ((False, fit.GROWTH_POWER), (True, fit.MISFIT_GROWTH_POWER)):
             points = sum(n >= below for n in scales)
-            found = fit._discrepancy(held_out(np.full(4 * points, fit.FAMILY_DISCREPANCY["q50"]), points=points), QUIET, stranger, 0.0, step, power)
+            found = fit._discrepancy(
+                held_out(np.full(4 * points, fit.FAMILY_DISCREPANCY["q50"]), points=points),
+                QUIET,
+                stranger,
+                0.0,
+                step,
+                power,
+            )
             fitted = {
                 "discrepancy": {"q50": found["q50"][0]}, "discrepancy_degrees": {"q50": found["q50"][1]}, "discrepancy_growth": {"step": step, "power": power},
                 "campaign": {"ranks": scales}, "holdout": {},
@@ -159,7 +195,13 @@ def test_what_is_known_beforehand_is_known_of_a_doubling() -> None:
     sure = {}
     for step in (2.0, 8.0):
         deviation, degrees = fit._discrepancy(held_out(np.zeros(4)), QUIET, True, 0.0, step, 1.0)["q50"]
-        fitted = {"discrepancy": {"q50": deviation}, "discrepancy_degrees": {"q50": degrees}, "discrepancy_growth": {"step": step, "power": 1.0}, "campaign": {"ranks": [1, 16]}, "holdout": {}}
+        fitted = {
+            "discrepancy": {"q50": deviation},
+            "discrepancy_degrees": {"q50": degrees},
+            "discrepancy_growth": {"step": step, "power": 1.0},
+            "campaign": {"ranks": [1, 16]},
+            "holdout": {},
+        }
         sure[step] = discrepancy_at(fitted, "q50", 64)[0]
     assert sure[2.0] == pytest.approx(sure[8.0])
 
@@ -194,13 +236,20 @@ def server(directory: Path, **more: Any) -> Fitted:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(tied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: Path) -> None:
+def test_the_length_of_a_question_changes_neither_the_draws_nor_the_answer(
+    tied: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, simulator: Path
+) -> None:
     """Ten times as many iterations than one draw may take: as many draws, simulated beside the best platform; where
     structures tie, the same median."""
     monkeypatch.setattr(draws, "OPERATIONS_A_DRAW", 32 * 4 * 20)
-    fitted = server(tmp_path, **({"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]} if tied else {}))
+    fitted = server(
+        tmp_path,
+        **({"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]} if tied else {}),
+    )
     answer = {n: predict(fitted, None, {"iterations": str(n), "objects": "200"}, 1, 32) for n in (20, 200)}
-    assert [answer[n]["draws"] for n in (20, 200)] == [{"used": 16, "of": 16, "how": how} for how in (draws.IN_FULL, draws.SHORTER)]
+    assert [answer[n]["draws"] for n in (20, 200)] == [
+        {"used": 16, "of": 16, "how": how} for how in (draws.IN_FULL, draws.SHORTER)
+    ]
     for name in ("rate", "stat.q50"):
         short, long = (answer[n]["quantities"][name] for n in (20, 200))
         # Of 2,560 exponential times on 8 servers a rate has 2 %; a median of some 640 has 4 %.
@@ -223,21 +272,28 @@ def test_a_workload_without_iterations_has_its_draws_from_the_solver(tmp_path: P
         return {("write", name): value for name, value in printed.items()}
 
     solver = lambda: lambda document: of_phase(answer[document["is"]])  # noqa: E731
-    found = draws.ask(None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1000, 10), 0, solver)  # type: ignore[arg-type]
+    found = draws.ask(
+        None, [{"is": "draw"}] * 16, tmp_path, {"is": "best"}, of_phase(values), first, ("w", {}, 1000, 10), 0, solver
+    )  # type: ignore[arg-type]
     assert found.document() == {"used": 16, "of": 16, "how": draws.SOLVED}
     assert found.values[0] == of_phase({"rate": 60.0, "create.q50": 1.5, "create.open.q50": 0.75, "create.q99": 7.0})
 
 
 # What-ifs
 
-MISSED = [{"point": "N=8", "quantity": "stat.q99", "runs": 2, "error": 0.2}, {"point": "N=8", "quantity": "rate", "runs": 2, "error": -0.04}]
+MISSED = [
+    {"point": "N=8", "quantity": "stat.q99", "runs": 2, "error": 0.2},
+    {"point": "N=8", "quantity": "rate", "runs": 2, "error": -0.04},
+]
 
 
 def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path: Path, simulator: Path) -> None:
     """By an edit that changes nothing the value stays; what the model misses may be something else there, so the
     interval is wider by it."""
     plain = server(tmp_path, fit=MISSED)
-    (tmp_path / "renamed.yaml").write_text(f"schema_version: 1\nextends: {plain.file}\ndescription: the same by another name\n")
+    (tmp_path / "renamed.yaml").write_text(
+        f"schema_version: 1\nextends: {plain.file}\ndescription: the same by another name\n"
+    )
     answer = {}
     for name, edits in (("plain", []), ("renamed", []), ("edited", [("stations.node.servers", 64)])):
         platform = Fitted.open(str(tmp_path / "renamed.yaml" if name == "renamed" else plain.file), edits)  # type: ignore[arg-type]
@@ -274,7 +330,9 @@ def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator:
                 shift = reported[ask]["quantities"][name] / raw[ask]["quantities"][name]
                 expected = forecast[name]["value"] / forecast[name]["model"] if ask.point.workload == "own" else 1.0
                 assert shift == pytest.approx(expected, rel=1e-6), (ask, name)
-            assert reported[ask]["quantities"]["seconds"] * reported[ask]["quantities"]["rate"] == pytest.approx(raw[ask]["quantities"]["seconds"] * raw[ask]["quantities"]["rate"])
+            assert reported[ask]["quantities"]["seconds"] * reported[ask]["quantities"]["rate"] == pytest.approx(
+                raw[ask]["quantities"]["seconds"] * raw[ask]["quantities"]["rate"]
+            )
         assert desk.known(asks) == reported
         for ask in asks:
             design = desk.designs.at(ask.design)
@@ -292,12 +350,25 @@ def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Calla
         made = []
         for seed in range(first_seed, first_seed + runs):
             place = tmp_path / str(seed)
-            reported = ("--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--set", f"repeats={repeats}", "--seed", str(seed))
+            reported = (
+                "--set",
+                "datasets=1",
+                "--set",
+                "objects=60",
+                "--set",
+                "iterations=60",
+                "--set",
+                f"repeats={repeats}",
+                "--seed",
+                str(seed),
+            )
             simulate("lustre", "--ppn", "4", *reported, "--out", place)
             made.append(Run(place))
         logs = [math.log(phase["latency"]["stat"]["max"]) for run in made for phase in run.phases]
         point = Point(made)
-        assert point.value("stat.max") == pytest.approx(math.exp(np.mean([math.log(pooled_quantity(run.json, "stat.max")) for run in made])))
+        assert point.value("stat.max") == pytest.approx(
+            math.exp(np.mean([math.log(pooled_quantity(run.json, "stat.max")) for run in made]))
+        )
         assert point.value("stat.max") == pytest.approx(math.exp(np.mean(logs)))
         return point.value("stat.max"), logs
 
@@ -331,7 +402,10 @@ def test_without_measurements_measured_systems_stand_beside(solver: str, tmp_pat
     value = site["quantities"]["rate"]
     assert value["low"] is value["high"] is None
     assert family["range"]["rate"] == {"low": min(one["rate"] for one in systems.values()), "high": value["value"]}
-    assert family["range"]["create.q99"] == {"low": site["quantities"]["create.q99"]["value"], "high": max(one["create.q99"] for one in systems.values())}
+    assert family["range"]["create.q99"] == {
+        "low": site["quantities"]["create.q99"]["value"],
+        "high": max(one["create.q99"] for one in systems.values()),
+    }
     # None stands beside itself.
     assert "mistral" not in {one["name"] for one in mistral["family"]["systems"]}
     text = forecast_text(site)
@@ -340,7 +414,9 @@ def test_without_measurements_measured_systems_stand_beside(solver: str, tmp_pat
 
 
 def test_a_family_without_measured_systems_says_so(simulator: Path) -> None:
-    answer = predict(Fitted.open("beegfs"), "md-workbench", {"datasets": "1", "objects": "10", "iterations": "10"}, 2, 1)
+    answer = predict(
+        Fitted.open("beegfs"), "md-workbench", {"datasets": "1", "objects": "10", "iterations": "10"}, 2, 1
+    )
     assert answer["family"]["systems"] == [] and answer["family"]["range"] == {}
     assert any("no measured system of this family (beegfs)" in one for one in answer["basis"])
 

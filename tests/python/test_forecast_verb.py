@@ -33,10 +33,16 @@ def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call,
     for one in answer["phases"]:
         assert [f["placement"]["nodes"] for f in one["forecasts"]] == [8, 32]
         assert {f["placement"]["ranks_per_node"] for f in one["forecasts"]} == {36}
-        assert json.loads((out / "forecasts" / f"{one['phase']}-32x36.json").read_text())["quantities"] == one["forecasts"][1]["quantities"]
+        assert (
+            json.loads((out / "forecasts" / f"{one['phase']}-32x36.json").read_text())["quantities"]
+            == one["forecasts"][1]["quantities"]
+        )
     stat = answer["phases"][1]
     runs = sorted((out / "runs").glob("*-stat"))
-    assert iocast("calibrate", *runs, "--phase", "stat", "--platform", "queue", "--out", tmp_path / "stat.yaml").returncode == 0
+    assert (
+        iocast("calibrate", *runs, "--phase", "stat", "--platform", "queue", "--out", tmp_path / "stat.yaml").returncode
+        == 0
+    )
     single = iocast("predict", tmp_path / "stat.yaml", "--nodes", 32, "--json")
     assert json.loads(single.stdout)["quantities"] == stat["forecasts"][1]["quantities"]
 
@@ -44,7 +50,9 @@ def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call,
 def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path: Path) -> None:
     """Phase, placement, largest measurement, forecast with interval; a range where the interval is too wide."""
     (tmp_path / "table.csv").write_text(TABLE)
-    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8,4000", "--phase", "create", "--out", tmp_path / "out")
+    done = iocast(
+        "forecast", tmp_path / "table.csv", "--nodes", "8,4000", "--phase", "create", "--out", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stderr
     near, far = [line for line in done.stdout.splitlines() if line.startswith("create")]
     assert "8 x 36" in near and "19.0 k/s at 4x36" in near and "order of magnitude" not in near
@@ -56,7 +64,9 @@ def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path
     ("nodes", "content", "says"),
     [("8,many", TABLE, "must be numbers of nodes"), ("0", TABLE, "must be numbers of nodes"), ("8", "no result\n", "")],
 )
-def test_what_cannot_be_forecast_leaves_nothing_behind(iocast: Call, tmp_path: Path, nodes: str, content: str, says: str) -> None:
+def test_what_cannot_be_forecast_leaves_nothing_behind(
+    iocast: Call, tmp_path: Path, nodes: str, content: str, says: str
+) -> None:
     (tmp_path / "table.csv").write_text(content)
     done = iocast("forecast", tmp_path / "table.csv", "--nodes", nodes, "--out", tmp_path / "out")
     assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
@@ -68,4 +78,8 @@ def test_an_answer_that_is_there_is_left_alone(iocast: Call, tmp_path: Path) -> 
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("kept")
     done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8", "--out", tmp_path / "out")
-    assert done.returncode == 2 and "nothing is overwritten" in done.stderr and (tmp_path / "out" / "mine").read_text() == "kept"
+    assert (
+        done.returncode == 2
+        and "nothing is overwritten" in done.stderr
+        and (tmp_path / "out" / "mine").read_text() == "kept"
+    )

@@ -52,7 +52,9 @@ def test_the_unit_of_the_rates_scales_the_answer_and_nothing_else() -> None:
         thousand = [(nodes, ranks, 1000 * rate) for nodes, ranks, rate in table]
         one, other = (growth.forecast(measured(t), Placement(64, 36)) for t in (table, thousand))
         assert other.value - one.value == pytest.approx(math.log(1000)) and one.falls == pytest.approx(other.falls)
-    one, other = (growth.forecast(measured([(10, 16, rate)]), Placement(40, 16), operations=False) for rate in (5e3, 5e9))
+    one, other = (
+        growth.forecast(measured([(10, 16, rate)]), Placement(40, 16), operations=False) for rate in (5e3, 5e9)
+    )
     assert other.value - one.value == pytest.approx(math.log(1e6))
 
 
@@ -85,7 +87,9 @@ def test_a_thinking_rank_counts_for_less() -> None:
     """The rate at waiting factor T is that of N / (1 + T) ranks that never think."""
     thinking = [Measured(nodes, ranks / 4, math.log(rate)) for nodes, ranks, rate in PROPORTIONAL]
     fewer = [Measured(nodes, ranks // 4, math.log(rate)) for nodes, ranks, rate in PROPORTIONAL]
-    assert growth.forecast(thinking, Placement(16, 9)).value == pytest.approx(growth.forecast(fewer, Placement(16, 9)).value)
+    assert growth.forecast(thinking, Placement(16, 9)).value == pytest.approx(
+        growth.forecast(fewer, Placement(16, 9)).value
+    )
 
 
 def test_the_alarm_is_of_residuals_that_noise_does_not_explain() -> None:

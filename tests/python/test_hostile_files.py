@@ -51,7 +51,9 @@ def test_damaged_files_are_refused_with_a_sentence(fuzz: Fuzz, kind: str, chance
 def test_names_stay_in_their_directory(name: str) -> None:
     plain = as_file_name(name)
     assert is_file_name(plain) and (not is_file_name(name) or plain == name)
-    assert not is_file_name(name) or (Path("/a", name).parent == Path("/a") and not name.startswith(".") and name.isprintable() and name.isascii())
+    assert not is_file_name(name) or (
+        Path("/a", name).parent == Path("/a") and not name.startswith(".") and name.isprintable() and name.isascii()
+    )
     assert not [c for c in printable(name) if c != "\n" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
 
 
@@ -80,21 +82,33 @@ def bounded(*arguments: str | Path) -> CompletedProcess[str]:
 
 
 def refused(done: CompletedProcess[str], *words: str) -> None:
-    assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.startswith("iocast: "), (done.returncode, done.stderr[-2000:])
+    assert done.returncode == 2 and "Traceback" not in done.stderr and done.stderr.startswith("iocast: "), (
+        done.returncode,
+        done.stderr[-2000:],
+    )
     for word in words:
         assert word in done.stderr, done.stderr
 
 
 def test_small_files_cost_little(here: Path) -> None:
     """Aliases that repeat themselves a billion times, in each language and verb that reads YAML."""
-    (here / "plan.yaml").write_text(PLAN.replace("{datasets: 2, objects: 100, iterations: 50}", "*i") .replace("description", BOMB + "description"))
-    refused(bounded("measure", here, "--campaign", here / "plan.yaml", "--out", here / "out"), "plan.yaml:1: aliases (*name) repeat more than 100000 values")
+    (here / "plan.yaml").write_text(
+        PLAN.replace("{datasets: 2, objects: 100, iterations: 50}", "*i").replace("description", BOMB + "description")
+    )
+    refused(
+        bounded("measure", here, "--campaign", here / "plan.yaml", "--out", here / "out"),
+        "plan.yaml:1: aliases (*name) repeat more than 100000 values",
+    )
     (here / "fitted.yaml").write_text(BOMB + "fitted: {draws: *i}\n")
     refused(bounded("report", here / "fitted.yaml", "--out", here / "r.html"), "fitted.yaml:1: aliases")
     os.mkfifo(here / "pipe.yaml")
     refused(bounded("measure", here, "--campaign", here / "pipe.yaml", "--out", here / "out"), "it is a pipe")
     (here / "forecast.json").write_text('{"schema_version": 1, "kind": "forecast", "level": ' + "9" * 5000 + "}")
-    refused(bounded("report", here / "forecast.json", "--out", here / "r.html"), "forecast.json:1: the number 999", "300 digits")
+    refused(
+        bounded("report", here / "forecast.json", "--out", here / "r.html"),
+        "forecast.json:1: the number 999",
+        "300 digits",
+    )
     assert not (here / "out").exists() and not (here / "r.html").exists()
 
 
@@ -109,14 +123,22 @@ def test_a_histogram_has_bounds(here: Path) -> None:
     whole = log.read_text()
     header = struct.pack(">4i2qd", 0x1C849313, 0, 0, 3, 1, 2**40, 1.0)
     assert header and Run(here / "run").tags()
-    for content in (b"\0" * 2**28, struct.pack(">4i2qd", 0x1C849313, 0, 0, 9, 1, 2**62, 1.0), struct.pack(">4i2qd", 0x1C849313, 2**31 - 1, 0, 3, 1, 2**40, 1.0), b"short"):
+    for content in (
+        b"\0" * 2**28,
+        struct.pack(">4i2qd", 0x1C849313, 0, 0, 9, 1, 2**62, 1.0),
+        struct.pack(">4i2qd", 0x1C849313, 2**31 - 1, 0, 3, 1, 2**40, 1.0),
+        b"short",
+    ):
         log.write_text(whole + f"Tag=benchmark.create,0.000,1.000,1.000,{packed(content)}\n")
         with pytest.raises(InputError, match=rf"latency.hlog:{whole.count(chr(10)) + 1}: this line is no interval"):
             Run(here / "run").tags()
     log.write_text(whole + f"Tag=benchmark.create,0.000,1.000,1.000,{packed(b'0' * 2**29)}\n")
     refused(bounded("calibrate", here / "run", "--look"), "latency.hlog:", "no interval")
     log.write_bytes(whole.encode() + b"\xff\n")
-    refused(bounded("calibrate", here / "run", "--look"), f"latency.hlog:{whole.count(chr(10)) + 1}: this is no text in UTF-8")
+    refused(
+        bounded("calibrate", here / "run", "--look"),
+        f"latency.hlog:{whole.count(chr(10)) + 1}: this is no text in UTF-8",
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +146,10 @@ def test_a_histogram_has_bounds(here: Path) -> None:
     [
         (lambda run: run["phases"][1].update(seconds=float("nan")), "the number NaN can't be"),
         (lambda run: run["phases"][1].update(operations=-5), "phases[1].operations: -5 is not a number from 0 on"),
-        (lambda run: run["phases"][1]["latency"]["create"].update(mean=-1), "phases[1].latency.create.mean: -1 is not a number from 0 on"),
+        (
+            lambda run: run["phases"][1]["latency"]["create"].update(mean=-1),
+            "phases[1].latency.create.mean: -1 is not a number from 0 on",
+        ),
         (lambda run: run["phases"][1].update(name="../../x"), "phases[1].name: '../../x' is not a name"),
         (lambda run: run["phases"][1].update(rate="fast"), ""),
         (lambda run: run.update(phases={}), "phases: {} is not a list"),
@@ -132,11 +157,17 @@ def test_a_histogram_has_bounds(here: Path) -> None:
         (lambda run: run.update(schema_version="1"), "schema version '1'"),
     ],
 )
-def test_a_measurement_that_none_can_be_is_refused_by_every_verb(here: Path, iocast: Iocast, change: Callable[[Any], None], words: str) -> None:
+def test_a_measurement_that_none_can_be_is_refused_by_every_verb(
+    here: Path, iocast: Iocast, change: Callable[[Any], None], words: str
+) -> None:
     content = json.loads((here / "run" / "run.json").read_text())
     change(content)
     (here / "run" / "run.json").write_text(json.dumps(content))
-    verbs = [("calibrate", here / "run", "--look"), ("export", here / "run", "--format", "csv", "--out", here / "x.csv"), ("report", here / "run", "--out", here / "r.html")]
+    verbs = [
+        ("calibrate", here / "run", "--look"),
+        ("export", here / "run", "--format", "csv", "--out", here / "x.csv"),
+        ("report", here / "run", "--out", here / "r.html"),
+    ]
     for verb in verbs if words.startswith("phases[1].op") else verbs[:1]:
         refused(iocast(*verb), "run.json", words)
     assert not (here / "x.csv").exists() and not (here / "r.html").exists()
@@ -146,18 +177,32 @@ def test_no_name_leads_out_of_a_directory(here: Path, iocast: Iocast) -> None:
     (here / "deep" / "er").mkdir(parents=True)
     table = "workload,phase,nodes,ppn,rate\nm,a/../../../ESCAPED,1,2,1000\nm,b,1,2,1000\n"
     (here / "table.csv").write_text(table)
-    refused(iocast("import", here / "table.csv", "--out", here / "deep" / "er" / "o"), "table.csv:1", "a/../../../ESCAPED")
+    refused(
+        iocast("import", here / "table.csv", "--out", here / "deep" / "er" / "o"), "table.csv:1", "a/../../../ESCAPED"
+    )
     (here / "plan.yaml").write_text(PLAN.replace("name: make", 'name: "a/../../../../OUTSIDE"'))
-    refused(iocast("measure", here, "--campaign", here / "plan.yaml", "--out", here / "out"), "plan.yaml:", "a/../../../../OUTSIDE")
+    refused(
+        iocast("measure", here, "--campaign", here / "plan.yaml", "--out", here / "out"),
+        "plan.yaml:",
+        "a/../../../../OUTSIDE",
+    )
     campaign = json.loads((here / "campaign" / "campaign.json").read_text())
     campaign["points"][0]["name"] = "../../run"
     (here / "campaign" / "campaign.json").write_text(json.dumps(campaign))
     for verb in ("calibrate", "report"):
-        refused(iocast(verb, here / "campaign", *(["--look"] if verb == "calibrate" else ["--out", here / "r.html"])), "campaign.json', points[0]", "'../../run'")
-    assert not list(here.rglob("*ESCAPED*")) and not list(here.parent.rglob("*OUTSIDE*")) and not (here / "out").exists()
+        refused(
+            iocast(verb, here / "campaign", *(["--look"] if verb == "calibrate" else ["--out", here / "r.html"])),
+            "campaign.json', points[0]",
+            "'../../run'",
+        )
+    assert (
+        not list(here.rglob("*ESCAPED*")) and not list(here.parent.rglob("*OUTSIDE*")) and not (here / "out").exists()
+    )
 
 
-def test_what_nobody_foresaw_names_the_file_and_can_be_looked_into(here: Path, iocast: Iocast, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_nobody_foresaw_names_the_file_and_can_be_looked_into(
+    here: Path, iocast: Iocast, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def broken() -> None:
         strict.read_text(here / "plan.yaml")
         raise KeyError("x\x1b[31m")
@@ -166,7 +211,13 @@ def test_what_nobody_foresaw_names_the_file_and_can_be_looked_into(here: Path, i
     with pytest.raises(SystemExit) as ended:
         cli.main()
     printed = capsys.readouterr().err
-    assert ended.value.code == 2 and f"'{here / 'plan.yaml'}'" in printed and "KeyError" in printed and "IOCAST_DEBUG=1" in printed and "\x1b" not in printed
+    assert (
+        ended.value.code == 2
+        and f"'{here / 'plan.yaml'}'" in printed
+        and "KeyError" in printed
+        and "IOCAST_DEBUG=1" in printed
+        and "\x1b" not in printed
+    )
     monkeypatch.setenv("IOCAST_DEBUG", "1")
     with pytest.raises(KeyError):
         cli.main()
@@ -179,16 +230,35 @@ def test_no_secret_is_written(here: Path, iocast: Iocast) -> None:
     (here / "plan.yaml").write_text(PLAN.split("steps:")[0] + "points: [{ranks: 1}]\n")
     for option in ("--mongodb.uri=mongodb://user:hun@ter2@h:1", "--mongodb.uri=mongodb://user:hunter2@h:1"):
         for more in ((), ("--slurm-only-write",)):
-            done = iocast("measure", "--backend", "mongodb", f"--backend-option={option}", "--campaign", here / "plan.yaml", "--out", here / "out", *more)
+            done = iocast(
+                "measure",
+                "--backend",
+                "mongodb",
+                f"--backend-option={option}",
+                "--campaign",
+                here / "plan.yaml",
+                "--out",
+                here / "out",
+                *more,
+            )
             refused(done, "takes no user and password")
             assert "ter2" not in done.stderr and not (here / "out").exists()
-    refused(iocast("measure", "--backend", "s3", "--backend-option=--mongodb.password=hunter2", "--out", here / "out"), "--mongodb.password")
+    refused(
+        iocast("measure", "--backend", "s3", "--backend-option=--mongodb.password=hunter2", "--out", here / "out"),
+        "--mongodb.password",
+    )
     for mask in (0o077, 0o022):
         out = here / f"out-{mask:o}"
         command = f"umask {mask:o}; exec {sys.executable} -m iocast measure --backend dummy --backend-option=--dummy.delay=1us --campaign {here}/plan.yaml --set objects=5 --set iterations=5 --out {out}"
-        subprocess.run(["sh", "-c", command], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True, capture_output=True)
+        subprocess.run(
+            ["sh", "-c", command], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True, capture_output=True
+        )
         assert (out / "campaign.json").stat().st_mode & 0o777 == 0o600
-        table = subprocess.run(["sh", "-c", f"umask {mask:o}; {sys.executable} -m iocast import {here}/table.csv --out {out}-i"], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True)
+        table = subprocess.run(
+            ["sh", "-c", f"umask {mask:o}; {sys.executable} -m iocast import {here}/table.csv --out {out}-i"],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+        )
         assert table.returncode == 0, table.stderr
         first = next(p for p in sorted(out.with_name(out.name + "-i").rglob("run.json")))
         assert first.stat().st_mode & 0o777 == 0o666 & ~mask and first.parent.stat().st_mode & 0o777 == 0o777 & ~mask

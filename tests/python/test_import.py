@@ -43,7 +43,9 @@ def test_md_workbench_of_2017(tmp_path: Path) -> None:
     assert [p["repeat"] for p in benchmarks] == [1, 2, 3]
     assert [p["operations"] for p in benchmarks] == [200_000] * 3
     first = benchmarks[0]
-    assert {op: v["count"] for op, v in first["latency"].items()} == dict.fromkeys(("stat", "read", "unlink", "create"), 50_000)
+    assert {op: v["count"] for op, v in first["latency"].items()} == dict.fromkeys(
+        ("stat", "read", "unlink", "create"), 50_000
+    )
     assert all(v["q50"] is None for v in first["latency"].values()) and first["rank_seconds"] is None
     assert first["rate"] == 9842.7 == pytest.approx(4 * 50_000 / first["seconds"], rel=1e-4)  # as printed
     assert run["started"].startswith("2017-07-")
@@ -51,7 +53,11 @@ def test_md_workbench_of_2017(tmp_path: Path) -> None:
 
 def test_md_workbench_reports_of_ranks(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", SAMPLES / "md-workbench" / "sandy9-2016.txt")
-    assert run["placement"]["ranks"] == 2 and run["placement"]["nodes"] is None and "placement.nodes" in run["imported"]["missing"]
+    assert (
+        run["placement"]["ranks"] == 2
+        and run["placement"]["nodes"] is None
+        and "placement.nodes" in run["imported"]["missing"]
+    )
     first = phases(run, "benchmark")[0]
     # 10000 objects at 618.0 and 576.8 a second
     assert first["rank_seconds"] == pytest.approx([10_000 / 618.0, 10_000 / 576.8])
@@ -69,7 +75,10 @@ def test_md_workbench_with_latency_files(tmp_path: Path) -> None:
     assert create["count"] == len(times) == 100
     assert create["max"] == pytest.approx(times[-1]) and create["mean"] == pytest.approx(sum(times) / 100)
     assert create["q95"] == pytest.approx(times[94], rel=2e-3)
-    assert benchmark["slowest"][0]["seconds"] == max(s["seconds"] for s in benchmark["slowest"]) and benchmark["slowest"][0]["rank"] == 0
+    assert (
+        benchmark["slowest"][0]["seconds"] == max(s["seconds"] for s in benchmark["slowest"])
+        and benchmark["slowest"][0]["rank"] == 0
+    )
     assert sum(benchmark["timeline"]["create"]["count"]) == 100
     assert benchmark["latency_of_all_ranks"]["create"]["max"] > create["max"]  # of all ranks, from the text
     assert benchmark["latency_of_ranks"] == [0] and any("some ranks only" in w for w in run["warnings"])
@@ -85,20 +94,30 @@ def test_md_workbench_with_latency_files(tmp_path: Path) -> None:
 def test_md_workbench_adaptive_waiting_gives_a_run_a_factor(tmp_path: Path) -> None:
     lines = (SAMPLES / "md-workbench" / "mistral-current.txt").read_text().splitlines()
     (number,) = [i for i, line in enumerate(lines) if line.startswith("benchmark")]
-    waited = [lines[number].replace(" (0 errs)", f" waiting_factor:{factor} (0 errs)") for factor in ("0.06", "0.12", "4.00")]
+    waited = [
+        lines[number].replace(" (0 errs)", f" waiting_factor:{factor} (0 errs)") for factor in ("0.06", "0.12", "4.00")
+    ]
     (tmp_path / "out.txt").write_text("\n".join([*lines[: number + 1], *waited, *lines[number + 1 :]]) + "\n")
     import_files([tmp_path / "out.txt"], tmp_path / "runs")
-    factors = {p.name: json.loads((p / "run.json").read_text())["workload"]["parameters"]["waiting_factor"] for p in (tmp_path / "runs").iterdir()}
+    factors = {
+        p.name: json.loads((p / "run.json").read_text())["workload"]["parameters"]["waiting_factor"]
+        for p in (tmp_path / "runs").iterdir()
+    }
     assert factors == {"t0": 0.0, "t0.0625": 0.0625, "t0.125": 0.125, "t4": 4.0}
 
 
 def test_mdtest(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", SAMPLES / "mdtest" / "archer-own-directories.log")
-    assert run["placement"] == {"ranks": 24, "nodes": 1, "ranks_per_node": 24} and run["tool"] == {"name": "mdtest", "version": "1.9.3"}
+    assert run["placement"] == {"ranks": 24, "nodes": 1, "ranks_per_node": 24} and run["tool"] == {
+        "name": "mdtest",
+        "version": "1.9.3",
+    }
     assert {p["name"]: p["rate"] for p in run["phases"]} == {
         "file-create": 1032.005, "file-stat": 4725.497, "file-remove": 563.824, "tree-create": 122.957, "tree-remove": 5.527,
     }  # fmt: skip
-    assert run["phases"][0]["operations"] == 1048560 and run["phases"][0]["seconds"] == pytest.approx(1048560 / 1032.005)
+    assert run["phases"][0]["operations"] == 1048560 and run["phases"][0]["seconds"] == pytest.approx(
+        1048560 / 1032.005
+    )
     assert run["workload"]["parameters"] == {
         "items": 43690,
         "unique_directory": True,
@@ -127,20 +146,30 @@ def test_ior(tmp_path: Path) -> None:
     for run in (text, document):
         assert run["placement"] == {"ranks": 48, "nodes": 2, "ranks_per_node": 24}
         write, read = run["phases"]
-        assert (write["name"], read["name"]) == ("write", "read") and write["bytes_per_second"] == pytest.approx(178.86 * 2**20)
+        assert (write["name"], read["name"]) == ("write", "read") and write["bytes_per_second"] == pytest.approx(
+            178.86 * 2**20
+        )
         assert write["rate"] == pytest.approx(178.86 / 16) and write["seconds"] == 34.35
         # IOR's Latency(s) is no mean latency: it leaves out segments and is that of one rank.
-        assert write["ior_latency"] == 0.958324 and all(v is None for k, v in write["latency"]["pwrite"].items() if k != "count")
+        assert write["ior_latency"] == 0.958324 and all(
+            v is None for k, v in write["latency"]["pwrite"].items() if k != "count"
+        )
         assert read["part_seconds"] == {"open": 0.006683, "transfer": 63.23, "close": 0.014209}
     assert {k: text[k] for k in ("phases", "placement")} == {k: document[k] for k in ("phases", "placement")}
 
 
 def test_io500(tmp_path: Path) -> None:
     run = imported(tmp_path / "run", SAMPLES / "io500" / "tianhe")
-    assert run["placement"] == {"ranks": 5280, "nodes": 480, "ranks_per_node": 11}  # from the output of a phase beside the results
+    assert run["placement"] == {
+        "ranks": 5280,
+        "nodes": 480,
+        "ranks_per_node": 11,
+    }  # from the output of a phase beside the results
     (easy,), (find,), (ior,) = phases(run, "mdtest-easy-write"), phases(run, "find"), phases(run, "ior-hard-write")
     assert easy["rate"] == pytest.approx(1_099_180) and find["rate"] == pytest.approx(1_603_000)
-    assert ior["bytes_per_second"] == pytest.approx(31.87 * 2**30) and ior["rate"] == pytest.approx(31.87 * 2**30 / 47008)
+    assert ior["bytes_per_second"] == pytest.approx(31.87 * 2**30) and ior["rate"] == pytest.approx(
+        31.87 * 2**30 / 47008
+    )
     assert easy["start_seconds"] == 333.0
     summary = SAMPLES / "io500" / "tianhe" / "result_summary.txt"
     with pytest.raises(InputError, match="--ranks"):
@@ -153,12 +182,17 @@ def test_elbencho(tmp_path: Path) -> None:
     assert run["placement"] == {"ranks": 4, "nodes": 4, "ranks_per_node": 1}
     mkdirs, write = run["phases"]
     assert mkdirs["rate"] == 5547 and mkdirs["latency"]["mkdir"] | {"count": 0} == pytest.approx(
-        dict.fromkeys(("q25", "q50", "q75", "q95", "q99", "q999")) | {"count": 0, "min": 192e-6, "mean": 203e-6, "max": 214e-6}
+        dict.fromkeys(("q25", "q50", "q75", "q95", "q99", "q999"))
+        | {"count": 0, "min": 192e-6, "mean": 203e-6, "max": 214e-6}
     )
     assert write["rate"] == 2788 and write["operations"] == 306992 and write["balance"] == pytest.approx(84135 / 110109)
     document = imported(tmp_path / "json", SAMPLES / "elbencho" / "cori-gpu.json")
     latency = document["phases"][0]["latency"]["pwrite"]
-    assert latency["mean"] == 588e-6 and latency["max"] == 4958e-6 and latency["q50"] == pytest.approx((512 * 608) ** 0.5 * 1e-6, rel=1e-3)
+    assert (
+        latency["mean"] == 588e-6
+        and latency["max"] == 4958e-6
+        and latency["q50"] == pytest.approx((512 * 608) ** 0.5 * 1e-6, rel=1e-3)
+    )
 
 
 @pytest.mark.needs("tools")
@@ -174,9 +208,17 @@ def test_fio(tmp_path: Path) -> None:
     assert run["placement"]["ranks"] == 2 and (mixed["name"], later["name"]) == ("mixed", "later")
     entries = [job["read"] for job in fio["jobs"] if job["jobname"] == "mixed"]
     latency = mixed["latency"]["pread"]
-    assert latency["count"] == sum(t["total_ios"] for t in entries) and latency["max"] == max(t["lat_ns"]["max"] for t in entries) * 1e-9
-    assert latency["mean"] == pytest.approx(sum(t["total_ios"] * t["lat_ns"]["mean"] for t in entries) / latency["count"] * 1e-9)
-    assert later["latency"]["fsync"]["count"] == fio["jobs"][2]["sync"]["total_ios"] and later["latency"]["pwrite"]["count"] == 16
+    assert (
+        latency["count"] == sum(t["total_ios"] for t in entries)
+        and latency["max"] == max(t["lat_ns"]["max"] for t in entries) * 1e-9
+    )
+    assert latency["mean"] == pytest.approx(
+        sum(t["total_ios"] * t["lat_ns"]["mean"] for t in entries) / latency["count"] * 1e-9
+    )
+    assert (
+        later["latency"]["fsync"]["count"] == fio["jobs"][2]["sync"]["total_ios"]
+        and later["latency"]["pwrite"]["count"] == 16
+    )
     # fio's own percentiles are those of its bins.
     own = fio["jobs"][2]["write"]["lat_ns"]["percentile"]["95.000000"] * 1e-9
     assert later["latency"]["pwrite"]["q95"] == pytest.approx(own, rel=0.02)
@@ -224,7 +266,11 @@ def test_the_command_line(iocast: Iocast, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["runs"][0]["imported"]["format"] == "fio"
     page = iocast("report", tmp_path / "run", "--out", tmp_path / "page.html")
     assert page.returncode == 0 and "mine" in (tmp_path / "page.html").read_text(), page.stderr
-    assert {f["name"] for f in json.loads(iocast("list", "formats", "--json").stdout)["formats"]} >= {"fio", "mdtest", "io500"}
+    assert {f["name"] for f in json.loads(iocast("list", "formats", "--json").stdout)["formats"]} >= {
+        "fio",
+        "mdtest",
+        "io500",
+    }
 
 
 def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
@@ -242,7 +288,12 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     assert "can't be on 70 nodes" in refused(SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=70)
     (tmp_path / "cut.txt").write_text((SAMPLES / "md-workbench" / "mistral-current.txt").read_text()[:900])
     done = iocast("import", tmp_path / "cut.txt", "--out", tmp_path / "out")
-    assert done.returncode == 2 and "cut.txt:" in done.stderr and "Traceback" not in done.stderr and not (tmp_path / "out").exists()
+    assert (
+        done.returncode == 2
+        and "cut.txt:" in done.stderr
+        and "Traceback" not in done.stderr
+        and not (tmp_path / "out").exists()
+    )
 
 
 def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> None:
@@ -255,8 +306,12 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
     single, exact = points[0], Run(measured / "n1-r1")
     # No mean, no 95 % quantile: a target has one for what is told.
     target = Target.of(single, noise(points))
-    assert {n for n in target.names if n.startswith("create")} == {f"create.{q}" for q in ("q25", "q50", "q75", "q99", "max")}
-    assert not single.has("create.q95") and single.value("create.q50") == pytest.approx(exact.latencies("create").quantile(0.5), rel=0.01)
+    assert {n for n in target.names if n.startswith("create")} == {
+        f"create.{q}" for q in ("q25", "q50", "q75", "q99", "max")
+    }
+    assert not single.has("create.q95") and single.value("create.q50") == pytest.approx(
+        exact.latencies("create").quantile(0.5), rel=0.01
+    )
     law = single_rank_law(single, "stat")
     assert law is not None and law["probabilities"] == [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0]
     seconds = [float(v.removesuffix("s")) for v in law["values"]]
@@ -265,23 +320,40 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
     whole = single_rank_law(single, "create")
     assert whole is not None
     parts = split_law(
-        whole, {"open": {"law": "lognormal", "mean": "8us", "sigma": 0.3}, "write": "3us", "close": {"law": "lognormal", "mean": "500ns"}}
+        whole,
+        {
+            "open": {"law": "lognormal", "mean": "8us", "sigma": 0.3},
+            "write": "3us",
+            "close": {"law": "lognormal", "mean": "500ns"},
+        },
     )
-    sums = [sum(float(part["values"][i if len(part["values"]) > 2 else 0].removesuffix("s")) for part in parts.values()) for i in range(7)]
-    assert sums == pytest.approx([float(v.removesuffix("s")) for v in whole["values"]], rel=1e-6) and len(parts["open"]["values"]) == 7
+    sums = [
+        sum(float(part["values"][i if len(part["values"]) > 2 else 0].removesuffix("s")) for part in parts.values())
+        for i in range(7)
+    ]
+    assert (
+        sums == pytest.approx([float(v.removesuffix("s")) for v in whole["values"]], rel=1e-6)
+        and len(parts["open"]["values"]) == 7
+    )
     # Nothing repeated and not measured here: more noise is assumed.
     assert noise([points[1]])["rate"] == 0.15
 
 
 def test_table_of_rates(tmp_path: Path) -> None:
     table = tmp_path / "paper.csv"
-    table.write_text('# Table 2\nnodes,ppn,rate,waiting_factor,D,label,operation,mean,q75\n10,10,2180,,1,Mistral,create,0.01,0.02\n\n10,1,58,4,1,"Mistral, T = 4",,,\n')
+    table.write_text(
+        '# Table 2\nnodes,ppn,rate,waiting_factor,D,label,operation,mean,q75\n10,10,2180,,1,Mistral,create,0.01,0.02\n\n10,1,58,4,1,"Mistral, T = 4",,,\n'
+    )
     directories = import_files([table], tmp_path / "runs")  # recognised by its header
     first, second = (json.loads((directory / "run.json").read_text()) for directory in directories)
     assert first["placement"] == {"ranks": 100, "nodes": 10, "ranks_per_node": 10} and first["label"] == "Mistral"
     (phase,) = first["phases"]
     assert phase["name"] == "benchmark" and phase["rate"] == 2180 and phase["operations"] is None
-    assert phase["latency"]["create"]["mean"] == 0.01 and phase["latency"]["create"]["q75"] == 0.02 and phase["latency"]["create"]["q50"] is None
+    assert (
+        phase["latency"]["create"]["mean"] == 0.01
+        and phase["latency"]["create"]["q75"] == 0.02
+        and phase["latency"]["create"]["q50"] is None
+    )
     assert first["workload"]["parameters"] == {"D": "1"}
     assert second["workload"]["parameters"] == {"D": "1", "waiting_factor": 4.0} and second["label"] == "Mistral, T = 4"
 

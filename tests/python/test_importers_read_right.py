@@ -24,7 +24,11 @@ NOISE = "[c01:4711] mca: base: component_find: unable to open a library (ignored
 WHOLE = sorted(
     path for path in SAMPLES.glob("*/*") if path.is_file() and path.suffix != ".md" and not path.name.startswith("lat-")
 )  # fmt: skip
-TEXTS = [path for path in WHOLE if path.parent.name in ("mdtest", "ior", "fio", "md-workbench", "elbencho") and path.suffix in (".txt", ".log")]
+TEXTS = [
+    path
+    for path in WHOLE
+    if path.parent.name in ("mdtest", "ior", "fio", "md-workbench", "elbencho") and path.suffix in (".txt", ".log")
+]
 
 
 def imported(files: list[Path], out: Path) -> list[dict[str, Any]]:
@@ -47,7 +51,9 @@ def name_of(path: Path) -> str:
 
 
 def test_second_readers_agree_on_all_samples() -> None:
-    done = subprocess.run([sys.executable, REPOSITORY / "validation" / "importers", SAMPLES, "--list"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "validation" / "importers", SAMPLES, "--list"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1].split()
     assert last[0] == "all" and int(last[1]) > 30 and float(last[-2]) >= 95, done.stdout
@@ -90,7 +96,11 @@ def _stands_there(phase: dict[str, Any], key: str, where: str, sample: Path) -> 
     for part in key.split(".") if not key.startswith("latency.") else []:
         value = value[part]
     exact = re.fullmatch(r".*:(\d+)", where)
-    if exact is None or sample.suffix not in (".txt", ".log") or key not in ("rate", "seconds", "operations", "bytes_per_second"):
+    if (
+        exact is None
+        or sample.suffix not in (".txt", ".log")
+        or key not in ("rate", "seconds", "operations", "bytes_per_second")
+    ):
         return
     line = sample.read_text().splitlines()[int(exact[1]) - 1]
     tokens = [float(text) for text in re.findall(r"\d+(?:\.\d+)?", line)]
@@ -103,7 +113,9 @@ def _stands_there(phase: dict[str, Any], key: str, where: str, sample: Path) -> 
 @pytest.mark.parametrize("sample", TEXTS, ids=name_of)
 def test_noise_before_the_output_changes_nothing(sample: Path, tmp_path: Path) -> None:
     (tmp_path / sample.name).write_text(NOISE + sample.read_text())
-    assert [content(r) for r in imported([tmp_path / sample.name], tmp_path / "noisy")] == [content(r) for r in imported([sample], tmp_path / "own")]
+    assert [content(r) for r in imported([tmp_path / sample.name], tmp_path / "noisy")] == [
+        content(r) for r in imported([sample], tmp_path / "own")
+    ]
 
 
 @pytest.mark.parametrize("tool", sorted({path.parent.name for path in TEXTS}))
@@ -116,7 +128,9 @@ def test_a_log_of_several_runs_is_those_runs(tool: str, tmp_path: Path) -> None:
     assert [content(run) for run in together] == [content(run) for run in alone]
 
 
-@pytest.mark.parametrize("sample", [SAMPLES / "mdtest" / "stonewall.log", SAMPLES / "ior" / "no-summary.txt"], ids=name_of)
+@pytest.mark.parametrize(
+    "sample", [SAMPLES / "mdtest" / "stonewall.log", SAMPLES / "ior" / "no-summary.txt"], ids=name_of
+)
 def test_a_run_that_was_cut_off_costs_no_other(sample: Path, tmp_path: Path) -> None:
     whole, half = sample.read_text(), "\n".join(sample.read_text().splitlines()[:14])
     (tmp_path / "log.txt").write_text(whole + half + "\n")
@@ -155,15 +169,27 @@ def test_after_a_stonewall_operations_are_those_that_were_done(tmp_path: Path) -
     text = (SAMPLES / "mdtest" / "stonewall.log").read_text()
     (tmp_path / "old.txt").write_text(re.sub(r"(?s)Continue stonewall.*?\n|SUMMARY time.*(?=-- finished)", "", text))
     (run,) = imported([tmp_path / "old.txt"], tmp_path / "old")
-    assert run["phases"][0]["operations"] is None and run["phases"][0]["seconds"] is None and "phases[].operations" in run["imported"]["missing"]
+    assert (
+        run["phases"][0]["operations"] is None
+        and run["phases"][0]["seconds"] is None
+        and "phases[].operations" in run["imported"]["missing"]
+    )
 
 
 def test_files_requested_are_those_done_where_no_stonewall_could_end_them(tmp_path: Path) -> None:
     """-W 0 is no stonewall; and a phase whose file of -x could not be read did all that was requested."""
-    text = re.sub(r"(?s)Continue stonewall.*?\n|SUMMARY time.*(?=-- finished)", "", (SAMPLES / "mdtest" / "stonewall.log").read_text())
+    text = re.sub(
+        r"(?s)Continue stonewall.*?\n|SUMMARY time.*(?=-- finished)",
+        "",
+        (SAMPLES / "mdtest" / "stonewall.log").read_text(),
+    )
     stat = text.replace("'-C' '-Y' '-W' '300'", "'-T'").replace("41000000 files\n", "41000000 files\n{}")
     unread = stat.format("WARNING: could not read stonewall status file\n")
-    for changed, operations in ((text.replace("'300'", "'0'"), 41_000_000), (unread, 41_000_000), (stat.format(""), None)):
+    for changed, operations in (
+        (text.replace("'300'", "'0'"), 41_000_000),
+        (unread, 41_000_000),
+        (stat.format(""), None),
+    ):
         (tmp_path / "log.txt").write_text(changed)
         (run,) = imported([tmp_path / "log.txt"], tmp_path / str(len(list(tmp_path.iterdir()))))
         assert run["phases"][0]["operations"] == operations
@@ -178,7 +204,7 @@ def test_a_summary_without_any_rate_is_refused_for_that(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", ["225008m", "1100g", "11000m", "130000k"])
 def test_bytes_of_ior_are_exact_where_sizes_are_printed_rounded(block: str, tmp_path: Path) -> None:
-    """"219.73 GiB" is a rounded block size; the command, or else the column block(KiB), has it exactly."""
+    """ "219.73 GiB" is a rounded block size; the command, or else the column block(KiB), has it exactly."""
     text = (SAMPLES / "ior" / "beegfs.txt").read_text()
     exact = int(block[:-1]) * {"k": 2**10, "m": 2**20, "g": 2**30}[block[-1]]
     unit, name = next((2**p, n) for p, n in ((40, "TiB"), (30, "GiB"), (20, "MiB")) if exact >= 2**p)
@@ -215,7 +241,9 @@ def test_a_stonewall_that_contradicts_rate_and_time_is_said(tmp_path: Path) -> N
     text = (SAMPLES / "mdtest" / "stonewall.log").read_text().replace("max: 22050", "max: 22950")
     (tmp_path / "log.txt").write_text(text)
     (run,) = imported([tmp_path / "log.txt"], tmp_path / "run")
-    assert run["phases"][0]["operations"] == pytest.approx(2950 * 306.458, rel=1e-3) and "log.txt:10" in run["warnings"][0]
+    assert (
+        run["phases"][0]["operations"] == pytest.approx(2950 * 306.458, rel=1e-3) and "log.txt:10" in run["warnings"][0]
+    )
 
 
 def test_milliseconds_of_a_summary_are_told_by_the_clock(tmp_path: Path) -> None:
@@ -249,7 +277,10 @@ def test_first_generation_of_io500(tmp_path: Path) -> None:
     (run,) = imported([SAMPLES / "io500" / "first-generation"], tmp_path / "run")
     phases = {p["name"]: p for p in run["phases"]}
     assert list(phases) == ["ior-easy-write", "mdtest-easy-write", "ior-hard-write", "find"]
-    assert phases["ior-easy-write"]["bytes_per_second"] == pytest.approx(4.2 * 2**30) and phases["mdtest-easy-write"]["rate"] == 12_500
+    assert (
+        phases["ior-easy-write"]["bytes_per_second"] == pytest.approx(4.2 * 2**30)
+        and phases["mdtest-easy-write"]["rate"] == 12_500
+    )
     assert run["placement"] == {"ranks": 20, "nodes": 10, "ranks_per_node": 2}
     assert phases["mdtest-easy-write"]["counted"] == {"operations": 20 * 190_000, "seconds": pytest.approx(304.0)}
 
@@ -257,20 +288,30 @@ def test_first_generation_of_io500(tmp_path: Path) -> None:
 def test_a_package_with_an_empty_summary_or_in_an_outer_folder(tmp_path: Path) -> None:
     package = tmp_path / "outer" / "results" / "2024.01.01-00.00.00"
     package.mkdir(parents=True)
-    (package / "result.txt").write_text("procs           = 40\n" + (SAMPLES / "io500" / "tianhe" / "result.txt").read_text())
+    (package / "result.txt").write_text(
+        "procs           = 40\n" + (SAMPLES / "io500" / "tianhe" / "result.txt").read_text()
+    )
     (run,) = imported([package], tmp_path / "alone")
     assert run["placement"]["ranks"] == 40
     (package / "result_summary.txt").write_text("")
     assert content(imported([package], tmp_path / "empty")[0]) == content(run)
     assert [content(r) for r in imported([tmp_path / "outer"], tmp_path / "outer-run")] == [content(run)]
     # A copy of the summary outside is not the package when that lies below.
-    (tmp_path / "outer" / "result_summary.txt").write_text((SAMPLES / "io500" / "tianhe" / "result_summary.txt").read_text())
+    (tmp_path / "outer" / "result_summary.txt").write_text(
+        (SAMPLES / "io500" / "tianhe" / "result_summary.txt").read_text()
+    )
     assert [content(r) for r in imported([tmp_path / "outer"], tmp_path / "copied")] == [content(run)]
 
 
 def test_a_partial_trace_of_darshan_is_no_whole_one() -> None:
-    traced = [{"id": 1, "read_segments": [0] * 5, "write_segments": []}, {"id": 2, "read_segments": [0] * 4, "write_segments": [0]}]
-    counted = [{"id": i, "counters": {"POSIX_READS": reads, "POSIX_WRITES": -1 if i == 1 else 1}} for i, reads in ((1, 5), (2, 9), (3, 2))]
+    traced = [
+        {"id": 1, "read_segments": [0] * 5, "write_segments": []},
+        {"id": 2, "read_segments": [0] * 4, "write_segments": [0]},
+    ]
+    counted = [
+        {"id": i, "counters": {"POSIX_READS": reads, "POSIX_WRITES": -1 if i == 1 else 1}}
+        for i, reads in ((1, 5), (2, 9), (3, 2))
+    ]
     assert darshan_log._incomplete(traced, counted) == {2, 3}
 
 
@@ -309,11 +350,22 @@ def series_of(out: Path) -> dict[str, Any]:
 def test_a_directory_becomes_a_series_that_every_verb_takes(iocast: Any, tmp_path: Path) -> None:
     write_logs(tmp_path / "logs" / "deep", [(1, 8, 4000.0), (2, 16, 7500.0), (4, 32, 13000.0)])
     (tmp_path / "logs" / "notes.txt").write_text("nothing\n")
-    (tmp_path / "logs" / "cut.txt").write_text(MDTEST.format(nodes=8, ranks=64, rate=1.0, items=1, files=64)[:400] + "\n")
+    (tmp_path / "logs" / "cut.txt").write_text(
+        MDTEST.format(nodes=8, ranks=64, rate=1.0, items=1, files=64)[:400] + "\n"
+    )
     done = iocast("import", tmp_path / "logs", "--out", tmp_path / "series")
     assert done.returncode == 0, done.stderr
-    assert "weak scaling" in done.stdout and "left out" in done.stdout and "cut.txt:" in done.stdout and "ALARM" not in done.stdout
-    assert sorted(p.parent.name for p in (tmp_path / "series").glob("*/run.json")) == ["mdtest-1x8-n8", "mdtest-2x16-n16", "mdtest-4x32-n32"]
+    assert (
+        "weak scaling" in done.stdout
+        and "left out" in done.stdout
+        and "cut.txt:" in done.stdout
+        and "ALARM" not in done.stdout
+    )
+    assert sorted(p.parent.name for p in (tmp_path / "series").glob("*/run.json")) == [
+        "mdtest-1x8-n8",
+        "mdtest-2x16-n16",
+        "mdtest-4x32-n32",
+    ]
     from iocast.compare import is_measurement
     from iocast.export import export
     from iocast.report.sources import read_sources
@@ -336,8 +388,13 @@ def test_an_archive_is_as_its_directory(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as tape:
         for path in sorted((tmp_path / "logs").iterdir()):
             tape.add(path, f"../../{path.name}")  # a name that leads out of it
-    packed, plain = (import_series([path], tmp_path / f"series-{i}") for i, path in enumerate((tmp_path / "logs.tar.gz", tmp_path / "logs")))
-    assert [content(json.loads((p / "run.json").read_text())) for p in packed] == [content(json.loads((p / "run.json").read_text())) for p in plain]
+    packed, plain = (
+        import_series([path], tmp_path / f"series-{i}")
+        for i, path in enumerate((tmp_path / "logs.tar.gz", tmp_path / "logs"))
+    )
+    assert [content(json.loads((p / "run.json").read_text())) for p in packed] == [
+        content(json.loads((p / "run.json").read_text())) for p in plain
+    ]
     run = json.loads((packed[0] / "run.json").read_text())
     assert run["imported"]["origin"]["placement.ranks"] == f"{tmp_path}/logs.tar.gz:mdtest-1x8.txt:3"
     assert [f["name"] for f in run["imported"]["files"]] == ["mdtest-1x8.txt"]
@@ -363,7 +420,9 @@ def test_strong_scaling_is_noticed(tmp_path: Path) -> None:
         ([(21, 410, 30_000.0), (21, 420, 31_000.0)], False),
     ],
 )  # fmt: skip
-def test_placements_that_contradict_each_other_raise_the_alarm(placements: list[tuple[int, int, float]], alarm: bool, tmp_path: Path) -> None:
+def test_placements_that_contradict_each_other_raise_the_alarm(
+    placements: list[tuple[int, int, float]], alarm: bool, tmp_path: Path
+) -> None:
     from iocast.importers.series import import_series
 
     write_logs(tmp_path / "logs", placements)
@@ -382,7 +441,9 @@ def test_explain_names_file_and_line(iocast: Any, tmp_path: Path) -> None:
     done = iocast("import", "--explain", sample)
     assert done.returncode == 0, done.stderr
     number = 1 + sample.read_text().splitlines().index("WARNING: Using actual aggregate bytes moved = 79020448000")
-    assert re.search(rf"write\.bytes\s+79020448000\s+{re.escape(str(sample))}:{number}$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(rf"write\.bytes\s+79020448000\s+{re.escape(str(sample))}:{number}$", done.stdout, re.MULTILINE), (
+        done.stdout
+    )
     assert iocast("import", sample).returncode == 2  # neither --out nor --explain
 
 
@@ -419,12 +480,16 @@ def test_transfer_sizes_are_compared_and_fitted_in_bytes(tmp_path: Path) -> None
     runs = [Run(path, "write") for path in import_series([tmp_path / "logs"], tmp_path / "series")]
     points = group(runs)
     assert [point.value("rate") for point in points] == pytest.approx([mib * 2**20 for mib in (353, 459, 526, 900)])
-    assert [run.parameters["transfer_size"] for run in runs] == [2**20, 2**19, 2**21, 2**20] and unit_of(points) == BYTES
+    assert [run.parameters["transfer_size"] for run in runs] == [2**20, 2**19, 2**21, 2**20] and unit_of(
+        points
+    ) == BYTES
     assert len({str(run.question.settings) for run in runs}) == 3  # runs of another size answer another question
     other = IOR_LOG.format(nodes=1, tasks=8, size=2**22, rate=400.0, kib=4096)
     (tmp_path / "other.txt").write_text(other)
     import_files([tmp_path / "other.txt"], tmp_path / "other")
-    assert len(group([runs[0], Run(tmp_path / "other", "write")])) == 2  # of one placement, and no repeats of each other
+    assert (
+        len(group([runs[0], Run(tmp_path / "other", "write")])) == 2
+    )  # of one placement, and no repeats of each other
 
 
 def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> None:
@@ -434,7 +499,9 @@ def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> 
     assert iocast("import", tmp_path / "logs", "--out", tmp_path / "series").returncode == 0
     run = Run(tmp_path / "series" / "mdtest-21x410-n410", "file-create")
     assert run.placement[0] * run.placement[1] == pytest.approx(410)
-    done = iocast("calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml")
+    done = iocast(
+        "calibrate", tmp_path / "series", "--phase", "file-create", "--platform", "queue", "--out", tmp_path / "q.yaml"
+    )
     assert done.returncode == 0 and "N=21x19.52" in done.stdout, done.stdout + done.stderr
     fitted = yaml.safe_load((tmp_path / "q.yaml").read_text())["fitted"]
     campaign = fitted["campaign"] if "campaign" in fitted else next(iter(fitted["phases"].values()))["campaign"]

@@ -49,7 +49,9 @@ def asked(done: CompletedProcess[str], *statuses: int) -> dict[str, Any]:
     return answer
 
 
-def on_a_calm_machine(search: Callable[[Path], dict[str, Any]], good: Callable[[dict[str, Any]], bool], out: Path) -> dict[str, Any]:
+def on_a_calm_machine(
+    search: Callable[[Path], dict[str, Any]], good: Callable[[dict[str, Any]], bool], out: Path
+) -> dict[str, Any]:
     """The last of at most three searches, the first that is good: while other tests take the processors, milliseconds
     say nothing."""
     for _ in range(3):
@@ -65,21 +67,52 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     rate S)) (Pollaczek & Khinchine), S and S^2 as the runs' service times say. The interval is made of the search's own
     runs, for a false alarm in one of 10^4 searches: its lower end is below the knee."""
     limit = 4e-3
-    question = ("knee", *DUMMY, "--slo", "mean(stat) < 4 ms", *SMALL, "--length", "600ms", "--ppn", 2, "--threads-per-rank", 2, "--precision", 0.4, "--budget", "15s", "--json")
-    answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["answer"] is not None, tmp_path / "k")
+    question = (
+        "knee",
+        *DUMMY,
+        "--slo",
+        "mean(stat) < 4 ms",
+        *SMALL,
+        "--length",
+        "600ms",
+        "--ppn",
+        2,
+        "--threads-per-rank",
+        2,
+        "--precision",
+        0.4,
+        "--budget",
+        "15s",
+        "--json",
+    )
+    answer = on_a_calm_machine(
+        lambda out: asked(iocast(*question, "--out", out), 0, 4),
+        lambda found: found["answer"] is not None,
+        tmp_path / "k",
+    )
     assert answer["answer"] is not None, answer
-    points = [p for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"] if p["step"].split()[0] in ("bracket", "search", "confirm")]
+    points = [
+        p
+        for p in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"]
+        if p["step"].split()[0] in ("bracket", "search", "confirm")
+    ]
     seen, first, second, count = [], 0.0, 0.0, 0
     for point in points:
         run = Run(tmp_path / "k" / "runs" / point["name"])
         load = run.parameters["rate"]
         kept = next(e for e in answer["loads"] if point["name"] in e["runs"])
         assert abs(kept["load"] - load) < 1e-6 * load
-        seen.append(Observation(load, bool(run.mean("stat.response") < limit and run.rate * run.mean("stat") / 2 < 0.97)))
+        seen.append(
+            Observation(load, bool(run.mean("stat.response") < limit and run.rate * run.mean("stat") / 2 < 0.97))
+        )
         for op in run.operations:
             n, mean = run.count(op), run.mean(op)
             histogram = run.latencies(op).histogram
-            first, second, count = first + n * mean, second + n * (mean**2 + (histogram.get_stddev() * 1e-9) ** 2), count + n
+            first, second, count = (
+                first + n * mean,
+                second + n * (mean**2 + (histogram.get_stddev() * 1e-9) ** 2),
+                count + n,
+            )
     service, square = first / count, second / count
     knee = brentq(lambda rate: service + rate * square / (2 * (1 - rate * service)) - limit, 1e-6, 0.999 / service)
     belief = believe(seen, Limits(min(o.load for o in seen), float("inf"), 1 - FALSE_ALARM))
@@ -90,7 +123,24 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
-    command = ("knee", memory, "--over", "waiting_factor", "--ppn", 2, "--set", "datasets=2", "--set", "objects=200", "--length", "200ms", "--budget", "6s", "--out", out)
+    command = (
+        "knee",
+        memory,
+        "--over",
+        "waiting_factor",
+        "--ppn",
+        2,
+        "--set",
+        "datasets=2",
+        "--set",
+        "objects=200",
+        "--length",
+        "200ms",
+        "--budget",
+        "6s",
+        "--out",
+        out,
+    )
     done = iocast(*command)
     assert done.returncode == 0, done.stderr
     assert "greatest power" in done.stdout and "N* = D / D_max" in done.stdout
@@ -100,20 +150,48 @@ def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_p
     assert knee["bounds"]["ranks"] == pytest.approx(knee["bounds"]["demand"] / knee["bounds"]["largest_demand"])
     campaign = json.loads((out / "campaign.json").read_text())
     assert {p["status"] for p in campaign["points"]} == {"complete"} and len(campaign["points"]) == knee["runs"]
-    assert all(json.loads((out / "runs" / p["name"] / "run.json").read_text())["phases"][0]["name"] == "benchmark" for p in campaign["points"]), "one data set for all"
+    assert all(
+        json.loads((out / "runs" / p["name"] / "run.json").read_text())["phases"][0]["name"] == "benchmark"
+        for p in campaign["points"]
+    ), "one data set for all"
     assert iocast("report", out, "--out", tmp_path / "knee.html", "--data", tmp_path / "data").returncode == 0
     assert "knees" in json.loads((tmp_path / "data" / "report.json").read_text())["tables"]
     assert json.loads((tmp_path / "data" / "report.json").read_text())["figures"]["load"]["rows"]
     assert iocast("compare", out, out, "--json").returncode == 0
     calibrated = iocast("calibrate", out, "--out", tmp_path / "fitted.yaml")
-    assert "Traceback" not in calibrated.stderr and (calibrated.returncode == 0 or calibrated.stderr.strip().splitlines()[-1].startswith("iocast: "))
+    assert "Traceback" not in calibrated.stderr and (
+        calibrated.returncode == 0 or calibrated.stderr.strip().splitlines()[-1].startswith("iocast: ")
+    )
 
 
 def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
-    arguments = ["knee", str(memory), "--slo", "p99(any) < 10 s", "--over", "waiting_factor", "--set", "datasets=1", "--set", "objects=1000", "--length", "200ms", "--budget", "60s", "--out", str(out)]
+    arguments = [
+        "knee",
+        str(memory),
+        "--slo",
+        "p99(any) < 10 s",
+        "--over",
+        "waiting_factor",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=1000",
+        "--length",
+        "200ms",
+        "--budget",
+        "60s",
+        "--out",
+        str(out),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    process = subprocess.Popen([sys.executable, "-m", "iocast", *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "iocast", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     until = time.monotonic() + 60
 
     def complete() -> list[str]:
@@ -142,11 +220,15 @@ def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -
     assert refused.returncode == 2 and "another search" in refused.stderr
 
 
-def test_a_run_that_takes_far_too_long_is_ended(simulator: Path, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_takes_far_too_long_is_ended(
+    simulator: Path, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It counts as missed, and the search goes on with a new data set."""
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
     monkeypatch.setattr(probes, "GUARD", (1.0, 1.0))
-    asked = probes.KneeSearch(memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2)
+    asked = probes.KneeSearch(
+        memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2
+    )
     with Ending() as ending:
         made = probes.Probes(asked, {}, ending)
         slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s
@@ -159,23 +241,58 @@ def test_a_run_that_takes_far_too_long_is_ended(simulator: Path, memory: Path, t
 
 
 def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
-    answer = asked(iocast("knee", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k", "--json"), 4)
+    answer = asked(
+        iocast(
+            "knee",
+            *DUMMY,
+            "--slo",
+            "p99(create) < 1 ms",
+            *SMALL,
+            "--length",
+            "200ms",
+            "--out",
+            tmp_path / "k",
+            "--json",
+        ),
+        4,
+    )
     assert answer["reason"] == "never met" and answer["answer"] is None
     assert answer["unloaded"]["values"]["p99(create) < 1 ms"] >= 2e-3
-    done = iocast("knee", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k")  # makes no run again
+    done = iocast(
+        "knee", *DUMMY, "--slo", "p99(create) < 1 ms", *SMALL, "--length", "200ms", "--out", tmp_path / "k"
+    )  # makes no run again
     assert done.returncode == 4 and "No load meets the level: at the lowest load" in done.stdout
 
 
 def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the
     limit."""
-    question = ("knee", *DUMMY, "--slo", "p95(any) < 1 h", *SMALL, "--length", "300ms", "--precision", 0.5, "--budget", "25s", "--json")
-    answer = on_a_calm_machine(lambda out: asked(iocast(*question, "--out", out), 0, 4), lambda found: found["limited_by"] == "ranks", tmp_path / "k")
+    question = (
+        "knee",
+        *DUMMY,
+        "--slo",
+        "p95(any) < 1 h",
+        *SMALL,
+        "--length",
+        "300ms",
+        "--precision",
+        0.5,
+        "--budget",
+        "25s",
+        "--json",
+    )
+    answer = on_a_calm_machine(
+        lambda out: asked(iocast(*question, "--out", out), 0, 4),
+        lambda found: found["limited_by"] == "ranks",
+        tmp_path / "k",
+    )
     assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer
     assert answer["answer"]["load"] < 500
 
 
-def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_searched(
+    simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
 
     def refused(*arguments: object, says: str) -> None:
@@ -194,7 +311,9 @@ def test_what_cannot_be_searched(simulator: Path, tmp_path: Path, monkeypatch: p
     refused(tmp_path, *slo, "--over", "ranks", says="Allowed: rate, waiting_factor")
     refused(tmp_path, *slo, "--ppn", 5, "--threads-per-rank", 2, says="take a multiple")
     refused(tmp_path, *slo, "--set", "rate=5/s", says="leave --set rate out")
-    refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "waiting_factor=1", says="leave --set waiting_factor out")
+    refused(
+        tmp_path, *slo, "--over", "waiting_factor", "--set", "waiting_factor=1", says="leave --set waiting_factor out"
+    )
     refused(tmp_path, *slo, "--over", "waiting_factor", "--set", "rate=5/s", says="leave --set rate out")
     refused(tmp_path, *slo, "--set", "think_time=1ms", says="leave --set think_time out")
     refused(tmp_path, *slo, "--workload", "replay-example", "--phase", "bench", says="no phase 'bench'")

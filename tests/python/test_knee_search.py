@@ -31,7 +31,9 @@ def at_least(share: float) -> int:
 def waits_at_most(time: float, rate: float) -> float:
     """Of an M/D/1 queue with service time 1 (Erlang 1909): P(W <= t) = (1 - rho) sum over k <= t of (rho (k - t))^k /
     k! exp(-rho (k - t))."""
-    return (1 - rate) * math.fsum((rate * (k - time)) ** k / math.factorial(k) * math.exp(-rate * (k - time)) for k in range(math.floor(time) + 1))
+    return (1 - rate) * math.fsum(
+        (rate * (k - time)) ** k / math.factorial(k) * math.exp(-rate * (k - time)) for k in range(math.floor(time) + 1)
+    )
 
 
 def search(met: Callable[[float], bool], limits: Limits, most: int = 300) -> tuple[Done, list[Observation]]:
@@ -51,8 +53,14 @@ def test_intervals_contain_the_knee_of_a_queue(quantile: float, limit: float) ->
     inside = good = 0
     for seed in range(SEARCHES):
         random = np.random.Generator(np.random.Philox(seed))
-        done, seen = search(lambda rate: bool(rate < 5 and np.quantile(responses(rate, 3000, random), quantile) < limit), Limits(0.05, math.inf, 0.9, 0.2))
-        assert done.reason == "narrow" and done.low is not None and done.high is not None and done.answer is not None, (done, len(seen))
+        done, seen = search(
+            lambda rate: bool(rate < 5 and np.quantile(responses(rate, 3000, random), quantile) < limit),
+            Limits(0.05, math.inf, 0.9, 0.2),
+        )
+        assert done.reason == "narrow" and done.low is not None and done.high is not None and done.answer is not None, (
+            done,
+            len(seen),
+        )
         inside += done.low <= knee <= done.high
         good += done.answer <= knee
     assert inside >= at_least(0.9), inside
@@ -65,7 +73,10 @@ def test_intervals_contain_a_knee_anywhere(spread: float) -> None:
     for seed in range(SEARCHES):
         random = np.random.Generator(np.random.Philox(seed))
         knee = math.exp(random.uniform(0, 5))
-        done, seen = search(lambda load: bool(load * math.exp(spread * random.standard_normal()) < knee), Limits(0.2, math.inf, 0.9, 0.2))
+        done, seen = search(
+            lambda load: bool(load * math.exp(spread * random.standard_normal()) < knee),
+            Limits(0.2, math.inf, 0.9, 0.2),
+        )
         inside += done.low is not None and done.high is not None and done.low <= knee <= done.high
         good += done.answer is not None and done.answer <= knee
         runs += len(seen)
@@ -101,7 +112,12 @@ def test_time_that_runs_out() -> None:
     met = [Observation(1, True, "bracket"), Observation(2, True, "bracket")]
     assert (end := unfinished(met, limits)).answer == 2 and end.high is None and end.confirmed == 0
     confirmed = decide([*met, *[Observation(2, True, "confirm", 1)] * fresh_runs(limits, 1)], limits, hurry=True)
-    assert isinstance(confirmed, Done) and confirmed.answer == 2 and confirmed.high is None and confirmed.confirmed == fresh_runs(limits, 1)
+    assert (
+        isinstance(confirmed, Done)
+        and confirmed.answer == 2
+        and confirmed.high is None
+        and confirmed.confirmed == fresh_runs(limits, 1)
+    )
     seen = [*met, Observation(4, False, "bracket")]
     step = decide(seen, limits, hurry=True)
     assert isinstance(step, Ask) and step.purpose == "confirm" and step.load < 4
@@ -116,7 +132,9 @@ def test_time_that_runs_out() -> None:
 
 def test_two_misses_end_a_confirmation() -> None:
     limits = Limits(1, math.inf)
-    seen = [Observation(x, x < 4, "search") for x in (1, 2, 3, 3.5, 3.7, 3.8, 3.9, 4.1, 4.2, 4.3, 5, 8) for _ in range(3)]
+    seen = [
+        Observation(x, x < 4, "search") for x in (1, 2, 3, 3.5, 3.7, 3.8, 3.9, 4.1, 4.2, 4.3, 5, 8) for _ in range(3)
+    ]
     step = decide(seen, limits)
     assert isinstance(step, Ask) and step.purpose == "confirm" and step.attempt == 1
     once = [*seen, Observation(step.load, False, "confirm", 1)]
@@ -142,6 +160,7 @@ def test_the_greatest_power_of_a_queue(tmp_path: Path) -> None:
 
 def test_falling_behind_is_seen() -> None:
     """A rank's 400 arrivals at 100/s last 4 s with a standard deviation of 5 %; those of 4 ranks together of 2.5 %."""
+
     def phase(longer: float) -> dict[str, Any]:
         return {"operations": 1600, "rank_seconds": [4 * longer] * 4}
 

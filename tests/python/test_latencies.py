@@ -18,6 +18,11 @@ def test_values_counts_and_moments_are_the_histograms(median: float, lowest: int
     known = [(step.value_iterated_to, step.count_at_value_iterated_to) for step in histogram.get_recorded_iterator()]
     smallest, largest, counts = latencies.recorded()
     assert list(zip(largest.tolist(), counts.tolist(), strict=True)) == known
-    assert all(histogram.get_lowest_equivalent_value(high) == low for low, high in zip(smallest.tolist(), largest.tolist(), strict=True))
-    assert latencies.moments() == pytest.approx((histogram.get_mean_value() * NS, histogram.get_stddev() * NS), rel=1e-9)
+    assert all(
+        histogram.get_lowest_equivalent_value(high) == low
+        for low, high in zip(smallest.tolist(), largest.tolist(), strict=True)
+    )
+    assert latencies.moments() == pytest.approx(
+        (histogram.get_mean_value() * NS, histogram.get_stddev() * NS), rel=1e-9
+    )
     assert Latencies(HdrHistogram(1, 1000, 3)).moments() == (0.0, 0.0)

@@ -41,7 +41,9 @@ def outcome(place: Path, *options: str) -> tuple[int, str]:
     (place / "conftest.py").write_text(CONFTEST)
     (place / "test_small.py").write_text(TESTS)
     environment = {**os.environ, machine.LACKS: json.dumps(LACKS), "PYTHONPATH": str(REPOSITORY / "tests")}
-    environment = {name: value for name, value in environment.items() if not name.startswith(("PYTEST_", "IOCAST_SANITIZED"))}
+    environment = {
+        name: value for name, value in environment.items() if not name.startswith(("PYTEST_", "IOCAST_SANITIZED"))
+    }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, timeout=60)
     return done.returncode, done.stdout + done.stderr
@@ -51,7 +53,10 @@ def outcome(place: Path, *options: str) -> tuple[int, str]:
 def test_what_is_missing_is_one_failure(tmp_path: Path, processes: list[str]) -> None:
     code, printed = outcome(tmp_path, *processes)
     assert code == 1 and "1 failed, 2 passed" in printed
-    assert "3 tests can't be run. No cgroups are mounted. Mount them. Or leave them out: --without slurm." in printed and "must not be seen" not in printed
+    assert (
+        "3 tests can't be run. No cgroups are mounted. Mount them. Or leave them out: --without slurm." in printed
+        and "must not be seen" not in printed
+    )
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "2", "--dist=loadgroup"]], ids=["one process", "several"])
@@ -67,17 +72,29 @@ def test_another_name_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", machine.NEEDS)
-def test_where_nothing_is_installed_each_need_is_a_sentence_with_a_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_is_installed_each_need_is_a_sentence_with_a_remedy(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Programs that are not on PATH are named with Debian's package."""
     monkeypatch.setattr(machine.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(machine.Path, "exists", lambda _: False)
     monkeypatch.setattr(machine.Path, "glob", lambda *_: iter(()))
-    monkeypatch.setattr(machine.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted"))
+    monkeypatch.setattr(
+        machine.subprocess,
+        "run",
+        lambda *_, **__: subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted"),
+    )
     sentence = machine.NEEDS[name]()
     assert re.fullmatch(r"[A-Z/a-z_].*\. (Install|Mount|Give|Run|Add|Load) .*\.", sentence), sentence
 
 
 def test_every_marker_names_a_need() -> None:
     texts = [file.read_text() for file in (REPOSITORY / "tests").rglob("*.py") if file != Path(__file__)]
-    named = {name for text in texts for name in re.findall(r'mark\.needs\("(\w+)"\)|^    (?:backend = )?needs = "(\w+)"', text, flags=re.MULTILINE) for name in name if name}
+    named = {
+        name
+        for text in texts
+        for name in re.findall(r'mark\.needs\("(\w+)"\)|^    (?:backend = )?needs = "(\w+)"', text, flags=re.MULTILINE)
+        for name in name
+        if name
+    }
     assert named == set(machine.NEEDS)

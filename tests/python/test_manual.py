@@ -18,7 +18,9 @@ Iocast = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def pages(iocast: Iocast, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What man shows of each page, its paragraphs in a line each."""
-    assert shutil.which("man") and shutil.which("groff"), "install the Debian packages man-db and groff-base; ./check does"
+    assert shutil.which("man") and shutil.which("groff"), (
+        "install the Debian packages man-db and groff-base; ./check does"
+    )
     directory = tmp_path_factory.mktemp("man")
     done = iocast("manual", "--out", directory, "--json")
     assert done.returncode == 0, done.stderr
@@ -52,7 +54,11 @@ def test_all_of_the_help_is_in_the_page(program: str, pages: dict[str, str]) -> 
 
 @pytest.mark.needs("tools")
 def test_each_verb_has_a_page_with_its_options(iocast: Iocast, pages: dict[str, str]) -> None:
-    verbs = [name.removeprefix("iocast-")[:-2] for name in pages if name.endswith(".1") and name not in ("iocast-bench.1", "iocast-sim.1", "iocast.1")]
+    verbs = [
+        name.removeprefix("iocast-")[:-2]
+        for name in pages
+        if name.endswith(".1") and name not in ("iocast-bench.1", "iocast-sim.1", "iocast.1")
+    ]
     assert {"measure", "calibrate", "import", "manual"} <= set(verbs)
     reported = iocast("--help").stdout
     assert set(verbs) == set(re.findall(r"^  ([a-z]+)  ", reported[reported.index("Get data:") :], flags=re.MULTILINE))
@@ -76,7 +82,9 @@ def test_each_thing_is_described(what: str, pages: dict[str, str]) -> None:
 @pytest.mark.needs("tools")
 def test_what_the_toolkit_itself_knows_is_described(what: str, iocast: Iocast, pages: dict[str, str]) -> None:
     listed = json.loads(iocast("list", what, "--json").stdout)[what]
-    assert len(listed) >= 2 and all(f"{entry['name']} {entry['summary']}" in pages[f"iocast-{what}.7"] for entry in listed)
+    assert len(listed) >= 2 and all(
+        f"{entry['name']} {entry['summary']}" in pages[f"iocast-{what}.7"] for entry in listed
+    )
 
 
 def test_without_the_programs_it_says_so(iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

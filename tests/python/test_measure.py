@@ -68,7 +68,10 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
 
 
 def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
-    plan = CAMPAIGN.split("points:")[0].replace("repeats: 2\nb", "repeats: 1\nb") + "points:\n  - {ranks: 6, threads_per_rank: 3}\n"
+    plan = (
+        CAMPAIGN.split("points:")[0].replace("repeats: 2\nb", "repeats: 1\nb")
+        + "points:\n  - {ranks: 6, threads_per_rank: 3}\n"
+    )
     (tmp_path / "threads.yaml").write_text(plan)
     (tmp_path / "root").mkdir()
     done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "threads.yaml", "--out", tmp_path / "out")
@@ -77,16 +80,30 @@ def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
     assert run["placement"] == {"ranks": 6, "nodes": 1, "ranks_per_node": 6, "threads_per_rank": 3}
     (tmp_path / "threads.yaml").write_text(plan.replace("ranks: 6", "ranks: [6, 8]"))
     done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "threads.yaml", "--out", tmp_path / "other")
-    assert done.returncode == 2 and re.search(r"threads\.yaml:\d+: .*8 clients a node.*3 threads", done.stderr), done.stderr
+    assert done.returncode == 2 and re.search(r"threads\.yaml:\d+: .*8 clients a node.*3 threads", done.stderr), (
+        done.stderr
+    )
 
 
 def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -> None:
     """In the middle of a run that would take minutes; the same command then goes on."""
     (tmp_path / "root").mkdir()
-    slow = CAMPAIGN.replace("iterations: 20, objects: 20", "iterations: 300, objects: 300").replace("waiting_factor: [0, 1]", "waiting_factor: [2000]")
+    slow = CAMPAIGN.replace("iterations: 20, objects: 20", "iterations: 300, objects: 300").replace(
+        "waiting_factor: [0, 1]", "waiting_factor: [2000]"
+    )
     (tmp_path / "slow.yaml").write_text(slow)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-m", "iocast", "measure", str(tmp_path / "root"), "--campaign", str(tmp_path / "slow.yaml"), "--out", str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "iocast",
+        "measure",
+        str(tmp_path / "root"),
+        "--campaign",
+        str(tmp_path / "slow.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not any('"in progress"' in m.read_text() for m in (tmp_path / "root").glob("*/*/iocast.manifest.json")):
@@ -95,8 +112,15 @@ def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -
     process.terminate()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1 and "Ended because SIGTERM came" in errors and "Traceback" not in errors, errors
-    assert {p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]} <= {"planned", "complete"}
-    (interrupted,) = [p for p in (tmp_path / "out" / "runs").iterdir() if json.loads((p / "run.json").read_text())["status"] != "complete"]
+    assert {p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]} <= {
+        "planned",
+        "complete",
+    }
+    (interrupted,) = [
+        p
+        for p in (tmp_path / "out" / "runs").iterdir()
+        if json.loads((p / "run.json").read_text())["status"] != "complete"
+    ]
     assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
 
 
@@ -107,7 +131,17 @@ def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Ioca
     for scaling in ("", "scaling: weak\n", "scaling: strong\n"):
         (tmp_path / "plan.yaml").write_text(plan + scaling)
         out = tmp_path / f"out{len(did)}"
-        done = iocast("measure", "--backend", "dummy", "--backend-option=--dummy.delay=50us", "--campaign", tmp_path / "plan.yaml", "--out", out, "--json")
+        done = iocast(
+            "measure",
+            "--backend",
+            "dummy",
+            "--backend-option=--dummy.delay=50us",
+            "--campaign",
+            tmp_path / "plan.yaml",
+            "--out",
+            out,
+            "--json",
+        )
         assert done.returncode == 0, done.stderr
         points = json.loads(done.stdout)["points"]
         settings = {(p["ranks_per_node"], p["settings"]["waiting_factor"]): p["settings"] for p in points}
@@ -118,8 +152,21 @@ def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Ioca
     assert did[""] == pytest.approx(weak, abs=0.01) and did["scaling: weak\n"] == pytest.approx(weak, abs=0.01)
     assert did["scaling: strong\n"] == pytest.approx({(n, t): share / n for (n, t), share in weak.items()}, abs=0.01)
     (tmp_path / "plan.yaml").write_text(plan.replace("waiting_factor: [0, 1]", "settings: {objects: 700}"))
-    done = iocast("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "own", "--role", "check", "--json")
-    assert done.returncode == 0 and [p["settings"]["objects"] for p in json.loads(done.stdout)["points"]] == [700] * 3, done.stderr
+    done = iocast(
+        "measure",
+        "--backend",
+        "dummy",
+        "--campaign",
+        tmp_path / "plan.yaml",
+        "--out",
+        tmp_path / "own",
+        "--role",
+        "check",
+        "--json",
+    )
+    assert (
+        done.returncode == 0 and [p["settings"]["objects"] for p in json.loads(done.stdout)["points"]] == [700] * 3
+    ), done.stderr
     (tmp_path / "plan.yaml").write_text(plan + "scaling: strnog\n")
     done = iocast("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "other")
     assert done.returncode == 2 and re.search(r"plan\.yaml:8: .*strnog.*strong", done.stderr), done.stderr
@@ -137,40 +184,90 @@ points: [{ranks: 1}]
 
 
 @pytest.mark.parametrize(("asked", "before_first"), [("true", "run"), ("false", False)])
-def test_caches_are_dropped_before_runs_where_the_campaign_says_so(iocast: Iocast, tmp_path: Path, asked: str, before_first: object) -> None:
+def test_caches_are_dropped_before_runs_where_the_campaign_says_so(
+    iocast: Iocast, tmp_path: Path, asked: str, before_first: object
+) -> None:
     may = os.access("/proc/sys/vm/drop_caches", os.W_OK)
     (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", asked))
     (tmp_path / "root").mkdir()
     done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert ("Caches were not dropped" in done.stderr) == (asked == "true" and not may)
-    dropped = {run.parent.name: json.loads(run.read_text())["caches_dropped"] for run in (tmp_path / "out" / "runs").glob("*/run.json")}
-    assert dropped == {"n1-t0-r1-make": before_first if may else False, "n1-t0-r1-use": False}, "a step goes on with what the one before it left, caches too"
+    dropped = {
+        run.parent.name: json.loads(run.read_text())["caches_dropped"]
+        for run in (tmp_path / "out" / "runs").glob("*/run.json")
+    }
+    assert dropped == {"n1-t0-r1-make": before_first if may else False, "n1-t0-r1-use": False}, (
+        "a step goes on with what the one before it left, caches too"
+    )
 
 
-@pytest.mark.skipif(not os.access("/proc/sys/vm/drop_caches", os.W_OK), reason="makes unwritable what isn't writable anyway")
+@pytest.mark.skipif(
+    not os.access("/proc/sys/vm/drop_caches", os.W_OK), reason="makes unwritable what isn't writable anyway"
+)
 @pytest.mark.needs("mounts")
 def test_who_may_not_drop_caches_measures_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "true"))
     (tmp_path / "root").mkdir()
-    protect = "mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec \"$@\""
-    ask = [sys.executable, "-m", "iocast", "measure", tmp_path / "root", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out"]
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", protect, "sh", *map(str, ask)], cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    protect = 'mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec "$@"'
+    ask = [
+        sys.executable,
+        "-m",
+        "iocast",
+        "measure",
+        tmp_path / "root",
+        "--campaign",
+        tmp_path / "plan.yaml",
+        "--out",
+        tmp_path / "out",
+    ]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", protect, "sh", *map(str, ask)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0 and "Caches were not dropped" in done.stderr, done.stderr
-    again = subprocess.run(["unshare", "--mount", "sh", "-c", protect, "sh", *map(str, ask)], cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    again = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", protect, "sh", *map(str, ask)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert again.returncode == 0 and "Caches" not in again.stderr, "nothing was left to measure"
-    assert [json.loads(run.read_text())["caches_dropped"] for run in (tmp_path / "out" / "runs").glob("*/run.json")] == [False, False]
+    assert [
+        json.loads(run.read_text())["caches_dropped"] for run in (tmp_path / "out" / "runs").glob("*/run.json")
+    ] == [False, False]
 
 
 def test_whether_to_drop_caches_is_yes_or_no(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "sometimes"))
     done = iocast("measure", tmp_path, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
-    assert done.returncode == 2 and re.search(r"plan\.yaml:6: .*drop_caches.*true or false.*sometimes", done.stderr), done.stderr
+    assert done.returncode == 2 and re.search(r"plan\.yaml:6: .*drop_caches.*true or false.*sometimes", done.stderr), (
+        done.stderr
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_every_verb_explains_itself(iocast: Iocast) -> None:
-    for verb in ("measure", "calibrate", "predict", "validate", "study", "report", "import", "export", "compare", "observe", "list", "describe"):
+    for verb in (
+        "measure",
+        "calibrate",
+        "predict",
+        "validate",
+        "study",
+        "report",
+        "import",
+        "export",
+        "compare",
+        "observe",
+        "list",
+        "describe",
+    ):
         done = iocast(verb, "--help")
         assert done.returncode == 0
         assert "--json" in done.stdout and re.search("Examples?: iocast", done.stdout), verb
@@ -187,7 +284,17 @@ def test_lists(iocast: Iocast) -> None:
 def test_a_campaign_of_a_backend_without_a_directory(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
     out = tmp_path / "campaign"
-    ask = ("measure", "--backend", "dummy", "--backend-option=--dummy.delay=50us", "--campaign", tmp_path / "tiny.yaml", "--out", out, "--json")
+    ask = (
+        "measure",
+        "--backend",
+        "dummy",
+        "--backend-option=--dummy.delay=50us",
+        "--campaign",
+        tmp_path / "tiny.yaml",
+        "--out",
+        out,
+        "--json",
+    )
     done = iocast(*ask, "--role", "fit")
     assert done.returncode == 0, done.stderr
     campaign = json.loads(done.stdout)
@@ -236,7 +343,16 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
 def test_job_scripts_keep_the_limits(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
     limits = ("--max-rate=200/s", "--stop-latency=any:10s", "--take-over", "--sole-user")
-    done = iocast("measure", tmp_path, "--campaign", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--slurm-only-write", *limits)
+    done = iocast(
+        "measure",
+        tmp_path,
+        "--campaign",
+        tmp_path / "tiny.yaml",
+        "--out",
+        tmp_path / "out",
+        "--slurm-only-write",
+        *limits,
+    )
     assert done.returncode == 0, done.stderr
     (script,) = (tmp_path / "out" / "slurm").glob("*.sbatch")
     assert " ".join(limits) in script.read_text()

@@ -22,7 +22,12 @@ def kinds(cell: Cell) -> set[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def table(simulator) -> dict[str, Cell]:
     """All platforms and workloads with the shortened settings, on 1 and on 100 nodes."""
-    cells = [run(simulator, platform, workload, nodes, WORKLOADS[workload], 60) for platform in PLATFORMS for workload in WORKLOADS for nodes in (1, 100)]
+    cells = [
+        run(simulator, platform, workload, nodes, WORKLOADS[workload], 60)
+        for platform in PLATFORMS
+        for workload in WORKLOADS
+        for nodes in (1, 100)
+    ]
     return {cell.name: cell for cell in cells}
 
 
@@ -65,8 +70,20 @@ def test_accesses_that_bypass_where_whole_objects_go_are_told(simulator):
 
 def test_where_nothing_is_modelled_there_is_no_answer(simulator, tmp_path):
     file = tmp_path / "empty.yaml"
-    file.write_text("schema_version: 1\nstations: {s: {}}\noperations: {stat: [], read: {}, create: {}, unlink: [{station: s, demand: 0us}]}\n")
-    command = [str(simulator), "--platform", str(file), "--workload", "md-workbench", "--set", "objects=2", "--set", "iterations=1"]
+    file.write_text(
+        "schema_version: 1\nstations: {s: {}}\noperations: {stat: [], read: {}, create: {}, unlink: [{station: s, demand: 0us}]}\n"
+    )
+    command = [
+        str(simulator),
+        "--platform",
+        str(file),
+        "--workload",
+        "md-workbench",
+        "--set",
+        "objects=2",
+        "--set",
+        "iterations=1",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "models nothing of this workload" in done.stderr

@@ -97,10 +97,14 @@ def test_the_command_gets_signals_and_its_status_is_kept(tmp_path: Path, iocast:
     wait_for_samples(tmp_path / "b")
     observer.terminate()
     observer.communicate(timeout=20)
-    assert observer.returncode == 128 + signal.SIGTERM and json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"]
+    assert (
+        observer.returncode == 128 + signal.SIGTERM and json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"]
+    )
 
 
-def synthetic(directory: Path, *, start: float, phases: list[tuple[str, float, float, int]], hosts: list[str], ranks: int = 2) -> Path:
+def synthetic(
+    directory: Path, *, start: float, phases: list[tuple[str, float, float, int]], hosts: list[str], ranks: int = 2
+) -> Path:
     """A run directory that began at `start`; phases are (name, start, seconds, operations)."""
     directory.mkdir()
     run = {
@@ -119,7 +123,14 @@ def synthetic(directory: Path, *, start: float, phases: list[tuple[str, float, f
 
 
 def watched(
-    path: Path, *, start: float, seconds: float, every: float, busy: Callable[[float], tuple[float, float]], host: str = "server", step: float = 0.0
+    path: Path,
+    *,
+    start: float,
+    seconds: float,
+    every: float,
+    busy: Callable[[float], tuple[float, float]],
+    host: str = "server",
+    step: float = 0.0,
 ) -> Path:
     """An observation of a machine with two cores and a disk, whose counters are `busy(seconds since start)`."""
     header = {
@@ -157,13 +168,21 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     )
     # The observer's clock began 3 s before the run.
     observation = watched(
-        tmp_path / "o.jsonl", start=start - 3, seconds=20, every=0.25, busy=lambda at: (0.6 * min(max(at - 5, 0), 10), 0.25 * min(max(at - 5, 0), 10))
+        tmp_path / "o.jsonl",
+        start=start - 3,
+        seconds=20,
+        every=0.25,
+        busy=lambda at: (0.6 * min(max(at - 5, 0), 10), 0.25 * min(max(at - 5, 0), 10)),
     )
     content = join(run, [observation])
     assert content["clock"]["start"] == pytest.approx(start, abs=1e-3)
     precreate, benchmark, cleanup = content["phases"]
     cpu = benchmark["resources"]["server cpu"]
-    assert cpu["busy"] == pytest.approx(6.0, rel=1e-6) and cpu["utilisation"] == pytest.approx(0.3) and cpu["demand"] == pytest.approx(6 / 5000)
+    assert (
+        cpu["busy"] == pytest.approx(6.0, rel=1e-6)
+        and cpu["utilisation"] == pytest.approx(0.3)
+        and cpu["demand"] == pytest.approx(6 / 5000)
+    )
     assert benchmark["resources"]["server disk sda"]["utilisation"] == pytest.approx(0.25)
     assert benchmark["resources"]["server process mds"]["demand"] == pytest.approx(3 / 5000)
     # 1 MB/s on a link of 1 Gb/s
@@ -175,25 +194,40 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     # The report and calibrations read it.
     write_numbers([run], tmp_path / "n.json")
     numbers = json.loads((tmp_path / "n.json").read_text())
-    assert {row["resource"] for row in numbers["tables"]["demands"]["rows"]} >= {"server cpu", "server disk sda", "server process mds"}
+    assert {row["resource"] for row in numbers["tables"]["demands"]["rows"]} >= {
+        "server cpu",
+        "server disk sda",
+        "server process mds",
+    }
     shares = [
-        r["share"] for r in numbers["figures"]["utilisation"]["rows"] if r["resource"] == "server cpu" and r["kind"] == "used" and 3 < r["at"] < 11
+        r["share"]
+        for r in numbers["figures"]["utilisation"]["rows"]
+        if r["resource"] == "server cpu" and r["kind"] == "used" and 3 < r["at"] < 11
     ]
     assert shares == pytest.approx([0.3] * len(shares), abs=1e-3) and len(shares) > 20
     observed = observed_demands(group([Run(run)]))
-    assert observed["server cpu"] == pytest.approx({"servers": 2, "demand": 6 / 5000, "utilisation": 0.3, "ranks": 2, "nodes": 1, "per_node": False})
+    assert observed["server cpu"] == pytest.approx(
+        {"servers": 2, "demand": 6 / 5000, "utilisation": 0.3, "ranks": 2, "nodes": 1, "per_node": False}
+    )
     fitted = Fitted(Path("x"), {"observed": observed}, [{}], [])
     assert not _beyond_observed(fitted, 1600, nodes=4)
     (warning,) = [w for w in _beyond_observed(fitted, 1800, nodes=4)]
     assert "server cpu" in warning and warning.endswith(".")
     assert not _beyond_observed(
-        Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []), 1800, nodes=4
+        Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []),
+        1800,
+        nodes=4,
     )
 
 
 def test_what_processes_waited_for_is_told_by_phase(tmp_path: Path) -> None:
     start = 1_800_000_000.5
-    run = synthetic(tmp_path / "run", start=start, phases=[("precreate", 0.0, 5.0, 100), ("benchmark", 5.0, 5.0, 100), ("benchmark", 10.0, 5.0, 100)], hosts=["client"])
+    run = synthetic(
+        tmp_path / "run",
+        start=start,
+        phases=[("precreate", 0.0, 5.0, 100), ("benchmark", 5.0, 5.0, 100), ("benchmark", 10.0, 5.0, 100)],
+        hosts=["client"],
+    )
     observation = watched(tmp_path / "o.jsonl", start=start, seconds=15, every=0.25, busy=lambda at: (at, 0.0))
     lines = [json.loads(line) for line in observation.read_text().splitlines()]
     for number, line in enumerate(lines[1:]):
@@ -202,8 +236,14 @@ def test_what_processes_waited_for_is_told_by_phase(tmp_path: Path) -> None:
         line["processes"]["mds"] |= {"count": 4, "waits": waits}
     observation.write_text("\n".join(map(json.dumps, lines)) + "\n")
     precreate, *benchmarks = join(run, [observation])["phases"]
-    assert set(precreate["waits"]["server process mds"]) <= {"idle", "journal"} and precreate["waits"]["server process mds"]["idle"] > 0.9
-    assert [one["waits"]["server process mds"]["journal"] for one in benchmarks] == [pytest.approx(0.25), pytest.approx(0.5, abs=0.02)]
+    assert (
+        set(precreate["waits"]["server process mds"]) <= {"idle", "journal"}
+        and precreate["waits"]["server process mds"]["idle"] > 0.9
+    )
+    assert [one["waits"]["server process mds"]["journal"] for one in benchmarks] == [
+        pytest.approx(0.25),
+        pytest.approx(0.5, abs=0.02),
+    ]
     assert waits_in(run) == {"server process mds": {"journal": pytest.approx(0.375, abs=0.01)}}
     write_numbers([run], tmp_path / "n.json")
     (row,) = json.loads((tmp_path / "n.json").read_text())["tables"]["waits"]["rows"]
@@ -219,7 +259,9 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     assert not (run / "utilisation.json").exists()
     half = watched(tmp_path / "half", start=start + 5, seconds=5, every=0.5, busy=lambda at: (at, at), step=120.0)
     content = join(run, [half])
-    assert any("does not cover" in note for note in content["notes"]) and any("was set" in note for note in content["notes"])
+    assert any("does not cover" in note for note in content["notes"]) and any(
+        "was set" in note for note in content["notes"]
+    )
     assert content["phases"][0]["resources"]["server cpu"]["busy"] is None
     copied = synthetic(tmp_path / "copied", start=start, phases=[("benchmark", 0.0, 10.0, 100)], hosts=["client"])
     os.utime(copied / "latency.hlog")
@@ -259,7 +301,9 @@ def test_a_run_says_its_start_to_the_millisecond(tmp_path: Path) -> None:
     assert content["phases"][0]["resources"]["server cpu"]["utilisation"] == pytest.approx(0.5, rel=1e-4)
 
 
-def test_a_benchmark_is_observed_and_joined(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_benchmark_is_observed_and_joined(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path
+) -> None:
     """From the command line, on what is really here."""
     settings = [a for s in ("datasets=2", "objects=3000", "iterations=3000") for a in ("--set", s)]
     (tmp_path / "root").mkdir()
@@ -289,7 +333,9 @@ def test_a_benchmark_is_observed_and_joined(bench: Path, mpirun: Callable[[int],
         "--json",
         "--",
     ]
-    done = subprocess.run([*observe, *command], capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(
+        [*observe, *command], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     content: dict[str, Any] = json.loads((tmp_path / "run" / "utilisation.json").read_text())
     (benchmark,) = [p for p in content["phases"] if p["name"] == "benchmark"]
@@ -307,7 +353,9 @@ def test_campaigns_are_observed(iocast: Iocast, tmp_path: Path) -> None:
         "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 3000, objects: 3000}\nrepeats: 1\nbenchmark_repeats: 1\npoints:\n  - {ranks: 2}\n"
     )
     (tmp_path / "root").mkdir()
-    done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "c.yaml", "--out", tmp_path / "out", "--observe")
+    done = iocast(
+        "measure", tmp_path / "root", "--campaign", tmp_path / "c.yaml", "--out", tmp_path / "out", "--observe"
+    )
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "out" / "runs").iterdir()
     assert (

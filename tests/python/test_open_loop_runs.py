@@ -23,7 +23,9 @@ def refused(done: CompletedProcess[str], *words: str) -> None:
         assert word in message, (word, message)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("200/s", 200), ("1.5e3/s", 1500), (0.0, 0), ("0.0/s", 0), ("2ms", 2), ("fixed", 0)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("200/s", 200), ("1.5e3/s", 1500), (0.0, 0), ("0.0/s", 0), ("2ms", 2), ("fixed", 0)]
+)
 def test_numbers_with_units(text: object, expected: float) -> None:
     assert number({"rate": text}, "rate") == expected
     assert is_open({"rate": text}) == (expected > 0)
@@ -31,7 +33,11 @@ def test_numbers_with_units(text: object, expected: float) -> None:
 
 
 def test_the_analytic_solver_refuses(iocast: Iocast) -> None:
-    refused(iocast("predict", "local", "--solver", "analytic", "--ppn", 2, *FEW, "--set", "rate=100/s"), "closed loops only", "--solver simulate")
+    refused(
+        iocast("predict", "local", "--solver", "analytic", "--ppn", 2, *FEW, "--set", "rate=100/s"),
+        "closed loops only",
+        "--solver simulate",
+    )
     for thinking in ("waiting_factor=1", "think_time=1ms"):
         assert iocast("predict", "local", "--solver", "analytic", "--ppn", 2, *FEW, "--set", thinking).returncode == 0
 
@@ -51,4 +57,8 @@ def test_forecasts_of_open_loops_have_responses(iocast: Iocast) -> None:
 def test_calibration_refuses(iocast: Iocast, simulate: Callable[..., dict], tmp_path: Path) -> None:
     for ranks in (1, 2, 4):
         simulate("local", *FEW, "--set", "rate=100/s", "--ppn", ranks, "--out", tmp_path / f"n{ranks}")
-    refused(iocast("calibrate", *(tmp_path / f"n{n}" for n in (1, 2, 4)), "--out", tmp_path / "fitted.yaml"), "open loop", "without a rate")
+    refused(
+        iocast("calibrate", *(tmp_path / f"n{n}" for n in (1, 2, 4)), "--out", tmp_path / "fitted.yaml"),
+        "open loop",
+        "without a rate",
+    )

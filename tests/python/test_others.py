@@ -17,7 +17,9 @@ SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "ben
 
 def platform(directory: Path, work: str) -> Path:
     file = directory / "mine.yaml"
-    file.write_text(f"schema_version: 1\nextends: lustre\ndemands: {{getattr: 50us}}\nbackground:\n  others: {{station: mds, demand: getattr, {work}}}\n")
+    file.write_text(
+        f"schema_version: 1\nextends: lustre\ndemands: {{getattr: 50us}}\nbackground:\n  others: {{station: mds, demand: getattr, {work}}}\n"
+    )
     return file
 
 
@@ -63,11 +65,25 @@ def test_a_forecast_is_of_those_draws_in_which_nothing_piles_up(tmp_path: Path) 
     """With 16 clients the server slows down until others' work is more than it can do; in half of the draws it doesn't
     slow down."""
     slow = {"extends": "lustre", "stations": {"mds": {"servers": 4, "contention": 1.0}}}
-    others = {"background": {"others": {"station": "mds", "share": 0.4, "demand": {"law": "exponential", "mean": "1ms"}}}}
+    others = {
+        "background": {"others": {"station": "mds", "share": 0.4, "demand": {"law": "exponential", "mean": "1ms"}}}
+    }
     kinds = ("rate", "q50", "q75", "q95", "q99", "max")
     draws = [others | {"stations": {"mds": {"servers": 4, "contention": contention}}} for contention in (1.0, 0.01) * 4]
-    campaign = {"ranks": [1, 2], "waiting_factors": [0], "points": [], "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {}}}
-    fitted = {"campaign": campaign, "draws": draws, "discrepancy": dict.fromkeys(kinds, 0.1), "noise": dict.fromkeys(kinds, 0.01), "holdout": {}, "notes": []}
+    campaign = {
+        "ranks": [1, 2],
+        "waiting_factors": [0],
+        "points": [],
+        "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {}},
+    }
+    fitted = {
+        "campaign": campaign,
+        "draws": draws,
+        "discrepancy": dict.fromkeys(kinds, 0.1),
+        "noise": dict.fromkeys(kinds, 0.01),
+        "holdout": {},
+        "notes": [],
+    }
     file = tmp_path / "fitted.yaml"
     file.write_text(json.dumps({"schema_version": 1, **slow, **others, "fitted": fitted}))
     answer = predict(Fitted.open(str(file)), None, {"datasets": "1", "objects": "100", "iterations": "100"}, 16, 1)

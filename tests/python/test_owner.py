@@ -45,8 +45,26 @@ def plan_of(directory: Path, objects: int = 20, waiting: int = 0) -> Path:
 
 def begun(root: Path, plan: Path, out: Path) -> subprocess.Popen[str]:
     """A campaign whose data set is being worked on."""
-    command = [sys.executable, "-m", "iocast", "measure", str(root), "--campaign", str(plan), "--out", str(out), "--json"]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    command = [
+        sys.executable,
+        "-m",
+        "iocast",
+        "measure",
+        str(root),
+        "--campaign",
+        str(plan),
+        "--out",
+        str(out),
+        "--json",
+    ]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     until = time.monotonic() + 60
     while not list(root.glob("*/*/iocast.manifest.json")):
         assert time.monotonic() < until and process.poll() is None, process.communicate()
@@ -63,8 +81,27 @@ def test_the_second_is_refused_and_harms_nothing(iocast: Iocast, tmp_path: Path)
     rank.suspend()  # for as long as this takes here
     for out, place in ((tmp_path / "out", tmp_path / "out"), (tmp_path / "other", root / "iocast-campaign")):
         done = iocast("measure", root, "--campaign", plan, "--out", out)
-        assert done.returncode == 2 and f"'{place}' is in use by process {first.pid} on " in done.stderr and f"kill {first.pid}" in done.stderr, done.stderr
-    done = iocast("knee", root, "--ppn", "1", "--budget", "1s", "--length", "200ms", "--set", "datasets=1", "--set", "objects=5", "--out", tmp_path / "knee")
+        assert (
+            done.returncode == 2
+            and f"'{place}' is in use by process {first.pid} on " in done.stderr
+            and f"kill {first.pid}" in done.stderr
+        ), done.stderr
+    done = iocast(
+        "knee",
+        root,
+        "--ppn",
+        "1",
+        "--budget",
+        "1s",
+        "--length",
+        "200ms",
+        "--set",
+        "datasets=1",
+        "--set",
+        "objects=5",
+        "--out",
+        tmp_path / "knee",
+    )
     assert done.returncode == 2 and f"in use by process {first.pid}" in done.stderr
     rank.resume()
     out, errors = first.communicate(timeout=60)
@@ -122,7 +159,9 @@ def test_a_dead_owner_is_succeeded_by_one(tmp_path: Path) -> None:
 
 def test_who_is_alive_is_known_by_more_than_a_number(tmp_path: Path) -> None:
     own = claim._own("c", "own")
-    (tmp_path / claim.NAME).write_text(json.dumps(own | {"token": "x", "process_started": "1"}))  # a number that was used again
+    (tmp_path / claim.NAME).write_text(
+        json.dumps(own | {"token": "x", "process_started": "1"})
+    )  # a number that was used again
     Claim(tmp_path, "c", "this").release()
     (tmp_path / claim.NAME).write_text(json.dumps(another(boot="another", machine=own["machine"] or "m")))
     if own["machine"]:
@@ -225,15 +264,22 @@ def test_an_orphan_replaces_no_results(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
     (root := tmp_path / "root").mkdir()
-    for victim, words in (("mpirun", "The program mpirun, which starts the ranks, was killed (signal 9, SIGKILL)"), ("iocast-bench", "Rank 0 of the benchmark on ")):
+    for victim, words in (
+        ("mpirun", "The program mpirun, which starts the ranks, was killed (signal 9, SIGKILL)"),
+        ("iocast-bench", "Rank 0 of the benchmark on "),
+    ):
         process = begun(root, plan_of(tmp_path, 60, 200), tmp_path / victim)
         (chosen,) = (p for p in psutil.Process(process.pid).children(recursive=True) if p.name() == victim)
         chosen.kill()
         _, errors = process.communicate(timeout=60)
-        assert process.returncode == 1 and words in errors and "the same command goes on" in errors and "SIGKILL" in errors, errors
+        assert (
+            process.returncode == 1 and words in errors and "the same command goes on" in errors and "SIGKILL" in errors
+        ), errors
         done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victim)
         assert done.returncode == 0 and not list(root.iterdir()), done.stderr
-    assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith("Rank 5 of the benchmark on n3 was killed (Killed)")
+    assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith(
+        "Rank 5 of the benchmark on n3 was killed (Killed)"
+    )
     assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
 
 
@@ -246,13 +292,18 @@ def test_random_kills(tmp_path: Path) -> None:
 
 def test_another_seed_is_refused_and_repeats_have_their_own(tmp_path: Path) -> None:
     (root := tmp_path / "root").mkdir()
-    (tmp_path / "plan.yaml").write_text(PLAN.replace("OBJECTS", "5").replace("WAITING", "0").replace("repeats: 1\nb", "repeats: 2\nb"))
+    (tmp_path / "plan.yaml").write_text(
+        PLAN.replace("OBJECTS", "5").replace("WAITING", "0").replace("repeats: 1\nb", "repeats: 2\nb")
+    )
     plan = read_plan(str(tmp_path / "plan.yaml"))
     with Campaign(root, plan, tmp_path / "out", 3) as work:
         work.prepare()
         assert sorted(run.seed or 0 for run in work.runs) == [3000, 3001]
         work.measure(None, lambda *_: None)
-        assert {json.loads(f.read_text())["seed"] for f in (tmp_path / "out" / "runs").glob("*/run.json")} == {3000, 3001}
+        assert {json.loads(f.read_text())["seed"] for f in (tmp_path / "out" / "runs").glob("*/run.json")} == {
+            3000,
+            3001,
+        }
         with pytest.raises(InputError, match="in use by process"):
             Campaign(root, plan, tmp_path / "out", 3)
     with pytest.raises(InputError, match="begun with --seed 3, not 4; repeat it"):

@@ -27,19 +27,27 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = find_program("iocast-bench")
     assert program is not None, "iocast-bench is not built; run ./check"
     directory = tmp_path_factory.mktemp("prefix")
-    subprocess.run(["cmake", "--install", str(program.parents[1]), "--prefix", str(directory)], check=True, capture_output=True)
+    subprocess.run(
+        ["cmake", "--install", str(program.parents[1]), "--prefix", str(directory)], check=True, capture_output=True
+    )
     return directory
 
 
 def test_installed_programs_find_their_data(prefix: Path, mpi_environment: dict[str, str], tmp_path: Path) -> None:
     def ask(program: str, *arguments: str) -> Any:
         command = [str(prefix / "bin" / program), *arguments, "--json"]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=mpi_environment).stdout)
+        return json.loads(
+            subprocess.run(
+                command, capture_output=True, text=True, check=True, cwd=tmp_path, env=mpi_environment
+            ).stdout
+        )
 
     assert ask("iocast-sim", "--describe", "lustre")["file"] == str(prefix / "share/iocast/platforms/lustre.yaml")
     for what, folder in (("platforms", "platforms"), ("workloads", "workload/catalogue")):
         source = {p.relative_to(REPOSITORY) for p in (REPOSITORY / folder).rglob("*.yaml")}
-        assert source == {p.relative_to(prefix / "share/iocast") for p in (prefix / "share/iocast" / folder).rglob("*.yaml")}
+        assert source == {
+            p.relative_to(prefix / "share/iocast") for p in (prefix / "share/iocast" / folder).rglob("*.yaml")
+        }
         assert ask("iocast-sim", "--list", what)[what]
     assert ask("iocast-bench", "--backend", "dummy", "--dry-run")["workload"]["name"] == "md-workbench"
 
@@ -51,14 +59,26 @@ def test_the_wheel_has_its_data(prefix: Path, tmp_path: Path) -> None:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "iocast", "platforms", "campaigns"):
         (copy / name).symlink_to(REPOSITORY / name)
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(copy)], check=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(copy)], check=True
+    )
     (wheel,) = tmp_path.glob("iocast-*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--ignore-installed", "--prefix", str(tmp_path / "python"), str(wheel)], check=True)
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--ignore-installed", "--prefix", str(tmp_path / "python"), str(wheel)],
+        check=True,
+    )
     (package,) = (tmp_path / "python").rglob("site-packages/iocast")
     assert (tmp_path / "python/share/iocast/platforms/lustre.yaml").is_file()
     environment = {"PYTHONPATH": str(package.parent), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
     for arguments in (["list", "campaigns"], ["describe", "lustre"], ["list", "formats"]):
-        done = subprocess.run([str(tmp_path / "python/bin/iocast"), *arguments], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        done = subprocess.run(
+            [str(tmp_path / "python/bin/iocast"), *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
         assert done.returncode == 0 and len(done.stdout.splitlines()) > 1, done.stderr
     report = subprocess.run([sys.executable, "-c", "import iocast.report.page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))"],
                             capture_output=True, text=True, env=environment, cwd=tmp_path, check=True).stdout  # fmt: skip
@@ -73,8 +93,13 @@ def test_the_module_file(prefix: Path, tmp_path: Path) -> None:
         given = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **environment}
         return subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=given, check=False)
 
-    done = shell('module load iocast && command -v iocast-sim && echo "$MANPATH $IOCAST_HOME" && module unload iocast && command -v iocast-sim', IOCAST_PREFIX=str(prefix))
-    assert done.stdout.split() == [f"{prefix}/bin/iocast-sim", f"{prefix}/share/man", f"{prefix}/share/iocast"], done.stderr
+    done = shell(
+        'module load iocast && command -v iocast-sim && echo "$MANPATH $IOCAST_HOME" && module unload iocast && command -v iocast-sim',
+        IOCAST_PREFIX=str(prefix),
+    )
+    assert done.stdout.split() == [f"{prefix}/bin/iocast-sim", f"{prefix}/share/man", f"{prefix}/share/iocast"], (
+        done.stderr
+    )
     assert "storage benchmark" in shell("module whatis iocast").stderr + shell("module whatis iocast").stdout
     nowhere = shell("module load iocast && command -v iocast-sim", IOCAST_PREFIX=str(tmp_path / "nowhere"))
     assert nowhere.returncode != 0 and "There is no iocast in" in nowhere.stderr
@@ -145,23 +170,50 @@ def test_the_spack_recipe_agrees_with_the_build(monkeypatch: pytest.MonkeyPatch,
     recipe = Recipe()
     assert recipe.git == REPOSITORY.as_uri()
     scripts = "".join((REPOSITORY / folder / "CMakeLists.txt").read_text() for folder in (".", "real", "sim"))
-    wanted = set(re.findall(r"(?:find_package|iocast_needs)\(([\w.-]+)", scripts)) | set(re.findall(r"IMPORTED_TARGET ([a-z0-9.-]+?)(?:[>)]|\s)", scripts))
+    wanted = set(re.findall(r"(?:find_package|iocast_needs)\(([\w.-]+)", scripts)) | set(
+        re.findall(r"IMPORTED_TARGET ([a-z0-9.-]+?)(?:[>)]|\s)", scripts)
+    )
     wanted -= {"Threads", "GTest"}  # every system has them; only tests need it
     assert {SPACK[name] for name in wanted} <= set(recipe.needs)
-    assert recipe.needs["simgrid"] == "+sim" and recipe.needs["mpi"] == "+bench" and recipe.needs["py-numpy"] == "+python"
-    named = {re.split("[<>=]", name)[0] for name in re.findall(r'^  "([^"]+)",', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)}
+    assert (
+        recipe.needs["simgrid"] == "+sim" and recipe.needs["mpi"] == "+bench" and recipe.needs["py-numpy"] == "+python"
+    )
+    named = {
+        re.split("[<>=]", name)[0]
+        for name in re.findall(r'^  "([^"]+)",', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)
+    }
     assert {name.removeprefix("py-") for name in recipe.needs if name.startswith("py-")} - {"pip", "hatchling"} <= named
     # What the recipe says to CMake, CMake knows.
     recipe.chosen |= {"sim": False, "postgresql": True}
-    done = subprocess.run(["cmake", "-S", str(REPOSITORY), "-B", str(tmp_path), "-G", "Ninja", *recipe.build.cmake_args()], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["cmake", "-S", str(REPOSITORY), "-B", str(tmp_path), "-G", "Ninja", *recipe.build.cmake_args()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "not used by the project" not in done.stderr
     cache = (tmp_path / "CMakeCache.txt").read_text()
     assert "IOCAST_SIM:BOOL=OFF" in cache and "IOCAST_REAL:BOOL=ON" in cache and "SIMGRID" not in cache
-    assert "PostgreSQL_LIBRARY" in cache and "CURL_LIBRARY" not in cache and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache and "IOCAST_CEPHFS:BOOL=OFF" in cache
+    assert (
+        "PostgreSQL_LIBRARY" in cache
+        and "CURL_LIBRARY" not in cache
+        and "DISABLE_FIND_PACKAGE_CURL:BOOL=ON" in cache
+        and "IOCAST_CEPHFS:BOOL=OFF" in cache
+    )
 
 
 def configured(place: Path, absent: list[str], *options: str) -> subprocess.CompletedProcess[str]:
-    command = ["cmake", "-S", str(REPOSITORY), "-B", str(place), "-G", "Ninja", *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in absent), *options]
+    command = [
+        "cmake",
+        "-S",
+        str(REPOSITORY),
+        "-B",
+        str(place),
+        "-G",
+        "Ninja",
+        *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in absent),
+        *options,
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -171,9 +223,15 @@ def test_all_that_is_missing_is_one_message(tmp_path: Path) -> None:
                       "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY")  # fmt: skip
     assert done.returncode == 1 and done.stderr.count("CMake Error") == 1, done.stderr
     packages = re.findall(r"[a-z0-9-]+-dev|openmpi-bin|pkg-config(?=\))", done.stderr)
-    assert {"libyaml-cpp-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "pkg-config", "librandom123-dev"} <= set(packages)
+    assert {"libyaml-cpp-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "pkg-config", "librandom123-dev"} <= set(
+        packages
+    )
     assert set(packages) <= set((PACKAGING / "debian-packages.txt").read_text().split())
-    assert "-DIOCAST_REAL=OFF" in done.stderr and "-DIOCAST_SIM=OFF" in done.stderr and "-DCMAKE_PREFIX_PATH" in done.stderr
+    assert (
+        "-DIOCAST_REAL=OFF" in done.stderr
+        and "-DIOCAST_SIM=OFF" in done.stderr
+        and "-DCMAKE_PREFIX_PATH" in done.stderr
+    )
 
 
 def test_what_is_built_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
@@ -181,7 +239,10 @@ def test_what_is_built_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"^-- iocast builds: iocast-bench(, iocast-queuefs)?$", done.stdout, re.MULTILINE)
     left_out = re.findall(r"^-- iocast leaves out: (.*) \((.*)\)$", done.stdout, re.MULTILINE)
-    assert {what for what, _ in left_out} >= {"traces of operations: --trace and the workload replay", *(f"backend {name}" for name in ("s3", "postgresql", "mongodb", "cephfs"))}
+    assert {what for what, _ in left_out} >= {
+        "traces of operations: --trace and the workload replay",
+        *(f"backend {name}" for name in ("s3", "postgresql", "mongodb", "cephfs")),
+    }
     needed = {package for _, packages in left_out for package in packages.split(", ")}
     assert needed <= set((PACKAGING / "debian-packages.txt").read_text().split())
     sources = "".join(file.read_text() for file in tmp_path.rglob("unity_*.cxx"))
@@ -192,7 +253,9 @@ def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProc
     """Its sections are shell that can be read, it installs what packaging names, and what its %test runs, runs here."""
     text = (PACKAGING / "iocast.def").read_text()
     sections = dict(re.findall(r"^%(\w+)\n(.*?)(?=^%|\Z)", text, flags=re.MULTILINE | re.DOTALL))
-    assert {"files", "post", "environment", "runscript", "test"} == set(sections) and re.search(r"^Bootstrap: \w+\nFrom: \S+$", text, re.MULTILINE)
+    assert {"files", "post", "environment", "runscript", "test"} == set(sections) and re.search(
+        r"^Bootstrap: \w+\nFrom: \S+$", text, re.MULTILINE
+    )
     for name in ("post", "environment", "runscript", "test"):
         subprocess.run(["sh", "-n"], input=sections[name], text=True, check=True)
     for path in re.findall(r"packaging/\S+\.txt", sections["post"]):
@@ -201,6 +264,13 @@ def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProc
     assert build is not None
     (tmp_path / "iocast").write_text(f'#!/bin/sh\nexec {sys.executable} -m iocast "$@"\n')
     (tmp_path / "iocast").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{build.parent}:{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(build.parents[1])}
-    done = subprocess.run(["sh", "-e"], input=sections["test"], capture_output=True, text=True, env=environment, check=False)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{build.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY),
+        "IOCAST_BUILD": str(build.parents[1]),
+    }
+    done = subprocess.run(
+        ["sh", "-e"], input=sections["test"], capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -43,16 +43,22 @@ def test_every_workload_is_forecast_phase_by_phase(lustre: Fitted, workload: str
         assert one["question"]["phase"] == one["phase"]
         repeats = [p for p in run["phases"] if p["name"] == one["phase"]]
         seconds, rate = sum(p["seconds"] for p in repeats), one["quantities"]["rate"]["value"]
-        assert rate == pytest.approx(sum(p["operations"] for p in repeats) / seconds, rel=0.7)  # three seeds, and the run is a short one
+        assert rate == pytest.approx(
+            sum(p["operations"] for p in repeats) / seconds, rel=0.7
+        )  # three seeds, and the run is a short one
         assert sum(row["rate"]["value"] for row in one["operations"].values()) == pytest.approx(rate)
         for op, row in one["operations"].items():
             moved = sum(p["by_operation"][op].get("bytes", 0) for p in repeats)
             assert ("bytes_per_second" in row) == (moved > 0) and (op in MOVES_DATA or not moved)
             if moved:
-                assert row["bytes_per_second"]["value"] / row["rate"]["value"] == pytest.approx(moved / sum(p["by_operation"][op]["count"] for p in repeats))
+                assert row["bytes_per_second"]["value"] / row["rate"]["value"] == pytest.approx(
+                    moved / sum(p["by_operation"][op]["count"] for p in repeats)
+                )
     text = forecast_text(answer)
     assert all(f"phase {one['phase']} " in text for one in entries)
-    assert text.count(" bandwidth ") == sum("bytes_per_second" in row for one in entries for row in one["operations"].values())
+    assert text.count(" bandwidth ") == sum(
+        "bytes_per_second" in row for one in entries for row in one["operations"].values()
+    )
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -69,7 +75,9 @@ def test_the_analytic_solver_answers_or_says_why_not(lustre: Fitted, workload: s
         other = by_phase[one["phase"]]["operations"]
         assert set(one["operations"]) == set(other)
         for op, row in one["operations"].items():
-            assert row["share"] == pytest.approx(other[op]["share"], rel=0.35, abs=0.02), op  # ranks of an uneven workload do different things
+            assert row["share"] == pytest.approx(other[op]["share"], rel=0.35, abs=0.02), (
+                op
+            )  # ranks of an uneven workload do different things
             assert ("bytes_per_second" in row) == ("bytes_per_second" in other[op])
 
 
@@ -109,7 +117,10 @@ def test_a_named_phase_alone_is_forecast(lustre: Fitted) -> None:
 
 def test_what_stands_for_a_workload() -> None:
     assert main_phases(["precreate", "benchmark", "benchmark", "cleanup"]) == ["benchmark"]
-    assert main_phases(["setup", "precreate+precreate-directories", "benchmark+write", "cleanup+read", "teardown"]) == ["benchmark+write", "cleanup+read"]
+    assert main_phases(["setup", "precreate+precreate-directories", "benchmark+write", "cleanup+read", "teardown"]) == [
+        "benchmark+write",
+        "cleanup+read",
+    ]
     assert main_phases(["precreate", "cleanup"]) == ["precreate", "cleanup"]
     assert first_phase({"precreate": 900, "write": 10, "read": 11}) == "read"
     assert first_phase({"write": 10, "benchmark": 1}) == "benchmark"
@@ -126,7 +137,10 @@ def with_points(*placements: tuple[int, int]) -> Fitted:
     return Fitted(Path("f.yaml"), {"campaign": {"points": points}}, [], [])
 
 
-@pytest.mark.parametrize(("placements", "each"), [([(1, 16), (2, 16), (8, 16)], 16), ([(1, 1), (1, 8)], 8), ([(4, 1), (8, 1)], 1), ([], 1), ([(2, 16), (8, 4)], 16)])
+@pytest.mark.parametrize(
+    ("placements", "each"),
+    [([(1, 16), (2, 16), (8, 16)], 16), ([(1, 1), (1, 8)], 8), ([(4, 1), (8, 1)], 1), ([], 1), ([(2, 16), (8, 4)], 16)],
+)
 def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tuple[int, int]], each: int) -> None:
     assert ranks_per_node_of(with_points(*placements)) == each
 
@@ -138,14 +152,20 @@ def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tupl
         ([(1, 1), (1, 8)], (4, 8), "ran on one node"), ([(1, 1), (4, 8)], (64, 4), ""), ([(1, 1), (4, 8)], (64, 16), "16 ranks a node"), ([], (5, 5), ""),
     ],
 )  # fmt: skip
-def test_a_placement_of_a_kind_never_measured_is_warned_of(placements: list[tuple[int, int]], asked: tuple[int, int], says: str) -> None:
+def test_a_placement_of_a_kind_never_measured_is_warned_of(
+    placements: list[tuple[int, int]], asked: tuple[int, int], says: str
+) -> None:
     found = _other_placement(with_points(*placements), *asked)
     assert (says in found[0]) if says else (found == [])
 
 
 @pytest.mark.parametrize(("rate", "says"), [(50, ""), (37, "below"), (85, "above"), (39, ""), (81, "")])
 def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str) -> None:
-    answer = {"phase": "benchmark", "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}}, "quantities": {"rate": {"value": rate}}}
+    answer = {
+        "phase": "benchmark",
+        "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}},
+        "quantities": {"rate": {"value": rate}},
+    }
     found = _outside_bounds([answer])
     assert (f"is {says} the asymptotic bounds" in found[0]) if says else (found == [])
 

@@ -23,7 +23,9 @@ ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
 def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
     """One whose answers are these: log rates of each platform, and the variance of a measurement."""
     made = Ensemble.__new__(Ensemble)
-    made.known = {place: Simulated(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()}
+    made.known = {
+        place: Simulated(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()
+    }
     made.ask = lambda places: None  # type: ignore[method-assign]
     return made
 
@@ -44,7 +46,14 @@ def test_what_remains_is_that_of_normal_theory(noise: float) -> None:
 def test_a_measurement_that_tells_nothing_is_not_proposed() -> None:
     generator = np.random.default_rng(4)
     z = generator.standard_normal(400)
-    made = ensemble({ASKED: (z, 0.0), ALONE: (np.zeros(400), 0.01), NEAR: (generator.standard_normal(400), 0.01), FAR: (z + 0.1 * generator.standard_normal(400), 0.01)})
+    made = ensemble(
+        {
+            ASKED: (z, 0.0),
+            ALONE: (np.zeros(400), 0.01),
+            NEAR: (generator.standard_normal(400), 0.01),
+            FAR: (z + 0.1 * generator.standard_normal(400), 0.01),
+        }
+    )
     best, other = Planner(made, ASKED, {}).proposals([NEAR, FAR])
     assert best.place == FAR and best.worth_it
     assert not other.worth_it
@@ -53,7 +62,12 @@ def test_a_measurement_that_tells_nothing_is_not_proposed() -> None:
 
 
 def test_measuring_further_out_lessens_the_models_own_error() -> None:
-    fitted = {"campaign": {"ranks": [1, 4, 16]}, "discrepancy": {"rate": 0.05}, "discrepancy_growth": {"step": 4, "power": 1}, "holdout": {"rows": []}}
+    fitted = {
+        "campaign": {"ranks": [1, 4, 16]},
+        "discrepancy": {"rate": 0.05},
+        "discrepancy_growth": {"step": 4, "power": 1},
+        "holdout": {"rows": []},
+    }
     same = np.linspace(-1e-3, 1e-3, 50)
     made = ensemble({place: (same, 0.01) for place in (ASKED, ALONE, NEAR, FAR)})
     best, other = Planner(made, ASKED, fitted).proposals([NEAR, FAR])
@@ -63,7 +77,14 @@ def test_measuring_further_out_lessens_the_models_own_error() -> None:
 
 
 def test_candidates_go_over_nodes_first() -> None:
-    assert [(p.nodes, p.ranks_per_node) for p in candidates(6, 3, factors=[0.0])] == [(1, 1), (2, 1), (4, 1), (6, 1), (6, 2), (6, 3)]
+    assert [(p.nodes, p.ranks_per_node) for p in candidates(6, 3, factors=[0.0])] == [
+        (1, 1),
+        (2, 1),
+        (4, 1),
+        (6, 1),
+        (6, 2),
+        (6, 3),
+    ]
 
 
 def test_candidates_with_all_ranks_tell_apart_what_runs_show_together() -> None:
@@ -81,13 +102,32 @@ def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tm
     made.settings, made._short, made._each = {"offset": "1", "datasets": "2"}, set(), 1.0
     assert made._settings(own) == {"offset": "0", "datasets": "2", "waiting_factor": "0"}
     proposed = [Proposed(place, 1.0, 2.0, 1.5) for place in (ALONE, own)]
-    (tmp_path / "plan.yaml").write_text(campaign_file(proposed, Planner(made, ASKED, {}), 2, "md-workbench", {"datasets": 2}, "a test"))
+    (tmp_path / "plan.yaml").write_text(
+        campaign_file(proposed, Planner(made, ASKED, {}), 2, "md-workbench", {"datasets": 2}, "a test")
+    )
     assert [dict(point.settings) for point in read_plan(str(tmp_path / "plan.yaml")).points] == [{}, {"offset": "0"}]
 
 
 def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
     out = tmp_path / "plan.yaml"
-    done = iocast("plan", "--platform", "fuse", "--nodes", 4, "--ppn", 2, "--target", "100x2", "--budget", "5min", "--out", out, "--set", "datasets=2", "--json")
+    done = iocast(
+        "plan",
+        "--platform",
+        "fuse",
+        "--nodes",
+        4,
+        "--ppn",
+        2,
+        "--target",
+        "100x2",
+        "--budget",
+        "5min",
+        "--out",
+        out,
+        "--set",
+        "datasets=2",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     printed, plan = json.loads(done.stdout), read_plan(str(out))
     assert plan.settings == {"datasets": "2"}
@@ -121,7 +161,10 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
         (["--out", "plan"], "name a file such as plan.yaml"),
         (["--asked", "1x64"], "--target"),
         (["--workload", "md-workbensch", "--ppn", "8"], "md-workbench"),
-        (["--workload", "mdtest-hard", "--ppn", "8"], "mdtest-hard has no phase 'benchmark'; name one with --phase. Allowed: tree-create"),
+        (
+            ["--workload", "mdtest-hard", "--ppn", "8"],
+            "mdtest-hard has no phase 'benchmark'; name one with --phase. Allowed: tree-create",
+        ),
         (["--workload", "postmark", "--ppn", "8"], "sized by the parameter iterations"),
         (["--phase", "benchmarc", "--ppn", "8"], "benchmark"),
         (["--target", "100000x10", "--ppn", "8"], "1000000 ranks are too many to plan for"),

@@ -15,7 +15,11 @@ from iocast.platform import holds, set_path
 
 
 def test_paths_reach_into_lists() -> None:
-    document = {"operations": {"create": {"open": [{"delay": "rtt"}, {"limit": "rpcs", "steps": [{"station": "mds", "lock_share": 0.3}]}]}}}
+    document = {
+        "operations": {
+            "create": {"open": [{"delay": "rtt"}, {"limit": "rpcs", "steps": [{"station": "mds", "lock_share": 0.3}]}]}
+        }
+    }
     path = "operations.create.open.1.steps.0.lock_share"
     assert holds(document, path) and not holds(document, "operations.create.open.2.steps")
     set_path(document, path, 0.5)
@@ -42,14 +46,20 @@ def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> N
     assert reported["buffers"]["quantiles"]["drain"][0]["delay"]["quantiles"] == [0.003] * 1001
     exponential = reported["buffers"]["other"]["drain"][0]["delay"]["quantiles"]
     assert len(exponential) == 1001 and exponential[500] == pytest.approx(1e-3 * math.log(2))
-    assert len(json.dumps(reported).split('"quantiles": [')) == len(json.dumps(reported).split('"law"'))  # every law has some
+    assert len(json.dumps(reported).split('"quantiles": [')) == len(
+        json.dumps(reported).split('"law"')
+    )  # every law has some
     plain = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    assert list(plain["buffers"]) == ["quantiles", "other"] and plain["buffers"]["other"]["drain"][0]["delay"].keys() == {"law", "mean", "variance"}
+    assert list(plain["buffers"]) == ["quantiles", "other"] and plain["buffers"]["other"]["drain"][0][
+        "delay"
+    ].keys() == {"law", "mean", "variance"}
 
 
 def test_a_run_tells_what_its_failures_cost(simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     """A rank whose only server is away for a second loses that second, less what it had not asked for yet."""
-    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\nfailures: {f: {station: server, at: 1s, length: 1s}}\n")
+    (tmp_path / "p.yaml").write_text(
+        "schema_version: 1\nextends: queue\nfailures: {f: {station: server, at: 1s, length: 1s}}\n"
+    )
     settings = ("--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=2000", "--set", "iterations=2000")
     run, usual = (simulate(p, *settings, "--ppn", 4) for p in (tmp_path / "p.yaml", "queue"))
     failed, whole = run["phases"][0], usual["phases"][0]

@@ -96,14 +96,22 @@ def test_edits_of_what_is_there_reach_the_platform() -> None:
     assert "commit" not in Fitted.open("lustre", [("stalls.commit", None)]).best()["stalls"]
 
 
-def test_the_users_file_is_named_and_no_temporary_one(iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+def test_the_users_file_is_named_and_no_temporary_one(
+    iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
     (tmp_path / "site.yaml").write_text("{schema_version: 1, extends: lustre}")
     done = iocast("predict", tmp_path / "site.yaml", "--solver", "analytic", "--edit", "stations.mds.servers=many")
     assert done.returncode == 2
-    assert str(tmp_path / "site.yaml") in done.stderr and "candidate" not in done.stderr and "iocast-" not in done.stderr.replace("iocast-sim", "")
+    assert (
+        str(tmp_path / "site.yaml") in done.stderr
+        and "candidate" not in done.stderr
+        and "iocast-" not in done.stderr.replace("iocast-sim", "")
+    )
 
 
-def test_a_study_refuses_the_same_names_with_its_line(iocast: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+def test_a_study_refuses_the_same_names_with_its_line(
+    iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
     file = write(tmp_path, changed(axes={"servers": {"one": {"edit": {"stations.mds.threads": 1}}}}))
     done = iocast("study", file, "--out", tmp_path / "out", "--workers", "1")
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "one:" in text)

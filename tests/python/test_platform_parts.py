@@ -14,7 +14,9 @@ OPERATIONS = "operations: {stat: [{station: s, demand: 1ms}], read: {read: [{sta
 
 
 def answer(simulator: Path, file: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(simulator), "--platform", str(file), "--print-platform"], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [str(simulator), "--platform", str(file), "--print-platform"], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -61,10 +63,14 @@ def test_a_part_that_no_route_uses_is_refused(refused, text, what, match):
 
 def test_a_part_that_a_route_of_the_same_file_uses_is_not(simulator, tmp_path):
     base = tmp_path / "base.yaml"
-    base.write_text("schema_version: 1\nstations: {s: {}, t: {}}\noperations: {stat: [{station: s, demand: 1ms}], read: {read: [{station: t, demand: 1ms}]}}\n")
+    base.write_text(
+        "schema_version: 1\nstations: {s: {}, t: {}}\noperations: {stat: [{station: s, demand: 1ms}], read: {read: [{station: t, demand: 1ms}]}}\n"
+    )
     file = tmp_path / "platform.yaml"
     # The base's station 't' is nobody's now, which is no mistake in this file.
-    file.write_text("schema_version: 1\nextends: base.yaml\nstations: {u: {servers: 2}}\noperations: {read: {read: [{station: u, demand: 1ms}]}}\n")
+    file.write_text(
+        "schema_version: 1\nextends: base.yaml\nstations: {u: {servers: 2}}\noperations: {read: {read: [{station: u, demand: 1ms}]}}\n"
+    )
     assert answer(simulator, file).returncode == 0
 
 
@@ -96,7 +102,9 @@ def test_a_key_without_effect_is_refused(refused, station, key):
 
 @pytest.mark.parametrize("key", ["lock_share: 0.5", "lock_mode: shared"])
 def test_the_share_of_no_lock_is_refused(refused, key):
-    assert "this step takes none" in refused(f"stations: {{s: {{}}}}\noperations: {{stat: [{{station: s, demand: 1ms, {key}}}]}}\n")
+    assert "this step takes none" in refused(
+        f"stations: {{s: {{}}}}\noperations: {{stat: [{{station: s, demand: 1ms, {key}}}]}}\n"
+    )
 
 
 def test_an_inherited_key_that_lost_its_effect_is_not(simulator, tmp_path):
@@ -106,7 +114,15 @@ def test_an_inherited_key_that_lost_its_effect_is_not(simulator, tmp_path):
     assert answer(simulator, file).returncode == 0
 
 
-@pytest.mark.parametrize(("text", "ours"), [("stations: {mds: {threads: 32}}", "servers"), ("stations: {mds: {cores: 32}}", "servers"), ("nodes: 4", "--nodes"), ("limits: {rpcs: {threads: 4}}", "slots")])
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ("stations: {mds: {threads: 32}}", "servers"),
+        ("stations: {mds: {cores: 32}}", "servers"),
+        ("nodes: 4", "--nodes"),
+        ("limits: {rpcs: {threads: 4}}", "slots"),
+    ],
+)
 def test_other_words_lead_to_ours(refused, text, ours):
     assert f"write {ours}" in refused("extends: lustre\n" + text)
 
@@ -121,7 +137,23 @@ def test_servers_without_number_that_share_are_no_matter_of_memory(simulate, tmp
     rates = []
     for servers in ("64", "2000000000"):
         file = tmp_path / f"{servers}.yaml"
-        file.write_text(f"schema_version: 1\nstations: {{s: {{discipline: ps, servers: {servers}, contention: 0.01}}}}\n{OPERATIONS}")
-        arguments = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phases=benchmark", "--set", "datasets=1", "--set", "objects=20", "--set", "iterations=20", "--brief")
+        file.write_text(
+            f"schema_version: 1\nstations: {{s: {{discipline: ps, servers: {servers}, contention: 0.01}}}}\n{OPERATIONS}"
+        )
+        arguments = (
+            "--workload",
+            "md-workbench",
+            "--set",
+            "read_only=true",
+            "--set",
+            "phases=benchmark",
+            "--set",
+            "datasets=1",
+            "--set",
+            "objects=20",
+            "--set",
+            "iterations=20",
+            "--brief",
+        )
         rates.append(simulate(file, *arguments, "--nodes", "32")["phases"][-1]["rate"])
     assert rates[0] == rates[1]

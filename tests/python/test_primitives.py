@@ -25,10 +25,21 @@ operations:
 """
 
 
-def simulate(simulator: Path, place: Path, text: str, *settings: str, workload: str = "operation-mix", seed: int = 1) -> dict[str, Any]:
+def simulate(
+    simulator: Path, place: Path, text: str, *settings: str, workload: str = "operation-mix", seed: int = 1
+) -> dict[str, Any]:
     (place / "p.yaml").write_text(text)
-    command = [str(simulator), "--platform", str(place / "p.yaml"), "--workload", workload, *(a for s in settings for a in ("--set", s))]
-    done = subprocess.run([*command, "--seed", str(seed), "--nodes", "1", "--json"], capture_output=True, text=True, check=True)
+    command = [
+        str(simulator),
+        "--platform",
+        str(place / "p.yaml"),
+        "--workload",
+        workload,
+        *(a for s in settings for a in ("--set", s)),
+    ]
+    done = subprocess.run(
+        [*command, "--seed", str(seed), "--nodes", "1", "--json"], capture_output=True, text=True, check=True
+    )
     run: dict[str, Any] = json.loads(done.stdout)
     return run
 
@@ -40,7 +51,9 @@ def test_a_run_tells_how_often_caches_hit(simulator: Path, tmp_path: Path) -> No
     run = simulate(simulator, tmp_path, PLATFORM, *STATS)
     made, used, cleaned = (p["caches"]["c"] for p in run["phases"])
     assert made == {"lookups": 1000, "hits": 0, "held": 500, "known": 1.0}
-    assert used["lookups"] == 20000 and used["hits"] == pytest.approx(10000, abs=5 * 5000**0.5)  # half of 1000 objects fit
+    assert used["lookups"] == 20000 and used["hits"] == pytest.approx(
+        10000, abs=5 * 5000**0.5
+    )  # half of 1000 objects fit
     assert cleaned == {"lookups": 0, "hits": 0, "held": 0, "known": 1.0}
     assert simulate(simulator, tmp_path, PLATFORM, *STATS)["phases"] == run["phases"]
 
@@ -49,7 +62,12 @@ def test_the_resolved_platform_and_its_drawing_have_both_ways(simulator: Path, t
     platform = simulate(simulator, tmp_path, PLATFORM, *STATS)["platform"]
     assert platform["caches"] == {"c": {"station": "mds", "objects": 500}}
     rows = route("stat", platform["operations"]["stat"])
-    assert [(r["name"], r["case"]) for r in rows] == [("c", None), ("mds", "hit of c"), ("delay", "miss of c"), ("mds", "miss of c")]
+    assert [(r["name"], r["case"]) for r in rows] == [
+        ("c", None),
+        ("mds", "hit of c"),
+        ("delay", "miss of c"),
+        ("mds", "miss of c"),
+    ]
     assert [r["name"] for r in route("unlink", platform["operations"]["unlink"])] == ["forget c"]
     assert FIGURE.draw([{"platform": "p", **row} for row in rows]).legend[-1].label == "look into a cache"
 
@@ -78,7 +96,13 @@ def test_a_run_tells_what_was_fetched_ahead_and_what_others_took(simulator: Path
     read, removed = (next(p for p in run["phases"] if p["name"].startswith(name)) for name in ("read", "remove"))
     cache = read["caches"]["c"]
     # The first block is missed; the rest of it, and of the next unit, is on its way by then.
-    assert {k: cache[k] for k in ("lookups", "hits", "held", "fetched", "unused")} == {"lookups": 32, "hits": 31, "held": 32 << 20, "fetched": 31 << 20, "unused": 0}
+    assert {k: cache[k] for k in ("lookups", "hits", "held", "fetched", "unused")} == {
+        "lookups": 32,
+        "hits": 31,
+        "held": 32 << 20,
+        "fetched": 31 << 20,
+        "unused": 0,
+    }
     assert 1 <= cache["waited"] <= 31 and cache["taken"] == 0
     assert read["stations"]["oss"]["operations"]["drain"]["visits"] == 16
     assert removed["caches"]["c"]["taken"] == 32 and removed["caches"]["c"]["held"] == 0
@@ -140,9 +164,22 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
     (tmp_path / "p.yaml").write_text(RANGES)
 
     def run(workload: str, seed: int = 1) -> dict[str, Any]:
-        command = [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--workload", workload, "--nodes", "8", "--seed", str(seed), "--json"]
+        command = [
+            str(simulator),
+            "--platform",
+            str(tmp_path / "p.yaml"),
+            "--workload",
+            workload,
+            "--nodes",
+            "8",
+            "--seed",
+            str(seed),
+            "--json",
+        ]
         settings = ("tests=write", "block_size=4MiB", "per_process=512MiB")
-        done = subprocess.run([*command, *(a for s in settings for a in ("--set", s))], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [*command, *(a for s in settings for a in ("--set", s))], capture_output=True, text=True, check=True
+        )
         answer: dict[str, Any] = json.loads(done.stdout)
         answer["phase"] = next(p for p in answer["phases"] if p["name"] == "write")
         return answer

@@ -41,22 +41,49 @@ def test_the_papers_protocol_is_planned() -> None:
     assert sorted(shapes) == sorted((10, per_node, *own) for per_node in (1, 10) for own in sets)
     # A smaller system and less work: points that then are the same are one.
     small = read_plan("mdworkbench-paper", nodes=2, settings={"objects": "10", "iterations": "5"})
-    assert sorted((p.nodes * p.ranks_per_node, dict(p.settings)["datasets"]) for p in small.points) == [(2, 1), (2, 10), (20, 1), (20, 10)]
+    assert sorted((p.nodes * p.ranks_per_node, dict(p.settings)["datasets"]) for p in small.points) == [
+        (2, 1),
+        (2, 10),
+        (20, 1),
+        (20, 10),
+    ]
 
 
 def test_steps_share_a_data_set_and_are_resumed_as_a_whole(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "steps.yaml").write_text(STEPS)
     (tmp_path / "root").mkdir()
-    ask = ("measure", tmp_path / "root", "--campaign", tmp_path / "steps.yaml", "--out", tmp_path / "out", "--nodes", "1", "--json")
+    ask = (
+        "measure",
+        tmp_path / "root",
+        "--campaign",
+        tmp_path / "steps.yaml",
+        "--out",
+        tmp_path / "out",
+        "--nodes",
+        "1",
+        "--json",
+    )
     done = iocast(*ask)
     assert done.returncode == 0, done.stderr
     campaign = json.loads(done.stdout)
     assert [p["status"] for p in campaign["points"]] == ["complete"] * 5 and not any((tmp_path / "root").iterdir())
-    runs = {p["step"]: json.loads((tmp_path / "out" / "runs" / p["name"] / "run.json").read_text()) for p in campaign["points"]}
-    assert [p["name"] for p in runs["precreate"]["phases"]] == ["precreate"] and [p["name"] for p in runs["benchmark"]["phases"]] == ["benchmark"] * 2
+    runs = {
+        p["step"]: json.loads((tmp_path / "out" / "runs" / p["name"] / "run.json").read_text())
+        for p in campaign["points"]
+    }
+    assert [p["name"] for p in runs["precreate"]["phases"]] == ["precreate"] and [
+        p["name"] for p in runs["benchmark"]["phases"]
+    ] == ["benchmark"] * 2
     # Each goes on where the one before it ended: 2 repeats of 20 iterations, then 2 more.
-    assert [runs[s]["workload"]["parameters"]["start_index"] for s in ("benchmark", "waiting", "read-only")] == [0, 40, 80]
-    assert set(runs["read-only"]["phases"][0]["latency"]) >= {"stat", "read"} and "create" not in runs["read-only"]["phases"][0]["latency"]
+    assert [runs[s]["workload"]["parameters"]["start_index"] for s in ("benchmark", "waiting", "read-only")] == [
+        0,
+        40,
+        80,
+    ]
+    assert (
+        set(runs["read-only"]["phases"][0]["latency"]) >= {"stat", "read"}
+        and "create" not in runs["read-only"]["phases"][0]["latency"]
+    )
     assert all(p["errors"] == 0 for run in runs.values() for p in run["phases"])
 
     # The tables: T = 2 is virtual, three times the measured rate; the read-only step is in neither.
@@ -81,7 +108,9 @@ def test_steps_share_a_data_set_and_are_resumed_as_a_whole(iocast: Iocast, tmp_p
     (tmp_path / "out" / "campaign.json").write_text(json.dumps(content))
     done = iocast(*ask)
     assert done.returncode == 0, done.stderr
-    assert all(p["status"] == "complete" for p in json.loads(done.stdout)["points"]) and not any((tmp_path / "root").iterdir())
+    assert all(p["status"] == "complete" for p in json.loads(done.stdout)["points"]) and not any(
+        (tmp_path / "root").iterdir()
+    )
     assert (tmp_path / "out" / "runs" / (content["points"][0]["name"] + ".interrupted-1")).is_dir()
     # Other overrides would be another campaign.
     done = iocast(*ask, "--set", "objects=31")
@@ -122,7 +151,9 @@ def test_tables_look_like_the_papers(tmp_path: Path) -> None:
 
     def phase(name: str, rate: float, **more: Any) -> dict[str, Any]:
         quartiles = {"read": 1.8e-2, "stat": 8.3e-4, "create": 5.6e-4, "unlink": 2.8e-4}
-        latency = {op: {"count": 200_000, "q75": q, "max": 0.2 if op == "create" else 0.1} for op, q in quartiles.items()}
+        latency = {
+            op: {"count": 200_000, "q75": q, "max": 0.2 if op == "create" else 0.1} for op, q in quartiles.items()
+        }
         return {
             "name": name,
             "repeat": 1,

@@ -23,13 +23,17 @@ def scores(data: Path, text: str, simulator: Path) -> dict[str, Any]:
     (data / "scaling").mkdir(parents=True)
     (data / "scaling" / "archer_mdtest_scaling.csv").write_text(HEADER + FITTED + text)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    done = subprocess.run([sys.executable, str(SCORES), str(data), "--json"], capture_output=True, text=True, env=environment, check=True)
+    done = subprocess.run(
+        [sys.executable, str(SCORES), str(data), "--json"], capture_output=True, text=True, env=environment, check=True
+    )
     return json.loads(done.stdout)
 
 
 def test_what_is_asked_is_never_fitted_to(simulator: Path, tmp_path: Path) -> None:
     """The same forecasts, bit by bit, whatever was measured at the scales asked for."""
-    entries = [scores(tmp_path / str(rate), f"Cirrus,mf,16,36,File creation,{rate}\n", simulator) for rate in (40000, 400)]
+    entries = [
+        scores(tmp_path / str(rate), f"Cirrus,mf,16,36,File creation,{rate}\n", simulator) for rate in (40000, 400)
+    ]
     for answer in entries:
         (one,) = answer["rows"]
         assert one["nodes"] == 16 and one["beyond"] == 2
@@ -38,10 +42,18 @@ def test_what_is_asked_is_never_fitted_to(simulator: Path, tmp_path: Path) -> No
     assert [answer["rows"][0]["measured"] for answer in entries] == [pytest.approx(40000), pytest.approx(400)]
     value = forecasts[0]["iocast"]["value"]
     found = [answer["families"]["Cirrus"] for answer in entries]
-    assert found[0]["median"] == pytest.approx(max(value / 40000, 40000 / value) - 1) and found[1]["median"] == pytest.approx(value / 400 - 1)
+    assert found[0]["median"] == pytest.approx(max(value / 40000, 40000 / value) - 1) and found[1][
+        "median"
+    ] == pytest.approx(value / 400 - 1)
     assert found[0]["inside"] == 1 and found[1]["inside"] == 0
 
 
 def test_tables_that_are_not_there(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(SCORES), str(tmp_path)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=False)
+    done = subprocess.run(
+        [sys.executable, str(SCORES), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        check=False,
+    )
     assert done.returncode == 2 and "README.md says which tables are read" in done.stderr

@@ -36,16 +36,44 @@ def test_settings_are_equal_by_meaning(one: Any, other: Any) -> None:
     assert Setting.read(Setting.read(one).document()) == Setting.read(one)
 
 
-@pytest.mark.parametrize(("one", "other"), [("5s", "5ms"), ("4KiB", "4kB"), (True, False), ("fixed", "exponential"), ("10", "10.1"), ("0:0B,1:2KiB", "0:0B,1:4KiB"), ("100/s", "100/min")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5s", "5ms"),
+        ("4KiB", "4kB"),
+        (True, False),
+        ("fixed", "exponential"),
+        ("10", "10.1"),
+        ("0:0B,1:2KiB", "0:0B,1:4KiB"),
+        ("100/s", "100/min"),
+    ],
+)
 def test_settings_that_differ_are_not_equal(one: Any, other: Any) -> None:
     assert Setting.read(one) != Setting.read(other)
 
 
 def test_spelling_order_and_names_do_not_change_a_question() -> None:
-    spelled = {"object_size": "3901B", "most_seconds": "5000ms", "think_time": "500us", "read_only": "false", "waiting_factor": "0", "iterations": "2e2", "repeats": 3, "phases": "precreate,benchmark"}
+    spelled = {
+        "object_size": "3901B",
+        "most_seconds": "5000ms",
+        "think_time": "500us",
+        "read_only": "false",
+        "waiting_factor": "0",
+        "iterations": "2e2",
+        "repeats": 3,
+        "phases": "precreate,benchmark",
+    }
     names = list(PARAMETERS)
     random.Random(1).shuffle(names)
-    other = Question.of({"name": "my copy", "pattern": "md-workbench", "parameters": {name: spelled.get(name, PARAMETERS[name]) for name in names}}, PLACE, "benchmark")
+    other = Question.of(
+        {
+            "name": "my copy",
+            "pattern": "md-workbench",
+            "parameters": {name: spelled.get(name, PARAMETERS[name]) for name in names},
+        },
+        PLACE,
+        "benchmark",
+    )
     assert other == ASKED
     assert hash(other) == hash(ASKED)
     assert ASKED.differences(other) == []
@@ -56,11 +84,22 @@ def changed_questions() -> list[tuple[str, Question]]:
     """A question for each thing that makes it another one, and the word by which the difference is named."""
     found = [(name, Question.of(WORKLOAD | {"parameters": PARAMETERS | {name: value}}, PLACE, "benchmark")) for name, value in
              (("datasets", 11), ("objects", 10), ("iterations", 20), ("object_size", "4KiB"), ("most_seconds", "6s"), ("read_only", True), ("think_time", "1s"), ("rate", "5/s"))]  # fmt: skip
-    found.append(("waiting factor 4", Question.of(WORKLOAD | {"parameters": PARAMETERS | {"waiting_factor": 4}}, PLACE, "benchmark")))
-    found.append(("workload postmark", Question.of(WORKLOAD | {"pattern": "postmark", "name": "postmark"}, PLACE, "benchmark")))
+    found.append(
+        (
+            "waiting factor 4",
+            Question.of(WORKLOAD | {"parameters": PARAMETERS | {"waiting_factor": 4}}, PLACE, "benchmark"),
+        )
+    )
+    found.append(
+        ("workload postmark", Question.of(WORKLOAD | {"pattern": "postmark", "name": "postmark"}, PLACE, "benchmark"))
+    )
     found.append(("definition", Question.of(WORKLOAD | {"application": {"phases": []}}, PLACE, "benchmark")))
-    found.append(("placement 32 x 1", Question.of(WORKLOAD, {"ranks": 32, "nodes": 32, "ranks_per_node": 1}, "benchmark")))
-    found.append(("placement 1 x 16", Question.of(WORKLOAD, {"ranks": 16, "nodes": 1, "ranks_per_node": 16}, "benchmark")))
+    found.append(
+        ("placement 32 x 1", Question.of(WORKLOAD, {"ranks": 32, "nodes": 32, "ranks_per_node": 1}, "benchmark"))
+    )
+    found.append(
+        ("placement 1 x 16", Question.of(WORKLOAD, {"ranks": 16, "nodes": 1, "ranks_per_node": 16}, "benchmark"))
+    )
     found.append(("phase precreate", Question.of(WORKLOAD, PLACE, "precreate")))
     return found
 
@@ -101,16 +140,37 @@ def forecast(question: Question = ASKED, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run_directory(path: Path, parameters: dict[str, Any], started: str | None = None, place: dict[str, int] = PLACE, **more: Any) -> Path:
+def run_directory(
+    path: Path, parameters: dict[str, Any], started: str | None = None, place: dict[str, int] = PLACE, **more: Any
+) -> Path:
     path.mkdir(parents=True)
-    phase = {"name": "benchmark", "repeat": 0, "seconds": 1.0, "operations": 10, "errors": 0, "rate": 10.0, "latency": {}}
-    content = {"schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "seed": 0, "workload": WORKLOAD | {"parameters": parameters}, "placement": place, "phases": [phase]}
+    phase = {
+        "name": "benchmark",
+        "repeat": 0,
+        "seconds": 1.0,
+        "operations": 10,
+        "errors": 0,
+        "rate": 10.0,
+        "latency": {},
+    }
+    content = {
+        "schema_version": 1,
+        "kind": "run",
+        "source": "bench",
+        "status": "complete",
+        "seed": 0,
+        "workload": WORKLOAD | {"parameters": parameters},
+        "placement": place,
+        "phases": [phase],
+    }
     (path / "run.json").write_text(json.dumps(content | ({"started": started} if started else {}) | more))
     (path / "latency.hlog").write_text("")
     return path
 
 
-@pytest.mark.parametrize("other", [other for _, other in changed_questions()], ids=[name for name, _ in changed_questions()])
+@pytest.mark.parametrize(
+    "other", [other for _, other in changed_questions()], ids=[name for name, _ in changed_questions()]
+)
 def test_a_forecast_of_another_question_is_refused(tmp_path: Path, other: Question) -> None:
     points = group(find_runs([run_directory(tmp_path / "run", PARAMETERS)])[0])
     with pytest.raises(InputError, match="answers another question") as refusal:
@@ -147,14 +207,26 @@ def test_a_forecast_that_can_not_be_checked_is_refused(tmp_path: Path, key: str)
         Earlier.open(tmp_path / "damaged.json")
 
 
-@pytest.mark.parametrize(("started", "before"), [("2026-01-01T00:00:00.001Z", True), ("2025-12-31T23:59:59.999Z", False), ("2026-01-01T01:00:00+00:00", True), (None, None), ("yesterday", None)])
+@pytest.mark.parametrize(
+    ("started", "before"),
+    [
+        ("2026-01-01T00:00:00.001Z", True),
+        ("2025-12-31T23:59:59.999Z", False),
+        ("2026-01-01T01:00:00+00:00", True),
+        (None, None),
+        ("yesterday", None),
+    ],
+)
 def test_made_before_the_measurement_is_checked(tmp_path: Path, started: str | None, before: bool | None) -> None:
     (point,) = group(find_runs([run_directory(tmp_path / "run", PARAMETERS, started)])[0])
     assert Earlier.of_document(forecast()).made(point)["before_measurement"] is before
 
 
 def test_all_runs_of_a_point_must_be_later(tmp_path: Path) -> None:
-    runs = [run_directory(tmp_path / f"r{i}", PARAMETERS, started, seed=i) for i, started in enumerate(("2026-02-01T00:00:00Z", "2025-02-01T00:00:00Z"))]
+    runs = [
+        run_directory(tmp_path / f"r{i}", PARAMETERS, started, seed=i)
+        for i, started in enumerate(("2026-02-01T00:00:00Z", "2025-02-01T00:00:00Z"))
+    ]
     (point,) = group(find_runs(runs)[0])
     assert Earlier.of_document(forecast()).made(point)["before_measurement"] is False
 
@@ -166,7 +238,10 @@ def campaign(path: Path, points: dict[str, str]) -> Path:
     """One with runs of these names and roles."""
     for name in points:
         run_directory(path / "runs" / name, PARAMETERS, seed=len(name) + ord(name[-1]))
-    planned = [{"name": name, "nodes": 1, "ranks_per_node": 32, "settings": {}, "role": role, "status": "complete"} for name, role in points.items()]
+    planned = [
+        {"name": name, "nodes": 1, "ranks_per_node": 32, "settings": {}, "role": role, "status": "complete"}
+        for name, role in points.items()
+    ]
     (path / "campaign.json").write_text(json.dumps({"schema_version": 1, "kind": "campaign", "points": planned}))
     return path
 
@@ -175,15 +250,25 @@ def campaign(path: Path, points: dict[str, str]) -> Path:
 def test_fit_runs_and_check_runs_of_a_placement_are_two_points(tmp_path: Path, order: tuple[str, str]) -> None:
     made = {"a": campaign(tmp_path / "a", {"n8-r1": "fit"}), "b": campaign(tmp_path / "b", {"n8-r2": "check"})}
     points = group(find_runs([made[name] for name in order])[0])
-    assert [(point.role, [run.path.name for run in point.runs]) for point in points] == [("fit", ["n8-r1"]), ("check", ["n8-r2"])]
+    assert [(point.role, [run.path.name for run in point.runs]) for point in points] == [
+        ("fit", ["n8-r1"]),
+        ("check", ["n8-r2"]),
+    ]
 
 
 def test_order_and_names_of_runs_do_not_matter(tmp_path: Path) -> None:
-    runs = [run_directory(tmp_path / f"r{i}", PARAMETERS | ({"most_seconds": "5000ms"} if i else {}), seed=i) for i in range(4)]
+    runs = [
+        run_directory(tmp_path / f"r{i}", PARAMETERS | ({"most_seconds": "5000ms"} if i else {}), seed=i)
+        for i in range(4)
+    ]
     one = group(find_runs(runs)[0])
     renamed = [path.rename(tmp_path / name) for path, name in zip(runs, "dbca", strict=True)]
     other = group(find_runs(renamed[::-1])[0])
-    assert [[run.json["seed"] for run in point.runs] for point in one] == [[run.json["seed"] for run in point.runs] for point in other] == [[0, 1, 2, 3]]
+    assert (
+        [[run.json["seed"] for run in point.runs] for point in one]
+        == [[run.json["seed"] for run in point.runs] for point in other]
+        == [[0, 1, 2, 3]]
+    )
 
 
 def test_a_platforms_hash_is_of_its_content(tmp_path: Path) -> None:
@@ -193,7 +278,9 @@ def test_a_platforms_hash_is_of_its_content(tmp_path: Path) -> None:
     first = Fitted.open(str(file)).content_hash()
     moved = tmp_path / "moved"
     moved.mkdir()
-    (moved / "under.yaml").write_text("# a comment\nschema_version: 1\nstations: {cpu: {quantum: 5ms, servers: 4}}\nextends: local\nsource: elsewhere\n")
+    (moved / "under.yaml").write_text(
+        "# a comment\nschema_version: 1\nstations: {cpu: {quantum: 5ms, servers: 4}}\nextends: local\nsource: elsewhere\n"
+    )
     (moved / "other.yaml").write_text("description: another\nextends: under.yaml\nschema_version: 1\n")
     assert Fitted.open(str(moved / "other.yaml")).content_hash() == first
     assert Fitted.open(str(file), [("stations.cpu.servers", 8)]).content_hash() != first

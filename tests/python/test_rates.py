@@ -34,8 +34,16 @@ def test_the_fitted_network_is_the_platform_that_is_written(simulator: Path, tmp
         file = tmp_path / f"{number}.yaml"
         file.write_text(dump({"schema_version": 1, "extends": "queue"} | rates._numbers(logs)))
         platform = binaries.resolve_platform(file)
-        for place in (Placement(1, 1, 0.0), Placement(1, 24, 0.0), Placement(10, 10, 0.0), Placement(200, 24, 0.0), Placement(10, 10, 4.0)):
-            solved = analytic.solve(platform, {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64).rate
+        for place in (
+            Placement(1, 1, 0.0),
+            Placement(1, 24, 0.0),
+            Placement(10, 10, 0.0),
+            Placement(200, 24, 0.0),
+            Placement(10, 10, 4.0),
+        ):
+            solved = analytic.solve(
+                platform, {"stat": 1.0}, place.nodes, place.ranks_per_node, place.waiting_factor, 1, points=64
+            ).rate
             errors.append(abs(math.log(rates_of(logs[None, :], [place])[0, 0] / solved)))
     assert max(errors) < 0.08 and np.median(errors) < 0.02
 
@@ -44,7 +52,9 @@ def test_a_station_twice_as_fast_serves_in_half_the_time(simulator: Path, tmp_pa
     """Speed 4 at the station `server` is its demand over 4, for the solver as for the simulator; so is the memory of
     other sockets."""
     rates = []
-    for number, change in enumerate(({"stations": {"server": {"speed": 4}}}, {"demands": {"server": {"law": "exponential", "mean": "5us"}}})):
+    for number, change in enumerate(
+        ({"stations": {"server": {"speed": 4}}}, {"demands": {"server": {"law": "exponential", "mean": "5us"}}})
+    ):
         file = tmp_path / f"{number}.yaml"
         file.write_text(dump({"schema_version": 1, "extends": "queue"} | change))
         rates.append(analytic.solve(binaries.resolve_platform(file), {"stat": 1.0}, 50, 8, 0.0, 1, points=64).rate)
@@ -90,7 +100,9 @@ def test_many_precise_rates_are_followed() -> None:
     places = [Placement(n, p, 0.0) for n in (1, 2, 4, 8, 16, 32) for p in (1, 8, 32)]
     truth = np.log(rates_of(logs, places))[0]
     posterior = find_posterior(places, truth, np.full(len(places), 0.01), seed=0)
-    assert float(np.median(rates_of(posterior, [Placement(64, 32, 0.0)]))) == pytest.approx(float(rates_of(logs, [Placement(64, 32, 0.0)])[0, 0]), rel=0.03)
+    assert float(np.median(rates_of(posterior, [Placement(64, 32, 0.0)]))) == pytest.approx(
+        float(rates_of(logs, [Placement(64, 32, 0.0)])[0, 0]), rel=0.03
+    )
 
 
 MEASURED = """\
@@ -110,7 +122,11 @@ def fitted(iocast: Call, tmp_path: Path, table: str = MEASURED, phase: str = "cr
     (tmp_path / "fitted.yaml").unlink(missing_ok=True)
     (tmp_path / "table.csv").write_text(table)
     assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
-    runs = [tmp_path / "runs"] if (tmp_path / "runs" / "run.json").exists() else sorted((tmp_path / "runs").glob(f"*-{phase}")) or sorted((tmp_path / "runs").iterdir())
+    runs = (
+        [tmp_path / "runs"]
+        if (tmp_path / "runs" / "run.json").exists()
+        else sorted((tmp_path / "runs").glob(f"*-{phase}")) or sorted((tmp_path / "runs").iterdir())
+    )
     done = iocast("calibrate", *runs, "--platform", "queue", "--phase", phase, "--out", tmp_path / "fitted.yaml")
     assert done.returncode == 0, done.stderr
     assert "Only rates were fitted" in done.stdout
@@ -120,7 +136,9 @@ def fitted(iocast: Call, tmp_path: Path, table: str = MEASURED, phase: str = "cr
 def test_what_the_network_does_not_know_is_named(iocast: Call, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("nodes,ppn,rate,D\n10,1,540,10\n10,1,1530,1\n10,10,5280,1\n")
     assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
-    done = iocast("calibrate", *sorted((tmp_path / "runs").iterdir()), "--platform", "queue", "--out", tmp_path / "fitted.yaml")
+    done = iocast(
+        "calibrate", *sorted((tmp_path / "runs").iterdir()), "--platform", "queue", "--out", tmp_path / "fitted.yaml"
+    )
     assert done.returncode == 0 and "The measurements differ in D," in done.stdout
 
 
@@ -144,17 +162,26 @@ def test_from_a_papers_table_to_a_checked_forecast(iocast: Call, tmp_path: Path)
     done = iocast("validate", platform, tmp_path / "larger", "--json")
     assert done.returncode in (0, 4), done.stderr
     (point,) = json.loads(done.stdout)["points"]
-    assert point["role"] == "check" and [row["quantity"] for row in point["rows"]] == ["rate"] and point["rows"][0]["inside"]
+    assert (
+        point["role"] == "check"
+        and [row["quantity"] for row in point["rows"]] == ["rate"]
+        and point["rows"][0]["inside"]
+    )
 
 
 def test_one_number_gives_a_wide_answer_that_says_so(iocast: Call, tmp_path: Path) -> None:
     platform = fitted(iocast, tmp_path, "nodes,ppn,rate\n10,16,5000\n", "benchmark")
     answer = forecast(iocast, platform, "--nodes", 100, "--ppn", 16)
     rate = answer["quantities"]["rate"]
-    thinking = forecast(iocast, platform, "--nodes", 100, "--ppn", 16, "--set", "waiting_factor=4")["quantities"]["rate"]
+    thinking = forecast(iocast, platform, "--nodes", 100, "--ppn", 16, "--set", "waiting_factor=4")["quantities"][
+        "rate"
+    ]
     assert thinking["value"] < rate["value"]
     assert rate["high"] / rate["low"] > 4 and rate["low"] < 5000 * 10 and answer["baselines"] == {}
-    assert any("growth from there is not measured. Measure 5 x 16 and 2 x 16 next." in warning for warning in answer["warnings"])
+    assert any(
+        "growth from there is not measured. Measure 5 x 16 and 2 x 16 next." in warning
+        for warning in answer["warnings"]
+    )
 
 
 def test_another_seed_says_the_same() -> None:
@@ -174,9 +201,15 @@ def test_a_forecast_of_a_fitted_placement_is_what_the_fit_says(iocast: Call, tmp
     (row,) = [r for r in yaml.safe_load(platform.read_text())["fitted"]["fit"] if round(r["measured"]) == 31000]
     plain = forecast(iocast, platform, "--nodes", 8, "--ppn", 36)["quantities"]["rate"]
     assert plain["value"] == pytest.approx(row["forecast"], rel=1e-9)
-    same = forecast(iocast, platform, "--nodes", 8, "--ppn", 36, "--edit", "stations.server.speed=1")["quantities"]["rate"]
-    assert same["value"] == pytest.approx(plain["value"], rel=1e-6) and same["high"] == pytest.approx(plain["high"], rel=0.02)
-    faster = forecast(iocast, platform, "--nodes", 64, "--ppn", 36, "--edit", "stations.server.speed=4")["quantities"]["rate"]
+    same = forecast(iocast, platform, "--nodes", 8, "--ppn", 36, "--edit", "stations.server.speed=1")["quantities"][
+        "rate"
+    ]
+    assert same["value"] == pytest.approx(plain["value"], rel=1e-6) and same["high"] == pytest.approx(
+        plain["high"], rel=0.02
+    )
+    faster = forecast(iocast, platform, "--nodes", 64, "--ppn", 36, "--edit", "stations.server.speed=4")["quantities"][
+        "rate"
+    ]
     assert faster["value"] > 1.1 * forecast(iocast, platform, "--nodes", 64, "--ppn", 36)["quantities"]["rate"]["value"]
 
 
@@ -184,8 +217,18 @@ def test_a_forecast_of_a_fitted_placement_is_what_the_fit_says(iocast: Call, tmp
     ("columns", "rows", "arguments", "named"),
     [
         ("cores", ("1,1,1000,4", "1,2,1900,4"), (), "8 ranks on 4 cores"),
-        ("memory,working_set", ("1,1,1000,16GiB,4GiB", "1,2,1900,16GiB,8GiB"), (), "working set of 32 GiB with 16 GiB of memory"),
-        ("memory,working_set", ("1,1,1000,64GiB,4GiB", "1,2,1900,64GiB,8GiB"), ("--set", "working_set=100GiB"), "working set of 100 GiB"),
+        (
+            "memory,working_set",
+            ("1,1,1000,16GiB,4GiB", "1,2,1900,16GiB,8GiB"),
+            (),
+            "working set of 32 GiB with 16 GiB of memory",
+        ),
+        (
+            "memory,working_set",
+            ("1,1,1000,64GiB,4GiB", "1,2,1900,64GiB,8GiB"),
+            ("--set", "working_set=100GiB"),
+            "working set of 100 GiB",
+        ),
     ],
 )
 def test_a_single_machine_beyond_its_cores_or_memory_has_no_interval(
@@ -196,13 +239,24 @@ def test_a_single_machine_beyond_its_cores_or_memory_has_no_interval(
     answer = forecast(iocast, platform, "--nodes", 1, "--ppn", 8, *arguments)
     assert answer["quantities"]["rate"]["low"] is None and any(named in warning for warning in answer["warnings"])
     near = forecast(iocast, platform, "--nodes", 1, "--ppn", 3)
-    assert near["quantities"]["rate"]["low"] is not None and not any("no interval is known" in warning for warning in near["warnings"])
+    assert near["quantities"]["rate"]["low"] is not None and not any(
+        "no interval is known" in warning for warning in near["warnings"]
+    )
 
 
 def test_rates_in_bytes_grow_by_a_rule_of_their_own(iocast: Call, tmp_path: Path) -> None:
     """Units of bytes change nothing; bytes and operations are not one table."""
     answers = [
-        forecast(iocast, fitted(iocast, tmp_path / unit.replace("/", ""), f"nodes,ppn,rate,unit\n10,16,{rate},{unit}\n", "benchmark"), "--nodes", 40, "--ppn", 16)
+        forecast(
+            iocast,
+            fitted(
+                iocast, tmp_path / unit.replace("/", ""), f"nodes,ppn,rate,unit\n10,16,{rate},{unit}\n", "benchmark"
+            ),
+            "--nodes",
+            40,
+            "--ppn",
+            16,
+        )
         for unit, rate in (("MiB/s", 2048), ("GiB/s", 2), ("bytes", 2**31))
     ]
     values = [answer["quantities"]["rate"]["value"] for answer in answers]
@@ -229,10 +283,7 @@ def test_rates_that_no_curve_follows_raise_the_alarm(iocast: Call, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [
-        (("--set", "datasets=4"), "Allowed: waiting_factor"),
-        (("--solver", "simulate"), "use --solver analytic"),
-    ],
+    [(("--set", "datasets=4"), "Allowed: waiting_factor"), (("--solver", "simulate"), "use --solver analytic")],
 )
 def test_what_rates_do_not_tell_is_refused(iocast: Call, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
     done = iocast("predict", fitted(iocast, tmp_path), *arguments)
@@ -253,5 +304,14 @@ def test_only_a_network_with_a_place_for_them_is_fitted_to_rates(iocast: Call, t
     (tmp_path / "own.yaml").write_text("schema_version: 1\nextends: local\ncalibration: {method: rates}\n")
     (tmp_path / "table.csv").write_text(MEASURED)
     assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "runs").returncode == 0
-    done = iocast("calibrate", tmp_path / "runs" / "1x36-stat", "--phase", "stat", "--platform", tmp_path / "own.yaml", "--out", tmp_path / "f.yaml")
+    done = iocast(
+        "calibrate",
+        tmp_path / "runs" / "1x36-stat",
+        "--phase",
+        "stat",
+        "--platform",
+        tmp_path / "own.yaml",
+        "--out",
+        tmp_path / "f.yaml",
+    )
     assert done.returncode == 2 and "has no demands.alone" in done.stderr and "extend the platform queue" in done.stderr

@@ -75,13 +75,18 @@ def test_measure_refuses_roots_and_outputs(iocast: Iocast, tmp_path: Path) -> No
 
 
 def test_calibrate_says_what_is_missing(iocast: Iocast, measured: Path, tmp_path: Path) -> None:
-    refused(iocast("calibrate", measured / "n2-r1", measured / "n4-r1", measured / "n8-r1", "--out", tmp_path / "f"), "one rank")
+    refused(
+        iocast("calibrate", measured / "n2-r1", measured / "n4-r1", measured / "n8-r1", "--out", tmp_path / "f"),
+        "one rank",
+    )
     refused(iocast("calibrate", measured / "n1-r1", measured / "n4-r1", "--out", tmp_path / "f"), "N = 1, 4", "2")
     (tmp_path / "f").write_text("kept")
     refused(iocast("calibrate", measured / "n1-r1", "--out", tmp_path / "f"), "exists already")
     assert (tmp_path / "f").read_text() == "kept"
     refused(iocast("calibrate", measured / "n1-r1", "--platform", "loca", "--out", tmp_path / "g"), "loca", "local")
-    refused(iocast("calibrate", measured / "n1-r1", "--platform", "mistral2.yaml", "--out", tmp_path / "g"), "mistral2.yaml")
+    refused(
+        iocast("calibrate", measured / "n1-r1", "--platform", "mistral2.yaml", "--out", tmp_path / "g"), "mistral2.yaml"
+    )
 
 
 def test_broken_run_directories(iocast: Iocast, measured: Path, tmp_path: Path) -> None:
@@ -98,7 +103,11 @@ def test_broken_run_directories(iocast: Iocast, measured: Path, tmp_path: Path) 
     refused(iocast("calibrate", cut, "--out", tmp_path / "f"), "cut/run.json", "cut off")
     log = copy("log")
     (log / "latency.hlog").write_text((log / "latency.hlog").read_text()[:-400])
-    refused(iocast("calibrate", log, measured / "n2-r1", measured / "n4-r1", "--out", tmp_path / "f"), "latency.hlog:", "cut off")
+    refused(
+        iocast("calibrate", log, measured / "n2-r1", measured / "n4-r1", "--out", tmp_path / "f"),
+        "latency.hlog:",
+        "cut off",
+    )
     refused(iocast("calibrate", edit(copy("newer"), schema_version=2), "--out", tmp_path / "f"), "schema version 2")
     refused(iocast("calibrate", edit(copy("killed"), status="running"), "--out", tmp_path / "f"), "killed")
     refused(iocast("calibrate", tmp_path / "nowhere", "--out", tmp_path / "f"), "nowhere")
@@ -139,7 +148,10 @@ operations:
 def test_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
     (tmp_path / "p.yaml").write_text(PLATFORM.replace(old, new))
     done = subprocess.run(
-        [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False
+        [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--out", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2, done.stderr
     message = done.stderr.strip()
@@ -186,11 +198,31 @@ operations:
         ("at_once: 2, drain: [{", "drain: [{flush: b}, {", ("p.yaml:8", "no other buffer")),
         ("at_once: 2, drain: [{", "drain: [{transfer: read, station: disk}, {", ("p.yaml:8", "written, not read")),
         ("at_once: 2, drain: [{", "drain: [{per: block, ", ("p.yaml:8", "no blocks")),
-        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{transfer: write, station: disk}, {", ("p.yaml:9", "no place")),
-        ("per: system, capacity: 1GiB, drain: [{", "station: disk, capacity: 1GiB, drain: [{transfer: write, station: disk}, {", ("p.yaml:9", "already")),
-        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{station: cpu, demand: 1ms}, {", ("p.yaml:9", "is no node's")),
-        ("per: system, capacity: 1GiB, drain: [{", "per: system, capacity: 1GiB, drain: [{buffer: b}, {", ("p.yaml:9", "is no node's")),
-        ("capacity: 1GiB, drain: [{station: disk, demand: 1ms}]", "capacity: 1GiB, drain: [{limit: rpcs, steps: []}]", ("p.yaml:9", "is no node's")),
+        (
+            "per: system, capacity: 1GiB, drain: [{",
+            "per: system, capacity: 1GiB, drain: [{transfer: write, station: disk}, {",
+            ("p.yaml:9", "no place"),
+        ),
+        (
+            "per: system, capacity: 1GiB, drain: [{",
+            "station: disk, capacity: 1GiB, drain: [{transfer: write, station: disk}, {",
+            ("p.yaml:9", "already"),
+        ),
+        (
+            "per: system, capacity: 1GiB, drain: [{",
+            "per: system, capacity: 1GiB, drain: [{station: cpu, demand: 1ms}, {",
+            ("p.yaml:9", "is no node's"),
+        ),
+        (
+            "per: system, capacity: 1GiB, drain: [{",
+            "per: system, capacity: 1GiB, drain: [{buffer: b}, {",
+            ("p.yaml:9", "is no node's"),
+        ),
+        (
+            "capacity: 1GiB, drain: [{station: disk, demand: 1ms}]",
+            "capacity: 1GiB, drain: [{limit: rpcs, steps: []}]",
+            ("p.yaml:9", "is no node's"),
+        ),
         ("stat: []", "stat: [{buffer: b}]", ("p.yaml:11", "stat writes nothing", "pwrite")),
         ("[{buffer: b}]", "[{buffer: bb}]", ("p.yaml:12", "there is no buffer 'bb'", "Did you mean 'b'")),
         ("of: all", "of: rank", ("p.yaml:13", "all, object, everywhere, elsewhere")),
@@ -208,7 +240,12 @@ def test_buffers_of_platform_files(simulator: Path, tmp_path: Path, old: str, ne
         text = text.replace("[{buffer: b}]", "[{limit: rpcs, steps: [{buffer: b}]}]")
     assert text != BUFFERED
     (tmp_path / "p.yaml").write_text(text)
-    done = subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2, done.stdout
     message = done.stderr.strip()
     assert len(message.splitlines()) == 1 and message.endswith("."), message
@@ -219,7 +256,9 @@ def test_buffers_of_platform_files(simulator: Path, tmp_path: Path, old: str, ne
 def test_a_platform_with_buffers_is_taken(simulator: Path, tmp_path: Path) -> None:
     """The one that the refused ones differ from."""
     (tmp_path / "p.yaml").write_text(BUFFERED)
-    subprocess.run([str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True)
+    subprocess.run(
+        [str(simulator), "--platform", str(tmp_path / "p.yaml"), "--print-platform"], capture_output=True, check=True
+    )
 
 
 CACHED = """schema_version: 1
@@ -257,8 +296,16 @@ operations:
         ("capacity: 1GiB, page", "capacity: 0B, page", ("p.yaml:7", "0B")),
         ("{cache: inodes}", "{cache: pages}", ("p.yaml:9", "is no node's", "the cache of one")),
         ("{cache: inodes}", "{forget: pages}", ("p.yaml:9", "is no node's", "the cache of one")),
-        ("stat: [{cache: inodes", "stat: [{cache: inode", ("p.yaml:11", "there is no cache 'inode'", "Did you mean 'inodes'")),
-        ("stat: [{cache: inodes", "stat: [{cache: pages", ("p.yaml:11", "stat moves no bytes", "Allowed: create, read")),
+        (
+            "stat: [{cache: inodes",
+            "stat: [{cache: inode",
+            ("p.yaml:11", "there is no cache 'inode'", "Did you mean 'inodes'"),
+        ),
+        (
+            "stat: [{cache: inodes",
+            "stat: [{cache: pages",
+            ("p.yaml:11", "stat moves no bytes", "Allowed: create, read"),
+        ),
         ("hit: [{station: mds", "hit: [{station: msd", ("p.yaml:11", "Did you mean 'mds'")),
         ("hit: [", "hits: [", ("p.yaml:11", "Did you mean 'hit'")),
         ("{forget: pages}", "{forget: page}", ("p.yaml:13", "there is no cache 'page'")),
@@ -271,7 +318,9 @@ def test_caches_of_platform_files(simulator: Path, tmp_path: Path, old: str, new
 
 
 def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\ncaches: {c: {objects: 9}}\noperations: {stat: [{cache: c, miss: [{delay: 1ms}]}]}\n")
+    (tmp_path / "p.yaml").write_text(
+        "schema_version: 1\nextends: queue\ncaches: {c: {objects: 9}}\noperations: {stat: [{cache: c, miss: [{delay: 1ms}]}]}\n"
+    )
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "cache 'c'", "use the simulator")
 
 
@@ -329,13 +378,17 @@ operations:
         ("{forget: pages", "{forget: server", ("p.yaml:18", "'server' is no node's", "elsewhere")),
     ],
 )  # fmt: skip
-def test_caches_that_read_ahead_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+def test_caches_that_read_ahead_of_platform_files(
+    simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
     refused_change(AHEAD, old, new, words, simulator, tmp_path)
 
 
 def test_what_is_fetched_ahead_is_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     cache = "caches: {c: {capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch: [{delay: 1ms}]}}"
-    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: lustre\n{cache}\noperations: {{read: {{read: [{{cache: c}}]}}}}\n")
+    (tmp_path / "p.yaml").write_text(
+        f"schema_version: 1\nextends: lustre\n{cache}\noperations: {{read: {{read: [{{cache: c}}]}}}}\n"
+    )
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "read", "cache 'c'", "use the simulator")
 
 
@@ -383,7 +436,11 @@ operations:
         ("demand: 1ms}, {limit", "demand: 1ms, lock: directory}, {limit", ("p.yaml:13", "of no dataset")),
         ("{take: p}", "{take: q}", ("p.yaml:15", "there is no pool 'q'")),
         ("{take: p}", "{take: p, count: 2}", ("p.yaml:15", "count")),
-        ("limit: rpcs, steps: [{take", "limit: threads, steps: [{take", ("p.yaml:15", "'p' needs the limit 'threads' to fill", "wait for itself")),
+        (
+            "limit: rpcs, steps: [{take",
+            "limit: threads, steps: [{take",
+            ("p.yaml:15", "'p' needs the limit 'threads' to fill", "wait for itself"),
+        ),
         ("wake: [{station: cpu, demand: 1ms}]", "wake: [{take: p}]", ("p.yaml:16", "waking up")),
     ],
 )
@@ -392,7 +449,9 @@ def test_pools_of_platform_files(simulator: Path, tmp_path: Path, old: str, new:
 
 
 def test_pools_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text("schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat: [{take: c}]}\n")
+    (tmp_path / "p.yaml").write_text(
+        "schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat: [{take: c}]}\n"
+    )
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "pool 'c'", "use the simulator")
 
 
@@ -431,7 +490,9 @@ def test_failures_are_simulated_only_and_whole(simulator: Path, iocast: Iocast, 
     ],
 )
 def test_simulator_arguments(simulator: Path, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    done = subprocess.run([str(simulator), "--platform", "local", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(simulator), "--platform", "local", *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2, (done.returncode, done.stderr)
     for word in words:
         assert word in done.stderr, done.stderr
@@ -440,7 +501,12 @@ def test_simulator_arguments(simulator: Path, arguments: tuple[str, ...], words:
 def test_simulator_keeps_an_existing_output(simulator: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "precious").write_text("kept")
-    done = subprocess.run([str(simulator), "--platform", "local", "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(simulator), "--platform", "local", "--out", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2 and "exists already" in done.stderr
     assert (tmp_path / "run" / "precious").read_text() == "kept"
 
@@ -468,7 +534,11 @@ operations:
         ("extent: 4KiB, grow: 1MiB", "extend: 4KiB", ("p.yaml:7", "'station' is of locks on ranges")),
         ("extent: 4KiB, grow: 1MiB, station: oss", "extend: 4KiB", ("p.yaml:7", "Did you mean 'extent'")),
         ("grow: 1MiB", "grow: -1B", ("p.yaml:7", "-1")),
-        ("per: object, hand_over: 2ms, extent", "per: dataset, hand_over: 2ms, extent", ("p.yaml:7", "only objects have ranges", "per: dataset")),
+        (
+            "per: object, hand_over: 2ms, extent",
+            "per: dataset, hand_over: 2ms, extent",
+            ("p.yaml:7", "only objects have ranges", "per: dataset"),
+        ),
         ("hand_over: 2ms, extent", "extent", ("p.yaml:7", "give the lock 'l' a hand_over")),
         ("station: oss}", "station: oss9}", ("p.yaml:7", "no station 'oss9'", "Did you mean 'oss'")),
         ("station: oss}", "station: ost}", ("p.yaml:7", "striped", "'ost' is spread by object")),
@@ -480,11 +550,20 @@ operations:
         ("recall:", "recal:", ("p.yaml:11", "Did you mean 'recall'")),
     ],
 )
-def test_locks_on_ranges_of_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:
+def test_locks_on_ranges_of_platform_files(
+    simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
     refused_change(RANGES, old, new, words, simulator, tmp_path)
 
 
 def test_locks_on_ranges_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     lock = "locks: {l: {per: object, hand_over: 1ms, extent: 4KiB}}\n"
-    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: queue\nstations: {{q: {{}}}}\n{lock}operations: {{stat: [{{station: q, demand: 1ms, lock: l}}]}}\n")
-    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "lock 'l' on ranges", "use the simulator")
+    (tmp_path / "p.yaml").write_text(
+        f"schema_version: 1\nextends: queue\nstations: {{q: {{}}}}\n{lock}operations: {{stat: [{{station: q, demand: 1ms, lock: l}}]}}\n"
+    )
+    refused(
+        iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"),
+        "stat",
+        "lock 'l' on ranges",
+        "use the simulator",
+    )

@@ -36,7 +36,10 @@ def build(tmp_path: Path) -> Path:
 def collections(build: Path, number: int) -> list[str]:
     """What as many processes at once take from the listing."""
     environment = {**os.environ, "IOCAST_BUILD": str(build), "PYTHONPATH": str(REPOSITORY / "tests")}
-    processes = [subprocess.Popen([sys.executable, "-S", "-c", ASK], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(number)]
+    processes = [
+        subprocess.Popen([sys.executable, "-S", "-c", ASK], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(number)
+    ]
     return [process.communicate(timeout=60)[0] for process in processes]
 
 
@@ -57,5 +60,7 @@ def test_it_is_made_once_for_each_build(build: Path) -> None:
 def test_a_program_that_fails_is_quoted(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (build / "bin" / "broken").touch()
     monkeypatch.setenv("IOCAST_BUILD", str(build))
-    with pytest.raises(AssertionError, match=r"--list patterns failed with exit status 1: iocast-sim: The catalogue is gone\."):
+    with pytest.raises(
+        AssertionError, match=r"--list patterns failed with exit status 1: iocast-sim: The catalogue is gone\."
+    ):
         registry._registry.__wrapped__("iocast-sim")

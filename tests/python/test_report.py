@@ -89,7 +89,9 @@ def test_page_is_one_small_file_that_refers_to_nothing_outside(page):
     assert "@import" not in css and "url(" not in css
     own = (Path(figures.__file__).parents[1] / "page.js").read_text()
     assert not re.search(r"fetch\(|XMLHttp|import\(|WebSocket|sendBeacon|https?:", own)
-    policy = next(a["content"] for t, a in found.elements if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for t, a in found.elements if t == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy.startswith("default-src 'none'") and "http" not in policy and "unsafe-eval" not in policy
 
 
@@ -158,7 +160,11 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     rows = next(p["rows"] for p in validation["points"] if p["role"] == "check")
     rate = next(r for r in rows if r["quantity"] == "rate")
     largest = json.loads(inputs.forecasts[-1].read_text())["placement"]["ranks"]
-    target = next(f for f in map(json.loads, (f.read_text() for f in inputs.forecasts)) if f["placement"]["ranks"] == largest and not f["platform"]["edits"])
+    target = next(
+        f
+        for f in map(json.loads, (f.read_text() for f in inputs.forecasts))
+        if f["placement"]["ranks"] == largest and not f["platform"]["edits"]
+    )
     printed = units.rate(target["quantities"]["rate"]["value"])
     answer, check = reported.headline.split(". For ")
     assert answer.startswith(f"Forecast for {units.ranks(largest)}: benchmark {printed}")
@@ -179,7 +185,9 @@ def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs
     validation = json.loads(inputs.validation.read_text())
     validation["points"] = [p for p in validation["points"] if p["role"] == "check"]
     for row in validation["points"][0]["rows"]:
-        row.update(forecast=row["measured"] * 3, low=row["measured"] * 2.9, high=row["measured"] * 3.1, error=2.0, inside=False)
+        row.update(
+            forecast=row["measured"] * 3, low=row["measured"] * 2.9, high=row["measured"] * 3.1, error=2.0, inside=False
+        )
         row["baselines"] = {"straight line": {"value": row["measured"], "error": 0.0}}
     validation.update(passed=False, criterion="The median throughput error is at most 10 %.")
     (tmp_path / "v.json").write_text(json.dumps(validation))
@@ -187,7 +195,9 @@ def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs
     about = dict(reported.paragraphs)
     assert "too sure of itself" in about["How wrong it was"]
     assert about["Simple rules"].count("worse than it") == 2
-    assert "The validation fell short of its criterion: The median throughput error is at most 10 %." in reported.warnings
+    assert (
+        "The validation fell short of its criterion: The median throughput error is at most 10 %." in reported.warnings
+    )
 
 
 def test_without_a_validation_forecasts_are_matched_with_runs(inputs):
@@ -202,7 +212,9 @@ def test_the_held_out_scale_of_a_calibration_is_a_check(inputs):
     assert [(c.ranks, c.origin, c.fitted_up_to) for c in found] == [(32, "held out by the calibration", 16)]
     reported = story.tell(read_sources([inputs.fitted]))
     assert reported.headline.endswith("that was measured and held back from the fit.")
-    assert f"runs of up to 16{units.SPACE}ranks and forecast 32{units.SPACE}ranks" in dict(reported.paragraphs)["Forecast"]
+    assert (
+        f"runs of up to 16{units.SPACE}ranks and forecast 32{units.SPACE}ranks" in dict(reported.paragraphs)["Forecast"]
+    )
 
 
 def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
@@ -211,7 +223,9 @@ def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
     assert table["create.q50"]["universal scalability law"] == -1
     drawn = numbers["figures"]["beside"]["rows"]
     assert all(r[key] is None or r[key] > 0 for r in drawn for key in ("value", "low", "high"))
-    assert not any(r["operation"] == "create" and r["what"] == "q50" and r["series"] == "universal scalability law" for r in drawn)
+    assert not any(
+        r["operation"] == "create" and r["what"] == "q50" and r["series"] == "universal scalability law" for r in drawn
+    )
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
@@ -260,7 +274,9 @@ def test_one_simulated_run_is_a_report(inputs, tmp_path):
     assert "<title>One run</title>" in text and "In simulation, 64" in text
 
 
-@pytest.mark.parametrize("missing", ["latency.hlog", "slowest", "timeline", "rank_seconds", "latency", "phases", "workload", "environment"])
+@pytest.mark.parametrize(
+    "missing", ["latency.hlog", "slowest", "timeline", "rank_seconds", "latency", "phases", "workload", "environment"]
+)
 def test_a_run_without_some_part_still_makes_a_report(missing, inputs, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(sorted((inputs.campaign / "runs").iterdir())[0], run)
@@ -278,7 +294,16 @@ def test_a_run_without_some_part_still_makes_a_report(missing, inputs, tmp_path)
 
 def test_a_forecast_alone_says_that_nothing_checked_it(inputs, tmp_path):
     document = json.loads(inputs.forecasts[0].read_text())
-    for key in ("baselines", "distributions", "stations", "bottleneck", "alternatives", "warnings", "extrapolation", "workload"):
+    for key in (
+        "baselines",
+        "distributions",
+        "stations",
+        "bottleneck",
+        "alternatives",
+        "warnings",
+        "extrapolation",
+        "workload",
+    ):
         document.pop(key)
     document["quantities"] = {"rate": {"value": 12345.0}}
     (tmp_path / "f.json").write_text(json.dumps(document))
@@ -332,11 +357,15 @@ def test_figures_and_numbers_are_files_too(inputs, tmp_path):
         with (tmp_path / "data" / f"{kind[:-1]}-{name}.csv").open() as file:
             rows = list(csv.DictReader(file))
         known = numbers[kind][name]["rows"]
-        assert [r["cost"] for r in rows] == [str(r["cost"]) for r in known] and [r["rate"] for r in rows] == [str(r["rate"]) for r in known]
+        assert [r["cost"] for r in rows] == [str(r["cost"]) for r in known] and [r["rate"] for r in rows] == [
+            str(r["rate"]) for r in known
+        ]
     files = write_figures([inputs.study], tmp_path / "figures")
     assert {f.name.rpartition("-")[0] for f in files} == set(numbers["figures"])
     for file in files:
-        assert file.read_bytes()[:4] == (b"%PDF" if file.suffix == ".pdf" else b"\x89PNG") and file.stat().st_size > 3000
+        assert (
+            file.read_bytes()[:4] == (b"%PDF" if file.suffix == ".pdf" else b"\x89PNG") and file.stat().st_size > 3000
+        )
 
 
 def _write(path: Path, text: str) -> Path:
@@ -455,4 +484,6 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch
     assert "order of magnitude only" in story._said(wide) and units.rate(value) not in story._said(wide)
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")
-    assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity("rate", value)
+    assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(
+        "rate", value
+    )

@@ -17,14 +17,33 @@ from iocast.report.story import tell
 
 RATES = {"directory-create": 13e3, "file-create": 40e3, "file-stat": 100e3}
 """Of 128 ranks; of fewer in proportion to the square root."""
-LATENCY = {"count": 1000, "mean": 1e-3, "min": 5e-4, "q25": 8e-4, "q50": 1e-3, "q75": 1.2e-3, "q95": 2e-3, "q99": 3e-3, "q999": 4e-3, "max": 5e-3}
+LATENCY = {
+    "count": 1000,
+    "mean": 1e-3,
+    "min": 5e-4,
+    "q25": 8e-4,
+    "q50": 1e-3,
+    "q75": 1.2e-3,
+    "q95": 2e-3,
+    "q99": 3e-3,
+    "q999": 4e-3,
+    "max": 5e-3,
+}
 
 
 def rate_of(phase: str, ranks: int) -> float:
     return RATES[phase] * (ranks / 128) ** 0.5
 
 
-def run(path: Path, ranks: int, phases: list[str], *, workload: str = "mdtest", operations: dict[str, int] | None = None, source: str = "real") -> Path:
+def run(
+    path: Path,
+    ranks: int,
+    phases: list[str],
+    *,
+    workload: str = "mdtest",
+    operations: dict[str, int] | None = None,
+    source: str = "real",
+) -> Path:
     """A run directory with these phases; `operations` by phase, by default 1000 each."""
     known = [
         {"name": name, "repeat": 0, "operations": (operations or {}).get(name, 1000), "rate": rate_of(name, ranks) if name in RATES else 500.0,
@@ -33,7 +52,14 @@ def run(path: Path, ranks: int, phases: list[str], *, workload: str = "mdtest", 
     ]  # fmt: skip
     path.mkdir(parents=True)
     placement = {"ranks": ranks, "nodes": max(1, ranks // 16), "ranks_per_node": min(ranks, 16)}
-    document = {"schema_version": 1, "kind": "run", "source": source, "status": "complete", "placement": placement, "phases": known}
+    document = {
+        "schema_version": 1,
+        "kind": "run",
+        "source": source,
+        "status": "complete",
+        "placement": placement,
+        "phases": known,
+    }
     document["workload"] = {"name": workload, "pattern": "mdtest", "parameters": {}}
     (path / "run.json").write_text(json.dumps(document))
     return path
@@ -44,10 +70,27 @@ def forecast(path: Path, phase: str, ranks: int, times: float = 1.0, further: tu
 
     def of(name: str) -> dict[str, Any]:
         value = rate_of(name, ranks) * times
-        return {"phase": name, "quantities": {"rate": {"value": value, "low": value / 2, "high": value * 2}}, "baselines": {"last value": {"rate": value / 3}}, "stations": {}}
+        return {
+            "phase": name,
+            "quantities": {"rate": {"value": value, "low": value / 2, "high": value * 2}},
+            "baselines": {"last value": {"rate": value / 3}},
+            "stations": {},
+        }
 
-    document = {"schema_version": 1, "kind": "forecast", "label": "", "platform": {"name": "p", "edits": {}}, "workload": {"name": "mdtest", "parameters": {}}}
-    document |= {"placement": {"ranks": ranks, "nodes": ranks // 16, "ranks_per_node": 16}, "level": 0.9, "extrapolation": ranks / 64, "warnings": [], **of(phase)}
+    document = {
+        "schema_version": 1,
+        "kind": "forecast",
+        "label": "",
+        "platform": {"name": "p", "edits": {}},
+        "workload": {"name": "mdtest", "parameters": {}},
+    }
+    document |= {
+        "placement": {"ranks": ranks, "nodes": ranks // 16, "ranks_per_node": 16},
+        "level": 0.9,
+        "extrapolation": ranks / 64,
+        "warnings": [],
+        **of(phase),
+    }
     path.write_text(json.dumps(document | {"further_phases": [of(name) for name in further]}))
     return path
 
@@ -55,8 +98,23 @@ def forecast(path: Path, phase: str, ranks: int, times: float = 1.0, further: tu
 def platform(path: Path, phase: str, ranks: int = 64) -> Path:
     """A platform that was fitted to a phase, with what its held-out scale said."""
     measured = rate_of(phase, ranks)
-    rows = [{"point": f"N={ranks} T=0", "quantity": "rate", "measured": measured, "forecast": measured * 1.1, "low": measured, "high": measured * 1.2, "error": 0.1, "inside": True}]
-    fitted = {"campaign": {"runs": [], "ranks": [16, 32], "phase": phase}, "holdout": {"ranks": ranks, "fitted_up_to": 32, "rows": rows}, "notes": []}
+    rows = [
+        {
+            "point": f"N={ranks} T=0",
+            "quantity": "rate",
+            "measured": measured,
+            "forecast": measured * 1.1,
+            "low": measured,
+            "high": measured * 1.2,
+            "error": 0.1,
+            "inside": True,
+        }
+    ]
+    fitted = {
+        "campaign": {"runs": [], "ranks": [16, 32], "phase": phase},
+        "holdout": {"ranks": ranks, "fitted_up_to": 32, "rows": rows},
+        "notes": [],
+    }
     path.write_text(yaml.safe_dump({"schema_version": 1, "extends": "queue", "name": path.stem, "fitted": fitted}))
     return path
 
@@ -70,7 +128,11 @@ def test_the_figure_shows_the_phase_that_the_forecast_names(tmp_path: Path) -> N
     """Phases have the same number of operations, and the forecast is of the second: no measurement of the first stands
     beside it."""
     runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (16, 32, 64, 128)]
-    sources = [*runs, forecast(tmp_path / "check.json", "file-create", 128, 1.02), forecast(tmp_path / "target.json", "file-create", 1024)]
+    sources = [
+        *runs,
+        forecast(tmp_path / "check.json", "file-create", 128, 1.02),
+        forecast(tmp_path / "target.json", "file-create", 1024),
+    ]
     numbers = numbers_of(sources, tmp_path)
     rows = numbers["figures"]["throughput"]["rows"]
     assert {r["phase"] for r in rows} == {"file-create"}
@@ -82,12 +144,22 @@ def test_the_figure_shows_the_phase_that_the_forecast_names(tmp_path: Path) -> N
 
 def test_the_first_screen_answers_for_the_target_scale(tmp_path: Path) -> None:
     runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (32, 64, 128)]
-    sources = [*runs, forecast(tmp_path / "a.json", "file-create", 128, 1.02), *(forecast(tmp_path / f"{n}.json", "file-create", n) for n in (512, 1024))]
+    sources = [
+        *runs,
+        forecast(tmp_path / "a.json", "file-create", 128, 1.02),
+        *(forecast(tmp_path / f"{n}.json", "file-create", n) for n in (512, 1024)),
+    ]
     reported = tell(read_sources(sources))
     headline = reported.headline.replace("\N{NO-BREAK SPACE}", " ")
-    assert headline.startswith("Forecast for 1,024 ranks: file-create 113 k/s (56.6 to 226 k/s). For 128 ranks the forecast of file-create was 40.8 k/s, 2.0 % above")
+    assert headline.startswith(
+        "Forecast for 1,024 ranks: file-create 113 k/s (56.6 to 226 k/s). For 128 ranks the forecast of file-create was 40.8 k/s, 2.0 % above"
+    )
     labels = [card.label.replace("\N{NO-BREAK SPACE}", " ") for card in reported.cards]
-    assert labels[:3] == ["file-create, 1,024 ranks", "file-create, 512 ranks", "error of throughput, file-create, 128 ranks"]
+    assert labels[:3] == [
+        "file-create, 1,024 ranks",
+        "file-create, 512 ranks",
+        "error of throughput, file-create, 128 ranks",
+    ]
     assert reported.summary["targets"][0]["value"] == pytest.approx(rate_of("file-create", 1024))
 
 
@@ -96,11 +168,15 @@ def test_a_forecast_of_several_phases_is_one_of_each(tmp_path: Path) -> None:
     sources = [*runs, forecast(tmp_path / "f.json", "file-create", 256, further=("directory-create", "file-stat"))]
     numbers = numbers_of(sources, tmp_path)
     rows = numbers["figures"]["throughput"]["rows"]
-    assert {(r["phase"], r["series"]) for r in rows} == {(phase, series) for phase in RATES for series in ("measured", "forecast", "last value")}
+    assert {(r["phase"], r["series"]) for r in rows} == {
+        (phase, series) for phase in RATES for series in ("measured", "forecast", "last value")
+    }
     for row in rows:
         if row["series"] in ("measured", "forecast"):
             assert row["value"] == pytest.approx(rate_of(row["phase"], row["ranks"]), rel=1e-6)
-    assert {(r["phase"], r["ranks"]): r["rate"] for r in numbers["tables"]["forecasts"]["rows"]} == pytest.approx({(p, 256): rate_of(p, 256) for p in RATES}, rel=1e-6)
+    assert {(r["phase"], r["ranks"]): r["rate"] for r in numbers["tables"]["forecasts"]["rows"]} == pytest.approx(
+        {(p, 256): rate_of(p, 256) for p in RATES}, rel=1e-6
+    )
     for phase in RATES:
         assert phase in tell(read_sources(sources)).headline
 
@@ -111,7 +187,9 @@ def test_calibrations_of_two_phases_are_told_apart(tmp_path: Path) -> None:
     assert [(c.phase, c.ranks) for c in found] == [("file-create", 64), ("file-stat", 64)]
     assert all(c.phase in c.title for c in found)
     rows = numbers_of(sources, tmp_path)["tables"]["checked"]["rows"]
-    assert {(r["phase"], r["quantity"]): r["measured"] for r in rows} == pytest.approx({(p, "rate"): rate_of(p, 64) for p in ("file-create", "file-stat")}, rel=1e-6)
+    assert {(r["phase"], r["quantity"]): r["measured"] for r in rows} == pytest.approx(
+        {(p, "rate"): rate_of(p, 64) for p in ("file-create", "file-stat")}, rel=1e-6
+    )
 
 
 def test_runs_of_which_each_did_most_of_another_phase_are_one_curve_of_one_phase(tmp_path: Path) -> None:
@@ -127,26 +205,53 @@ def test_runs_of_which_each_did_most_of_another_phase_are_one_curve_of_one_phase
 def test_runs_of_another_workload_are_no_points_of_the_curve(tmp_path: Path) -> None:
     runs = [run(tmp_path / f"n{n}", n, ["file-create"]) for n in (16, 32, 64)]
     other = run(tmp_path / "other", 32, ["file-create"], workload="another")
-    rows = numbers_of([*runs, other, forecast(tmp_path / "f.json", "file-create", 128)], tmp_path)["figures"]["throughput"]["rows"]
-    assert {r["run"] for r in rows if r["phase"] == "file-create" and r["series"] == "measured"} == {"n16", "n32", "n64"}
+    rows = numbers_of([*runs, other, forecast(tmp_path / "f.json", "file-create", 128)], tmp_path)["figures"][
+        "throughput"
+    ]["rows"]
+    assert {r["run"] for r in rows if r["phase"] == "file-create" and r["series"] == "measured"} == {
+        "n16",
+        "n32",
+        "n64",
+    }
     assert {r["run"] for r in rows if r["phase"] == "file-create of another"} == {"other"}
 
 
 def test_an_applications_headline_is_its_time_by_phase(tmp_path: Path) -> None:
     steps = {"precreate": 5000, "small-files": 3000, "checkpoint": 1500, "restart": 200, "report": 100, "cleanup": 9000}
-    reported = tell(read_sources([run(tmp_path / "app", 64, list(steps), workload="my-app", operations=steps, source="simulated")]))
+    reported = tell(
+        read_sources([run(tmp_path / "app", 64, list(steps), workload="my-app", operations=steps, source="simulated")])
+    )
     headline = reported.headline.replace("\N{NO-BREAK SPACE}", " ")
-    assert headline == "In simulation, 64 ranks on 4 nodes take 9.60 s for the 4 phases of my-app: small-files 6.00 s, checkpoint 3.00 s, restart 400 ms and 1 more."
+    assert (
+        headline
+        == "In simulation, 64 ranks on 4 nodes take 9.60 s for the 4 phases of my-app: small-files 6.00 s, checkpoint 3.00 s, restart 400 ms and 1 more."
+    )
 
 
-@pytest.mark.parametrize("figure", [f for f in all_figures() if not f.of_study and f.name not in ("routes", "load")], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "figure", [f for f in all_figures() if not f.of_study and f.name not in ("routes", "load")], ids=lambda f: f.name
+)
 def test_no_panel_mixes_phases(figure: Any, tmp_path: Path) -> None:
     """Every panel of a figure whose rows have a phase shows rows of one phase, and names it."""
     runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (32, 64)]
-    rows = figure.data(read_sources([*runs, *(forecast(tmp_path / f"{n}.json", "file-create", n, further=("directory-create", "file-stat")) for n in (64, 256))]))
-    if rows and "phase" in rows[0] and figure.name not in ("timeline", "density", "utilisation"):  # which show a whole run, its phases beside each other
+    rows = figure.data(
+        read_sources(
+            [
+                *runs,
+                *(
+                    forecast(tmp_path / f"{n}.json", "file-create", n, further=("directory-create", "file-stat"))
+                    for n in (64, 256)
+                ),
+            ]
+        )
+    )
+    if (
+        rows and "phase" in rows[0] and figure.name not in ("timeline", "density", "utilisation")
+    ):  # which show a whole run, its phases beside each other
         titles = [panel.title for panel in figure.draw(rows).panels]
-        assert all(sum(title.startswith(phase) or f"in {phase}" in title for phase in RATES) == 1 for title in titles), titles
+        assert all(
+            sum(title.startswith(phase) or f"in {phase}" in title for phase in RATES) == 1 for title in titles
+        ), titles
     elif rows and figure.name in ("beside", "course", "stations"):
         drawn = json.dumps(rows)
         assert all(phase in drawn for phase in RATES)

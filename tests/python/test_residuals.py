@@ -21,7 +21,11 @@ def row(point: str, quantity: str, log: float) -> dict[str, object]:
 
 
 def test_beyond_the_largest_scale_it_stays_as_it_was() -> None:
-    missed = Residuals.of([row("N=1", "rate", 0.0), row("N=4", "rate", 0.1), row("N=16", "rate", -0.3), row("N=16 T=1", "rate", 0.2)], PLACES, NOISE)
+    missed = Residuals.of(
+        [row("N=1", "rate", 0.0), row("N=4", "rate", 0.1), row("N=16", "rate", -0.3), row("N=16 T=1", "rate", 0.2)],
+        PLACES,
+        NOISE,
+    )
     assert missed.at("rate", 256, 0.0) == pytest.approx(-0.3)
     assert missed.at("rate", 4, 0.0) == pytest.approx(0.1)
     assert missed.at("rate", 2, 0.0) == pytest.approx(0.05)
@@ -47,8 +51,16 @@ def test_chance_is_not_carried_on() -> None:
 
 
 def test_shifted_quantiles_do_not_cross() -> None:
-    fitted = {"discrepancy": {"q50": 0.1, "q75": 0.1}, "noise": {"q50": 0.01, "q75": 0.01}, "campaign": {"ranks": [1, 4, 16]}, "holdout": {}}
-    samples = {"value": {"create.q50": 1.0, "create.q75": 1.1}, "ensemble": {"create.q50": [0.9, 1.0, 1.1], "create.q75": [1.0, 1.1, 1.2]}}
+    fitted = {
+        "discrepancy": {"q50": 0.1, "q75": 0.1},
+        "noise": {"q50": 0.01, "q75": 0.01},
+        "campaign": {"ranks": [1, 4, 16]},
+        "holdout": {},
+    }
+    samples = {
+        "value": {"create.q50": 1.0, "create.q75": 1.1},
+        "ensemble": {"create.q50": [0.9, 1.0, 1.1], "create.q75": [1.0, 1.1, 1.2]},
+    }
     found = _intervals(fitted, samples, {"create.q50": -0.5, "create.q75": 0.0}, 64, 0.9)
     assert found["create.q50"]["value"] == pytest.approx(math.exp(0.5))
     assert found["create.q50"]["model"] == 1.0
@@ -60,12 +72,18 @@ def test_a_distribution_is_shifted_as_its_quantiles() -> None:
     distribution = {"probability": [0.0, 0.5, 0.75, 0.9, 0.99, 1.0], "seconds": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
     missed = {"rate": 1.0, "create.q50": 0.0, "create.q75": 0.1, "create.q95": 0.1, "create.q99": -0.2}
     shifted = _shifted(distribution, missed, "create")["seconds"]
-    assert shifted == pytest.approx([1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)])
+    assert shifted == pytest.approx(
+        [1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)]
+    )
     assert _shifted(distribution, {"rate": 1.0}, "create") == distribution
 
 
 @pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 2)])
-def test_what_a_discrepancy_rests_on_is_what_is_written_or_else_what_was_held_out(degrees: dict[str, int] | None, expected: int) -> None:
+def test_what_a_discrepancy_rests_on_is_what_is_written_or_else_what_was_held_out(
+    degrees: dict[str, int] | None, expected: int
+) -> None:
     rows = [{"quantity": f"{op}.q50"} for op in ("create", "stat", "read")]
-    fitted = {"discrepancy": {"q50": 0.1}, "campaign": {"ranks": [1, 4, 16]}, "holdout": {"rows": rows}} | ({"discrepancy_degrees": degrees} if degrees else {})
+    fitted = {"discrepancy": {"q50": 0.1}, "campaign": {"ranks": [1, 4, 16]}, "holdout": {"rows": rows}} | (
+        {"discrepancy_degrees": degrees} if degrees else {}
+    )
     assert discrepancy_at(fitted, "q50", 64) == (pytest.approx(0.1), expected)

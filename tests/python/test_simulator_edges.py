@@ -31,7 +31,9 @@ def test_the_draws_of_an_operation_are_all_different(simulate, tmp_path):
         f"operations:\n  stat: [{visits}]\n  read: {{read: [{{station: a, demand: s}}]}}\n"
     )
     count = 2000
-    simulate(file, *QUIET, "--set", f"objects={count}", "--set", f"iterations={count}", "--trace", "--out", tmp_path / "run")
+    simulate(
+        file, *QUIET, "--set", f"objects={count}", "--set", f"iterations={count}", "--trace", "--out", tmp_path / "run"
+    )
     with h5py.File(tmp_path / "run" / "ops.h5") as trace:
         milliseconds = trace["duration_ns"][:][trace["kind"][:] == STAT] * 1e-6
     assert len(milliseconds) == count
@@ -47,7 +49,12 @@ def test_many_phases_are_refused_or_simulated(simulator):
 
     def run(*settings: str) -> subprocess.CompletedProcess[str]:
         arguments = [part for setting in settings for part in ("--set", setting)]
-        return subprocess.run([str(simulator), "--platform", "local", *few, *arguments, "--json", "--brief"], capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [str(simulator), "--platform", "local", *few, *arguments, "--json", "--brief"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     done = run("repeats=40000", "most_seconds=1h", "iterations=1")
     assert done.returncode == 2

@@ -41,24 +41,50 @@ def test_two_threads_that_take_turns_are_told_from_many_that_contend(tmp_path: P
     """With many threads, contention makes all operations longer in proportion, much as turns do."""
     (tmp_path / "family.yaml").write_text(FAMILY)
     truth = tmp_path / "truth.yaml"
-    truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", "stations": {"server": {"servers": 2, "discipline": "ps"}}}))
+    truth.write_text(
+        yaml.safe_dump(
+            {"schema_version": 1, "extends": "family.yaml", "stations": {"server": {"servers": 2, "discipline": "ps"}}}
+        )
+    )
     runs = []
     for ranks in (1, 2, 4, 8):
         for repeat in (1, 2):
             out = tmp_path / f"n{ranks}-{repeat}"
             sets = ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400"]
-            binaries.run_json([binaries.find("iocast-sim"), "--platform", str(truth), *sets, "--ppn", str(ranks), "--seed", str(10 * ranks + repeat), "--out", str(out), "--json"])
+            binaries.run_json(
+                [
+                    binaries.find("iocast-sim"),
+                    "--platform",
+                    str(truth),
+                    *sets,
+                    "--ppn",
+                    str(ranks),
+                    "--seed",
+                    str(10 * ranks + repeat),
+                    "--out",
+                    str(out),
+                    "--json",
+                ]
+            )
             runs.append(Run(out, "benchmark"))
     fitted = calibrate(group(runs), str(tmp_path / "family.yaml"), 0, lambda *_: None)["fitted"]
     assert (fitted["structure"]["threads"], fitted["structure"]["order"]) == ("2", "turns")
     assert not [note for note in fitted["notes"] if note.startswith(("Misfit", "Alarm"))]
 
 
-@pytest.mark.parametrize(("at_the_trap", "finds"), [(10 * USUAL_MISFIT, ("2", "none", "turns")), (0.9 * USUAL_MISFIT, ("16", "contention", "none"))])
+@pytest.mark.parametrize(
+    ("at_the_trap", "finds"),
+    [(10 * USUAL_MISFIT, ("2", "none", "turns")), (0.9 * USUAL_MISFIT, ("16", "contention", "none"))],
+)
 def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[str, ...]) -> None:
     """Costs by structure, where from the first one no single step is for the better. A good fit is not left: most
     systems are of their family."""
-    costs = {("16", "contention", "none"): at_the_trap, ("16", "contention", "turns"): at_the_trap, ("2", "none", "turns"): 0.1, ("2", "none", "none"): 12 * USUAL_MISFIT}
+    costs = {
+        ("16", "contention", "none"): at_the_trap,
+        ("16", "contention", "turns"): at_the_trap,
+        ("2", "none", "turns"): 0.1,
+        ("2", "none", "none"): 12 * USUAL_MISFIT,
+    }
     search = _Search.__new__(_Search)
     names = {"threads": ["16", "2", "4"], "slowdown": ["contention", "none"], "order": ["none", "turns"]}
     search.choices = {choice: [Option(name, {}) for name in options] for choice, options in names.items()}
@@ -71,7 +97,9 @@ def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[s
     search._fit = fit  # type: ignore[method-assign, assignment]
     best = search.explore(None)[0]  # type: ignore[arg-type]
     assert tuple(best.structure.values()) == finds
-    assert all(any(rival.structure == best.structure for rival in rivals) for rivals in search.rivals.values()), "alternatives are those about the best"
+    assert all(any(rival.structure == best.structure for rival in rivals) for rivals in search.rivals.values()), (
+        "alternatives are those about the best"
+    )
 
 
 def test_options_that_were_fitted_apart_bring_every_number_that_they_need_together() -> None:
@@ -87,10 +115,21 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
 
     def fit(order: Option, slowdown: Option, values: dict[str, float]) -> Fit:
         known = [crowding] if values else []
-        return Fit({"order": order.name, "slowdown": slowdown.name}, [order, slowdown], known, values, 0.0, np.eye(len(known)), 1)
+        return Fit(
+            {"order": order.name, "slowdown": slowdown.name},
+            [order, slowdown],
+            known,
+            values,
+            0.0,
+            np.eye(len(known)),
+            1,
+        )
 
     best, without, with_it = fit(fair, fast, {}), fit(turns, fast, {}), fit(fair, slow, {})
-    for rivals, held in ((([best, without, with_it]), 0.1), ([best, without, with_it, fit(turns, slow, {"crowding": 5.0})], 5.0)):
+    for rivals, held in (
+        (([best, without, with_it]), 0.1),
+        ([best, without, with_it, fit(turns, slow, {"crowding": 5.0})], 5.0),
+    ):
         search.rivals = {"order": rivals, "slowdown": rivals}
         _, values = search._together({"order": without, "slowdown": with_it}, best, np.random.default_rng(1))
         assert crowding.low <= values["crowding"] <= crowding.high and (values["crowding"] == 0.1) == (held == 0.1)

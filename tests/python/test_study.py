@@ -70,11 +70,15 @@ def test_the_decision_is_the_cheapest_design_that_keeps_every_level(small: tuple
         assert row["probability"] < 0.9
     assert {level["level"] for level in reported["levels"]} == set(SMALL["levels"])
     for level in reported["levels"]:
-        fails = [any(c["probability"] < 0.9 for c in d["levels"] if c["level"] == level["level"]) for d in designs.values()]
+        fails = [
+            any(c["probability"] < 0.9 for c in d["levels"] if c["level"] == level["level"]) for d in designs.values()
+        ]
         assert level["rules_out"] == pytest.approx(sum(fails) / 6)
 
 
-def test_forecasts_are_the_simulators(small: tuple[Path, dict[str, Any]], simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_forecasts_are_the_simulators(
+    small: tuple[Path, dict[str, Any]], simulate: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
     """The number beside a level is what iocast-sim says of the edited platform, run by hand with three seeds."""
     _, reported = small
     design = next(d for d in reported["designs"] if d["values"] == {"servers": "two", "speed": "fast"})
@@ -119,9 +123,13 @@ def test_designs_break_where_their_curves_cross_the_level(small: tuple[Path, dic
             assert end["ranks"] is None or end["ranks"] > scales["few"]
 
 
-def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
+    small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
+) -> None:
     directory, reported = small
-    again = answered(iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json"))
+    again = answered(
+        iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json")
+    )
     assert again["search"]["computed"] == 0
     assert without_counts(again) == without_counts(reported)
     # The decision's own part becomes very dear: what was second is first, and not one simulation more.
@@ -134,22 +142,31 @@ def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
     if dear == "fast":
         assert edited["decision"]["values"]["speed"] == "plain"
     assert edited["search"]["computed"] == 0 or edited["decision"]["id"] != reported["decision"]["id"]
-    restored = answered(iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json"))
+    restored = answered(
+        iocast("study", directory / "study.yaml", "--out", directory / "answer", "--workers", "1", "--json")
+    )
     assert restored["decision"] == reported["decision"]
 
 
-def test_what_is_known_is_told_before_more_is_computed(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+def test_what_is_known_is_told_before_more_is_computed(
+    small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
+) -> None:
     """One value more on an axis: what the designs of before say comes first, then the whole answer."""
     directory, reported = small
     shutil.copytree(directory / "answer", tmp_path / "answer")
-    axes = {**SMALL["axes"], "servers": {**SMALL["axes"]["servers"], "eight": {"edit": {"stations.mds.servers": 8}, "parts": {"core": 8}}}}
+    axes = {
+        **SMALL["axes"],
+        "servers": {**SMALL["axes"]["servers"], "eight": {"edit": {"stations.mds.servers": 8}, "parts": {"core": 8}}},
+    }
     file = write(tmp_path, changed(axes=axes))
     done = iocast("study", file, "--out", tmp_path / "answer", "--workers", "1", "--json")
     assert answered(done)["search"]["simulated"] == 8
     (line,) = [line for line in done.stderr.splitlines() if "earlier runs" in line]
     assert f"“{reported['decision']['name']}” for" in line and "6 designs simulated so far" in line
     assert done.stderr.index(line) < done.stderr.index("simulating designs")
-    assert "earlier runs" not in iocast("study", file, "--out", tmp_path / "answer", "--json").stderr, "nothing was left to compute"
+    assert "earlier runs" not in iocast("study", file, "--out", tmp_path / "answer", "--json").stderr, (
+        "nothing was left to compute"
+    )
 
 
 def heed_interrupts() -> None:
@@ -157,12 +174,26 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple[Path, dict[str, Any]], simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
+def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(
+    small: tuple[Path, dict[str, Any]], simulator: Path, iocast: Iocast, tmp_path: Path
+) -> None:
     """One process begins, two go on: the answer's bytes are those of one."""
     file = write(tmp_path, SMALL)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), "--workers", "1"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
+    command = [
+        sys.executable,
+        "-c",
+        "from iocast.cli import main; main()",
+        "study",
+        str(file),
+        "--out",
+        str(tmp_path / "answer"),
+        "--workers",
+        "1",
+    ]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 60_000):
@@ -170,7 +201,9 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(small: tuple
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, printed = process.communicate(timeout=60)
-    assert process.returncode == 1 and printed.strip().endswith("iocast: Interrupted; what was measured or computed is kept.")
+    assert process.returncode == 1 and printed.strip().endswith(
+        "iocast: Interrupted; what was measured or computed is kept."
+    )
     assert not (tmp_path / "answer" / "study.json").exists()
     reported = answered(iocast("study", file, "--out", tmp_path / "answer", "--workers", "2", "--json"))
     assert reported["search"]["found"] > 8, "nothing of the first run was used"
@@ -190,7 +223,15 @@ Thrown()
 time.sleep(20)
 """
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, timeout=60, check=False, preexec_fn=heed_interrupts)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=heed_interrupts,
+    )
     assert done.returncode != 0 and time.monotonic() - began < 15
     assert done.stderr.count("KeyboardInterrupt") == 1
 
@@ -205,7 +246,21 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[s
     secret.write_text(f"{own.tls_scheduler_key}{own.tls_scheduler_cert}")
     tls = ["--tls-ca-file", str(secret), "--tls-cert", str(secret), "--tls-key", str(secret)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(tmp_path / "scheduler.json"), *tls]
+    dask = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--protocol",
+        "tls",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(tmp_path / "scheduler.json"),
+        *tls,
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
     scheduler = subprocess.Popen(dask, **quiet)
     until = time.monotonic() + 60
@@ -213,7 +268,17 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[s
         assert time.monotonic() < until and scheduler.poll() is None
         time.sleep(0.05)
     address = json.loads((tmp_path / "scheduler.json").read_text())["address"]
-    one = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *tls]
+    one = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_worker",
+        address,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+        *tls,
+    ]
     workers = [subprocess.Popen(one, **quiet) for _ in range(2)]
     yield ["--scheduler", address, "--scheduler-secret", str(secret)], workers
     for process in (*workers, scheduler):
@@ -221,12 +286,29 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[s
         process.wait()
 
 
-def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], cluster: tuple[list[str], list[subprocess.Popen[bytes]]], simulator: Path, tmp_path: Path) -> None:
+def test_a_lost_worker_costs_only_its_task(
+    small: tuple[Path, dict[str, Any]],
+    cluster: tuple[list[str], list[subprocess.Popen[bytes]]],
+    simulator: Path,
+    tmp_path: Path,
+) -> None:
     named, workers = cluster
     file = write(tmp_path, SMALL)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IOCAST_BUILD": str(simulator.parents[1])}
-    command = [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(tmp_path / "answer"), *named, "--json"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
+    command = [
+        sys.executable,
+        "-c",
+        "from iocast.cli import main; main()",
+        "study",
+        str(file),
+        "--out",
+        str(tmp_path / "answer"),
+        *named,
+        "--json",
+    ]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 80_000):
@@ -239,7 +321,9 @@ def test_a_lost_worker_costs_only_its_task(small: tuple[Path, dict[str, Any]], c
     assert json.dumps(without_counts(json.loads(out))) == json.dumps(without_counts(small[1]))
 
 
-def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(
+    small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
+) -> None:
     directory, _ = small
     file = write(tmp_path, changed(levels=["rate(create) >= 200k/s", "p95(stat) < 8 ms"]))
     reported = answered(iocast("study", file, "--out", directory / "answer", "--workers", "1", "--json"), code=4)
@@ -251,10 +335,14 @@ def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(sm
     needed = next(n for n in miss["needed"] if n["quantity"] == "create.rate")
     assert needed["needed"] < next(d for d in reported["designs"] if d["id"] == miss["design"])["levels"][0]["value"]
     text = iocast("study", file, "--out", directory / "answer", "--workers", "1")
-    assert text.returncode == 4 and text.stdout.startswith("None of the 6 designs within the limits keeps both service levels")
+    assert text.returncode == 4 and text.stdout.startswith(
+        "None of the 6 designs within the limits keeps both service levels"
+    )
 
 
-def test_the_optimiser_finds_what_the_full_factorial_finds(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+def test_the_optimiser_finds_what_the_full_factorial_finds(
+    small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
+) -> None:
     axes = {
         "servers": {"path": "stations.mds.servers", "values": [1, 2, 3, 4, 6, 8], "part": "core"},
         "speed": SMALL["axes"]["speed"],
@@ -264,7 +352,9 @@ def test_the_optimiser_finds_what_the_full_factorial_finds(small: tuple[Path, di
     searched = changed(**plain, search={"full_up_to": 20, "evaluations": 25, "simulate": 4, "replications": 4})
     full = changed(**plain, search={"simulate": 4, "replications": 4})
     out = tmp_path / "answer"
-    a = answered(iocast("study", write(tmp_path / "a", searched), "--out", out, "--workers", "1", "--json", timeout=900))
+    a = answered(
+        iocast("study", write(tmp_path / "a", searched), "--out", out, "--workers", "1", "--json", timeout=900)
+    )
     b = answered(iocast("study", write(tmp_path / "b", full), "--out", out, "--workers", "1", "--json", timeout=900))
     assert a["search"]["explored"] == "NSGA-II" and b["search"]["explored"] == "full factorial"
     assert a["search"]["looked_at"] < b["search"]["looked_at"] == 48
@@ -284,11 +374,16 @@ def test_one_server_down(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp
     assert two["probability"] == 1 and reported["decision"]["values"] == {"MDS": "2"}
 
 
-def test_compare_sets_two_designs_beside_each_other(small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path) -> None:
+def test_compare_sets_two_designs_beside_each_other(
+    small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
+) -> None:
     directory, first = small
     answer = directory / "answer"
     answered(iocast("study", directory / "study.yaml", "--out", answer, "--workers", "1", "--json"))
-    slow, fast = (next(d["id"] for d in first["designs"] if d["values"] == {"servers": "two", "speed": s}) for s in ("plain", "fast"))
+    slow, fast = (
+        next(d["id"] for d in first["designs"] if d["values"] == {"servers": "two", "speed": s})
+        for s in ("plain", "fast")
+    )
     reported = json.loads(iocast("compare", f"{answer}:{slow}", f"{answer}:{fast}", "--json").stdout)
     rate = next(r for r in reported["rows"] if r["quantity"] == "rate" and r["scale"] == "many")
     # Half as fast again where the server is the bottleneck.
@@ -297,8 +392,21 @@ def test_compare_sets_two_designs_beside_each_other(small: tuple[Path, dict[str,
     assert all(r["ratio"] == pytest.approx(1) for r in same["rows"]) and not any(r["clear"] for r in same["rows"])
     assert "+" in iocast("compare", f"{answer}:{slow}", f"{answer}:{fast}").stdout
     for name, speed in (("a", 1), ("b", 2)):
-        (tmp_path / f"{name}.yaml").write_text(f"schema_version: 1\nextends: lustre\nstations: {{mds: {{servers: 2, speed: {speed}}}}}\n")
-    offers = json.loads(iocast("compare", tmp_path / "a.yaml", tmp_path / "b.yaml", "--study", directory / "study.yaml", "--workers", "1", "--json").stdout)
+        (tmp_path / f"{name}.yaml").write_text(
+            f"schema_version: 1\nextends: lustre\nstations: {{mds: {{servers: 2, speed: {speed}}}}}\n"
+        )
+    offers = json.loads(
+        iocast(
+            "compare",
+            tmp_path / "a.yaml",
+            tmp_path / "b.yaml",
+            "--study",
+            directory / "study.yaml",
+            "--workers",
+            "1",
+            "--json",
+        ).stdout
+    )
     assert [s["name"] for s in offers["sides"]] == ["a", "b"]
     rate = next(r for r in offers["rows"] if r["quantity"] == "rate" and r["scale"] == "many")
     assert 1.6 < rate["ratio"] < 2.1
@@ -315,11 +423,18 @@ def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Ioca
         "measurements": {"a longer campaign": {"tells": "the model", "price": 1}},
         "search": {"replications": 8},
     }  # fmt: skip
-    reported = answered(iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json"))
+    reported = answered(
+        iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json")
+    )
     assert reported["platform"]["calibrated"] and reported["extrapolation"] == 8
     assert any("8 times the 8 that were measured" in w for w in reported["warnings"]), reported["warnings"]
     for d in reported["designs"]:
-        near, far = (next(r for r in reported["curves"] if r["design"] == d["id"] and r["scale"] == s and r["quantity"] == "rate") for s in ("measured", "beyond"))
+        near, far = (
+            next(
+                r for r in reported["curves"] if r["design"] == d["id"] and r["scale"] == s and r["quantity"] == "rate"
+            )
+            for s in ("measured", "beyond")
+        )
         # Farther from what was measured is known worse.
         assert far["high"] / far["low"] > near["high"] / near["low"] > 1.02
     assert {m["name"] for m in reported["measurements"]} >= {"a longer campaign", "a model without error"}

@@ -19,7 +19,9 @@ SMALL = [file for file in EXAMPLES if file.parent.name != "tutorial"]  # which i
 def small(file: Path) -> dict[str, Any]:
     """The study with at most eight nodes of four ranks."""
     study = yaml.safe_load(file.read_text())
-    for i, scale in enumerate(sorted(study["scales"].values(), key=lambda s: s["nodes"] * s["ranks_per_node"]), start=1):
+    for i, scale in enumerate(
+        sorted(study["scales"].values(), key=lambda s: s["nodes"] * s["ranks_per_node"]), start=1
+    ):
         scale |= {"nodes": min(scale["nodes"], 2 * i), "ranks_per_node": min(scale["ranks_per_node"], 4)}
     for workload in study["workloads"].values():  # or others' work in the meantime would be most of what is simulated
         if "think_time" in workload.get("settings", {}):

@@ -74,7 +74,9 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize("study, words", [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_bad_studies(simulator: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, study: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_bad_studies(
+    simulator: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, study: dict[str, Any], words: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
     with pytest.raises(InputError) as refusal, Workers(1) as workers:
         run_study(write(tmp_path, study), tmp_path / "answer", workers, lambda *_: None, [])
@@ -95,12 +97,16 @@ def test_lines_are_those_of_the_file(iocast: Iocast, tmp_path: Path) -> None:
     refused(iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{number}:")
     twice = file.read_text() + "platform: mistral\n"
     file.write_text(twice)
-    refused(iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{len(twice.splitlines())}:", "given twice")
+    refused(
+        iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{len(twice.splitlines())}:", "given twice"
+    )
 
 
 def test_limits_that_leave_nothing(iocast: Iocast, tmp_path: Path) -> None:
     """Answered, not refused: what is too dear is part of the answer."""
-    done = iocast("study", write(tmp_path, changed(limits={"budget": 100})), "--out", tmp_path / "answer", "--workers", "1")
+    done = iocast(
+        "study", write(tmp_path, changed(limits={"budget": 100})), "--out", tmp_path / "answer", "--workers", "1"
+    )
     assert done.returncode == 2, done.stderr
     assert "budget" in done.stderr and "6,000" in done.stderr
 
@@ -113,7 +119,9 @@ def test_directories_and_files_of_others_are_left_alone(iocast: Iocast, tmp_path
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine"]
     refused(iocast("study", tmp_path / "none.yaml", "--out", tmp_path / "a"), "none.yaml", "can't be read")
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "evaluations.sqlite").write_text("this is no database, it is a long enough text to be read as one " * 9)
+    (tmp_path / "broken" / "evaluations.sqlite").write_text(
+        "this is no database, it is a long enough text to be read as one " * 9
+    )
     refused(iocast("study", file, "--out", tmp_path / "broken"), "evaluations.sqlite", "Remove it")
     refused(iocast("study", file, "--out", tmp_path / "a", "--slurm", "--scheduler", "tcp://h:1"), "--scheduler")
 

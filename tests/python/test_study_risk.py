@@ -25,7 +25,9 @@ def studies(truths: Truths, count: int, shared: float, pool: bool = True) -> np.
     for _ in range(count):
         means = truths(generator)
         common = np.sqrt(shared) * generator.standard_normal(REPLICATIONS)
-        tables = [(mean + common + np.sqrt(1 - shared) * generator.standard_normal(REPLICATIONS))[:, None] for mean in means]
+        tables = [
+            (mean + common + np.sqrt(1 - shared) * generator.standard_normal(REPLICATIONS))[:, None] for mean in means
+        ]
         for mean, table in zip(means, risk.pooled(tables) if pool else tables, strict=True):
             stated = risk.probabilities(risk.predictive(table, risk.ModelError.none(1)))[0]
             if stated >= ASKED:
@@ -65,12 +67,16 @@ def test_pooling_keeps_designs_that_differ_clearly_and_any_order() -> None:
     generator = np.random.default_rng(0)
     tables = [mean + 0.1 * generator.standard_normal((REPLICATIONS, 2)) for mean in (-2.0, -1.0, 1.0, 2.0, 4.0)]
     found = risk.pooled(tables)
-    assert all(np.abs(one.mean(axis=0) - table.mean(axis=0)).max() < 0.01 for one, table in zip(found, tables, strict=True))
+    assert all(
+        np.abs(one.mean(axis=0) - table.mean(axis=0)).max() < 0.01 for one, table in zip(found, tables, strict=True)
+    )
     turned = risk.pooled(tables[::-1])[::-1]
     assert all(np.allclose(a, b) for a, b in zip(found, turned, strict=True))
     down = [np.full((REPLICATIONS, 2), risk.DOWN), *tables]
     assert (risk.pooled(down)[0] == risk.DOWN).all(), "a system that is down stays down"
-    assert all((a == b).all() for a, b in zip(risk.pooled(tables[:3]), tables, strict=False)), "three designs tell nothing of all"
+    assert all((a == b).all() for a, b in zip(risk.pooled(tables[:3]), tables, strict=False)), (
+        "three designs tell nothing of all"
+    )
 
 
 def test_a_line_over_the_screening_explains_what_designs_differ_by() -> None:
@@ -88,13 +94,23 @@ def search_of(first: int = 1) -> tuple[types.SimpleNamespace, worth.Value, list[
     tables = {1: generator.normal(0.05, 0.05, (16, 1)), 2: generator.normal(0.5, 0.05, (16, 1))}
     error = risk.ModelError(np.array([0.3]), np.array([np.inf]), np.array([0.0]), ("rate",))
     deviations = {1: {"cpu speed": 0.2}, 2: {"cpu speed": 0.2, "disk speed": 0.8}}
-    entries = [Measurement(f"{name} {leaves:g}", (name,), 10.0, leaves) for name in (MODEL, "disk speed") for leaves in (1, 1.5, 3, 1000)]
-    chosen = [types.SimpleNamespace(design=types.SimpleNamespace(number=n, cost=100.0 * n), replications=[0] * 16) for n in (first, 3 - first)]
+    entries = [
+        Measurement(f"{name} {leaves:g}", (name,), 10.0, leaves)
+        for name in (MODEL, "disk speed")
+        for leaves in (1, 1.5, 3, 1000)
+    ]
+    chosen = [
+        types.SimpleNamespace(design=types.SimpleNamespace(number=n, cost=100.0 * n), replications=[0] * 16)
+        for n in (first, 3 - first)
+    ]
     search = types.SimpleNamespace(
         study=types.SimpleNamespace(falling_short=1000.0, measurements=entries), decision=lambda: None, judged_table=lambda c: tables[c.design.number],
         model_error=lambda c: error, desk=types.SimpleNamespace(variants=types.SimpleNamespace(uncertain=lambda d: deviations[d.number])),
     )  # fmt: skip
-    slopes = {1: worth.Slopes(("cpu speed",), np.array([[0.1]])), 2: worth.Slopes(("cpu speed", "disk speed"), np.array([[0.1], [0.5]]))}
+    slopes = {
+        1: worth.Slopes(("cpu speed",), np.array([[0.1]])),
+        2: worth.Slopes(("cpu speed", "disk speed"), np.array([[0.1], [0.5]])),
+    }
     return search, worth.Value(search, chosen, slopes), entries
 
 

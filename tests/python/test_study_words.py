@@ -15,8 +15,18 @@ from iocast.study.levels import parse_level
 def row(level: str, value: float | None, scale: str = "full", **other: Any) -> dict[str, Any]:
     parsed = parse_level(level)
     times = None if value is None else value / parsed.limit
-    told = {"level": level, "quantity": parsed.quantity, "limit": parsed.limit, "upper": parsed.upper, "workload": "files", "scale": scale, "under": None}
-    return told | {"value": value, "margin": times and (1 / times if parsed.upper else times), "probability": 0.97} | other
+    told = {
+        "level": level,
+        "quantity": parsed.quantity,
+        "limit": parsed.limit,
+        "upper": parsed.upper,
+        "workload": "files",
+        "scale": scale,
+        "under": None,
+    }
+    return (
+        told | {"value": value, "margin": times and (1 / times if parsed.upper else times), "probability": 0.97} | other
+    )
 
 
 def answer(**changes: Any) -> dict[str, Any]:
@@ -56,9 +66,16 @@ def test_a_rounded_scale_stays_on_its_side_of_every_scale(scale: int) -> None:
 def test_each_level_stands_with_value_limit_and_margin_where_it_is_tightest() -> None:
     told = answer()
     tightest = words.tightest(words.reference(told)["levels"])
-    assert [(r["level"], r["scale"]) for r in tightest] == [("p99(create) < 5 ms", "full"), ("rate(create) >= 60k/s", "full")]
+    assert [(r["level"], r["scale"]) for r in tightest] == [
+        ("p99(create) < 5 ms", "full"),
+        ("rate(create) >= 60k/s", "full"),
+    ]
     assert [words.margin(r) for r in tightest] == ["2 % to spare", "14 % to spare"]
-    text = words.as_text(told | {"headline": "", "conclusions": [], "warnings": []} | {"designs": [d | {"probability": 0.9, "rate": 1, "tail": 1, "front": True} for d in told["designs"]]})
+    text = words.as_text(
+        told
+        | {"headline": "", "conclusions": [], "warnings": []}
+        | {"designs": [d | {"probability": 0.9, "rate": 1, "tail": 1, "front": True} for d in told["designs"]]}
+    )
     for shown in ("4.91 ms", "at most 5.00 ms", "2 % to spare", "68.4 k/s", "at least 60.0 k/s", "at 1,024 clients"):
         assert shown in text, shown
 
@@ -83,7 +100,11 @@ def told_of(**changes: Any) -> str:
 
 
 def test_nothing_is_said_of_prices_that_nobody_asks() -> None:
-    text = told_of(measurements=[{"name": "knowing x exactly", "price": None, "value": 0.01, "net": None, "tells": ["x"], "exact": True}])
+    text = told_of(
+        measurements=[
+            {"name": "knowing x exactly", "price": None, "value": 0.01, "net": None, "tells": ["x"], "exact": True}
+        ]
+    )
     assert "“B” also keeps all levels." in text
     for empty in ("prices", "EUR", "costs", "worth", "cheaper"):
         assert empty not in text, text
@@ -98,7 +119,10 @@ def test_a_free_decision_is_not_cheaper_if_prices_move() -> None:
 
 def test_a_single_axis_is_not_what_matters_most_and_two_are_told_apart() -> None:
     assert "explains by itself" not in told_of()
-    axes = [{"axis": name, "shares": {"worst margin": share}, "values": [{}, {}]} for name, share in (("offer", 0.7), ("network", 0.2))]
+    axes = [
+        {"axis": name, "shares": {"worst margin": share}, "values": [{}, {}]}
+        for name, share in (("offer", 0.7), ("network", 0.2))
+    ]
     assert "“offer” 70 %, “network” 20 %" in told_of(sensitivity={"axes": axes, "uncertain": []})
 
 
@@ -109,7 +133,9 @@ def test_a_value_that_swaps_the_whole_system_says_so() -> None:
 
 
 def test_the_stated_error_of_the_model_is_shown_with_its_source() -> None:
-    assert "within a factor of 1.2 for rate in 90 of 100 cases (a round number)" in told_of(model_error={"factors": {"rate": 1.2}, "source": "a round number"})
+    assert "within a factor of 1.2 for rate in 90 of 100 cases (a round number)" in told_of(
+        model_error={"factors": {"rate": 1.2}, "source": "a round number"}
+    )
 
 
 @pytest.mark.parametrize("margins", list(itertools.product((-0.5, 0.5), repeat=3)))
@@ -119,11 +145,19 @@ def test_the_curve_of_margins_agrees_with_the_simulated_scales(margins: tuple[fl
     level = parse_level("p99(create) < 5 ms")
     level = type(level)(level.text, level.quantity, level.limit, level.upper, tuple(scales), ("files",))
     search = types.SimpleNamespace(
-        study=types.SimpleNamespace(scales={name: types.SimpleNamespace(ranks=ranks) for name, ranks in scales.items()}), read=lambda result, point, quantity: result
+        study=types.SimpleNamespace(
+            scales={name: types.SimpleNamespace(ranks=ranks) for name, ranks in scales.items()}
+        ),
+        read=lambda result, point, quantity: result,
     )
-    values = {Point("", "files", name): level.limit / 2.718281828**margin for name, margin in zip(scales, margins, strict=True)}
+    values = {
+        Point("", "files", name): level.limit / 2.718281828**margin
+        for name, margin in zip(scales, margins, strict=True)
+    }
     curve = [(50, 1.0), (100, -1.0), (150, -1.0), (200, 1.0), (300, -1.0), (400, -1.0), (800, -1.0)]
-    found = breaking._crossing(breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", curve))
+    found = breaking._crossing(
+        breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", curve)
+    )
     kept = [ranks for ranks, margin in zip(scales.values(), margins, strict=True) if margin > 0]
     assert found is not None
     assert all(found > ranks for ranks in kept)

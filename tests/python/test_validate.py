@@ -25,7 +25,16 @@ judging = sys.modules["iocast.validate"]
 def run_of(directory: Path, rate: float, ranks: int = 4, phases: int = 1, **more: Any) -> Run:
     """An imported run with a rate and nothing else."""
     directory.mkdir(parents=True)
-    phase = {"name": "benchmark", "repeat": 0, "rate": rate, "operations": None, "seconds": None, "errors": 0, "latency": {}, **more}
+    phase = {
+        "name": "benchmark",
+        "repeat": 0,
+        "rate": rate,
+        "operations": None,
+        "seconds": None,
+        "errors": 0,
+        "latency": {},
+        **more,
+    }
     document = {
         "schema_version": 1, "kind": "run", "status": "complete", "source": "imported", "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}, "environment": None,
         "workload": {"name": "mdtest", "pattern": "mdtest", "parameters": {}}, "phases": [phase] * phases,
@@ -36,8 +45,14 @@ def run_of(directory: Path, rate: float, ranks: int = 4, phases: int = 1, **more
 
 
 def fitted_to(run: Run, noise: float = 0.02, **more: Any) -> Fitted:
-    campaign = {"runs": [{"name": "n1", "sha256": sha256(run.path / "run.json")}], "ranks": [1], "workload": {"name": "mdtest", "pattern": "mdtest"}}
-    return Fitted(Path("f.yaml"), {"campaign": campaign, "noise": dict.fromkeys(reading.NOISE_KINDS, noise), **more}, [{}], [])
+    campaign = {
+        "runs": [{"name": "n1", "sha256": sha256(run.path / "run.json")}],
+        "ranks": [1],
+        "workload": {"name": "mdtest", "pattern": "mdtest"},
+    }
+    return Fitted(
+        Path("f.yaml"), {"campaign": campaign, "noise": dict.fromkeys(reading.NOISE_KINDS, noise), **more}, [{}], []
+    )
 
 
 @pytest.fixture
@@ -46,7 +61,12 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def answer(*rates: float, noise: float = 0.02, fitted: int = 1, most: float = 0.25) -> dict[str, Any]:
         document = {"rate": {"value": 100.0, "low": 50.0, "high": 200.0}}
-        forecast = {"quantities": document, "level": 0.9, "baselines": {"last value": {"rate": 50.0}}, "distributions": {}}
+        forecast = {
+            "quantities": document,
+            "level": 0.9,
+            "baselines": {"last value": {"rate": 50.0}},
+            "distributions": {},
+        }
         monkeypatch.setattr(judging, "forecast_for", lambda *_, **__: forecast)
         monkeypatch.setattr(judging, "_earlier", lambda *_: None, raising=False)
         place = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -92,14 +112,28 @@ def test_one_definition_of_error(judge: Any) -> None:
 
 
 def test_stated_repeats_are_the_noise_and_an_assumption_is_called_one(tmp_path: Path, judge: Any) -> None:
-    stated = Point([run_of(tmp_path / "a", 100.0, rate_over_repeats={"repeats": 3, "mean": 100.0, "standard_deviation": 1.5, "min": 98, "max": 102})])
+    stated = Point(
+        [
+            run_of(
+                tmp_path / "a",
+                100.0,
+                rate_over_repeats={"repeats": 3, "mean": 100.0, "standard_deviation": 1.5, "min": 98, "max": 102},
+            )
+        ]
+    )
     alone = Point([run_of(tmp_path / "b", 100.0, 8)])
     assert reading.noise([stated, alone])["rate"] == pytest.approx(0.015)
     assert reading.noise_basis([stated, alone])["rate"] == reading.WITHIN_RUNS
-    assert reading.noise([alone])["rate"] == reading.UNREPEATED_IMPORTED and reading.noise_basis([alone])["rate"] == reading.ASSUMED
+    assert (
+        reading.noise([alone])["rate"] == reading.UNREPEATED_IMPORTED
+        and reading.noise_basis([alone])["rate"] == reading.ASSUMED
+    )
     # Repeated runs tell more than iterations within them; degrees of freedom weigh points: (2 x 0.01 + 1 x 0.04) / 3.
     three, two = ([math.exp(0.1 * x) for x in (-1, 0, 1)], [math.exp(0.2 * x / math.sqrt(2)) for x in (-1, 1)])
-    twice = [Point([run_of(tmp_path / f"c{i}{j}", rate) for j, rate in enumerate(rates)]) for i, rates in enumerate((three, two))]
+    twice = [
+        Point([run_of(tmp_path / f"c{i}{j}", rate) for j, rate in enumerate(rates)])
+        for i, rates in enumerate((three, two))
+    ]
     assert reading.noise([stated, *twice])["rate"] == pytest.approx(math.sqrt(0.02))
     assert reading.noise_basis([stated, *twice])["rate"] == reading.BETWEEN_RUNS
     # A file that doesn't state it.
@@ -116,7 +150,15 @@ def test_single_iterations_of_an_imported_run_are_its_noise(tmp_path: Path) -> N
 
 def of_rows(*errors: tuple[str, float, float], runs: int = 1) -> list[dict[str, Any]]:
     """A point whose rows have these errors, as logarithms, of the forecast and of a rule."""
-    rows = [{"quantity": q, "measured": 1.0, "forecast": math.exp(ours), "baselines": {"last value": {"value": math.exp(its)}}} for q, ours, its in errors]
+    rows = [
+        {
+            "quantity": q,
+            "measured": 1.0,
+            "forecast": math.exp(ours),
+            "baselines": {"last value": {"value": math.exp(its)}},
+        }
+        for q, ours, its in errors
+    ]
     return [{"runs": ["r"] * runs, "rows": rows}]
 
 
@@ -124,12 +166,19 @@ def test_a_rule_beats_a_forecast_by_more_than_noise_only() -> None:
     """The noise is that of the mean of the runs; either side of a measurement counts alike; throughput and quantiles
     are judged apart."""
     noise = dict.fromkeys(reading.NOISE_KINDS, 0.1)
-    beaten = lambda *errors, runs=1: [(one["what"], one["rule"]) for one in judging.beaten_by(of_rows(*errors, runs=runs), noise)]  # noqa: E731
+
+    def beaten(*errors, runs=1):
+        return [(one["what"], one["rule"]) for one in judging.beaten_by(of_rows(*errors, runs=runs), noise)]
+
     assert beaten(("rate", 0.25, 0.0)) == beaten(("rate", -0.25, 0.0)) == [("rate", "last value")]
     assert beaten(("rate", 0.15, 0.0)) == [] and beaten(("rate", 0.15, 0.0), runs=4) == [("rate", "last value")]
     assert beaten(("rate", 0.0, 0.25)) == [] and beaten(("rate", 0.25, 0.25)) == []
-    assert beaten(("rate", 0.0, 0.0), ("stat.q50", 0.5, 0.1), ("stat.q95", 0.6, 0.1), ("stat.max", 0.0, 0.9)) == [("quantiles", "last value")]
-    assert judging.beaten_by(of_rows(("rate", 0.015, 0.0)), dict.fromkeys(noise, 0.0)) == [], "simulations of one platform differ by that"
+    assert beaten(("rate", 0.0, 0.0), ("stat.q50", 0.5, 0.1), ("stat.q95", 0.6, 0.1), ("stat.max", 0.0, 0.9)) == [
+        ("quantiles", "last value")
+    ]
+    assert judging.beaten_by(of_rows(("rate", 0.015, 0.0)), dict.fromkeys(noise, 0.0)) == [], (
+        "simulations of one platform differ by that"
+    )
     some = of_rows(("rate", 0.5, 0.0)) + of_rows(("rate", 0.5, 0.0))
     some[1]["rows"][0]["baselines"] = {}
     assert judging.beaten_by(some, noise) == [], "a rule that is silent where it is hard is no better"

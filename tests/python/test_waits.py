@@ -41,7 +41,14 @@ def test_others_than_root_are_told_when_it_is_not_shown() -> None:
     with subprocess.Popen(["sleep", "30"]) as process:
         try:
             time.sleep(0.5)
-            done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, cwd=REPOSITORY, env={**os.environ, "WHOM": str(process.pid)}, check=False)
+            done = subprocess.run(
+                [sys.executable, "-c", look],
+                capture_output=True,
+                text=True,
+                cwd=REPOSITORY,
+                env={**os.environ, "WHOM": str(process.pid)},
+                check=False,
+            )
         finally:
             process.kill()
     assert done.stdout.strip() == NOT_SHOWN, done.stderr
@@ -55,7 +62,11 @@ def test_an_observation_tells_them(iocast: Callable[..., CompletedProcess[str]],
     out = tmp_path / "o.jsonl"
     done = iocast("observe", "--out", out, "--every", "50ms", "--process", "sleep", "--waits", "--", "sleep", "1")
     assert done.returncode == 0, done.stderr
-    looks = [sample["processes"]["sleep"] for sample in map(json.loads, out.read_text().splitlines()) if "processes" in sample and "monotonic" in sample and "cpu" in sample]
+    looks = [
+        sample["processes"]["sleep"]
+        for sample in map(json.loads, out.read_text().splitlines())
+        if "processes" in sample and "monotonic" in sample and "cpu" in sample
+    ]
     asleep = [where for look in looks for where, count in look["waits"].items() for _ in range(count)]
     assert len(asleep) >= 5 and sum("nanosleep" in where for where in asleep) > 0.9 * len(asleep)
     refused = iocast("observe", "--out", tmp_path / "other", "--waits", "--", "true")
@@ -65,7 +76,18 @@ def test_an_observation_tells_them(iocast: Callable[..., CompletedProcess[str]],
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
 def test_ranks_are_looked_at(bench: Path) -> None:
     environment = {**os.environ, "IOCAST_BUILD": str(bench.parents[1]), "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, str(REAL / "waits.py"), "tmpfs", "--of", "2x500", "2x1000", "--operations", "100000", "--place", "/dev/shm"]
+    command = [
+        sys.executable,
+        str(REAL / "waits.py"),
+        "tmpfs",
+        "--of",
+        "2x500",
+        "2x1000",
+        "--operations",
+        "100000",
+        "--place",
+        "/dev/shm",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "asleep, of 2 ranks with 4 x 500 objects each, of 2 ranks with 4 x 1000 objects each:" in done.stdout

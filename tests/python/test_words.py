@@ -41,6 +41,10 @@ def test_sentences_are_split() -> None:
 
 
 def test_a_rise_is_a_sentence_and_a_fall_is_none() -> None:
-    assert words.risen({"sim": {"diction": 3}}, {"sim": {"diction": 2}}) == ["sim: diction rose from 2 to 3; tests/words.py --show sim lists them"]
+    assert words.risen({"sim": {"diction": 3}}, {"sim": {"diction": 2}}) == [
+        "sim: diction rose from 2 to 3; tests/words.py --show sim lists them"
+    ]
     assert words.risen({"sim": {"diction": 2, "lines": 1}}, {"sim": {"diction": 2, "lines": 9}}) == []
-    assert words.risen({"new": {"lines": 1}}, {}) == ["new: lines rose from 0 to 1; tests/words.py --show new lists them"]
+    assert words.risen({"new": {"lines": 1}}, {}) == [
+        "new: lines rose from 0 to 1; tests/words.py --show new lists them"
+    ]

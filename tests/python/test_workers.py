@@ -65,7 +65,14 @@ WAITING = "from iocast.workers import Workers\nfrom iocast.progress import Steps
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_who_started_them(number: signal.Signals) -> None:
     """The interrupt comes to the whole group of processes, as from a terminal."""
-    script = subprocess.Popen([sys.executable, "-c", WAITING], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    script = subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert script.stdout is not None and script.stdout.readline()
     workers = psutil.Process(script.pid).children(recursive=True)
     begun = time.monotonic()
@@ -73,7 +80,9 @@ def test_workers_end_with_who_started_them(number: signal.Signals) -> None:
     _, printed = script.communicate(timeout=20)
     gone, alive = psutil.wait_procs(workers, timeout=10)
     assert len(gone) >= 2 and not alive and time.monotonic() - begun < 15
-    assert number == signal.SIGKILL or ("Process" not in printed and printed.strip().endswith("Interrupted; what was measured or computed is kept.")), printed
+    assert number == signal.SIGKILL or (
+        "Process" not in printed and printed.strip().endswith("Interrupted; what was measured or computed is kept.")
+    ), printed
 
 
 CONNECT = """
@@ -109,7 +118,15 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
         # By an interpreter that others may run, with what is installed here.
         other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
         for named in (address, address.replace("tls", "tcp")):
-            done = subprocess.run([*other, sys.executable, "-c", CONNECT, named], env={**ENVIRONMENT, "HOME": "/nonexistent"}, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run(
+                [*other, sys.executable, "-c", CONNECT, named],
+                env={**ENVIRONMENT, "HOME": "/nonexistent"},
+                cwd="/",
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
             assert "refused:" in done.stdout and "ran as" not in done.stdout, done.stdout + done.stderr
         with Client(running, security=running.security) as own:
             assert own.run_on_scheduler(os.getpid) == os.getpid()

@@ -80,7 +80,9 @@ def failing(fault: str, number: int, size: int) -> Iterator[None]:
     writer=st.sampled_from(sorted(WRITERS)), fault=st.sampled_from(FAULTS), number=st.sampled_from([errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS]), size=st.integers(0, 3000),
     there=st.booleans(),
 )  # fmt: skip
-def test_a_failed_writer_leaves_what_was_there(tmp_path_factory: pytest.TempPathFactory, writer: str, fault: str, number: int, size: int, there: bool) -> None:
+def test_a_failed_writer_leaves_what_was_there(
+    tmp_path_factory: pytest.TempPathFactory, writer: str, fault: str, number: int, size: int, there: bool
+) -> None:
     place = tmp_path_factory.mktemp("place")
     out = place / "out"
     if there and writer != "imported run":
@@ -97,7 +99,11 @@ def test_a_failed_writer_leaves_what_was_there(tmp_path_factory: pytest.TempPath
 def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("directory" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"), fsync(handle)))
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda handle: (done.append("directory" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"), fsync(handle)),
+    )
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("name"), replace(*names)))
     write_json(tmp_path / "x.json", {"a": 1})
     assert done == ["file", "name", "directory"] and json.loads((tmp_path / "x.json").read_text()) == {"a": 1}

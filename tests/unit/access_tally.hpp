@@ -13,7 +13,8 @@ public:
   AccessTally(const Pattern& pattern, uint32_t ranks)
   {
     for (const auto& phase : whole_run(pattern, ranks, true)) {
-      std::map<Name, std::vector<std::array<uint32_t, 2>>> users; // the last writer and reader of each byte in this phase
+      std::map<Name, std::vector<std::array<uint32_t, 2>>>
+          users; // the last writer and reader of each byte in this phase
       for (uint32_t rank = 0; rank < ranks; ++rank)
         for (const auto& op : phase[rank])
           if (op.kind == OpKind::pwrite || op.kind == OpKind::pread)

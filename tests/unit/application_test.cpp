@@ -20,7 +20,8 @@ public:
   explicit File(const std::string& application, const std::string& parameters = "{}")
   {
     path_ = fmt::format("{}/application-{}.yaml", testing::TempDir(), getpid());
-    std::ofstream(path_) << "schema_version: 1\npattern: application\nparameters: " << parameters << "\napplication:\n" << application;
+    std::ofstream(path_) << "schema_version: 1\npattern: application\nparameters: " << parameters << "\napplication:\n"
+                         << application;
   }
   ~File() { std::filesystem::remove(path_); }
 
@@ -48,7 +49,9 @@ TEST(Application, StreamOfOneRankByHand)
 {
   // Two ranks share a file in turn, three blocks of 5 bytes each, written with a sync after each two and read back by
   // the other.
-  const auto pattern = open_workload("application", {"block_size=5B", "per_process=15B", "layout=strided", "fsync=2", "shift=1"}).make({2, 2});
+  const auto pattern =
+      open_workload("application", {"block_size=5B", "per_process=15B", "layout=strided", "fsync=2", "shift=1"})
+          .make({2, 2});
   const std::vector<Op> expected{{OpKind::phase, 0, 0},
                                  {OpKind::phase, 0, 1},
                                  flagged({OpKind::open, 0, 0}, for_writing | make_it),
@@ -77,13 +80,16 @@ TEST(Application, StreamOfOneRankByHand)
   std::vector<std::string> names;
   for (const auto& phase : pattern->phases())
     names.push_back(phase.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"precreate-directories", "write", "read", "cleanup", "cleanup-directories"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"precreate-directories", "write", "read", "cleanup", "cleanup-directories"}));
 }
 
 TEST(Application, AccessesInARowAreAStretch)
 {
   const auto ahead = [](const std::string& order) {
-    const auto pattern = open_workload("application", {"block_size=1KiB", "per_process=100KiB", "sharing=process", "run=write", order}).make({1, 1});
+    const auto pattern =
+        open_workload("application", {"block_size=1KiB", "per_process=100KiB", "sharing=process", "run=write", order})
+            .make({1, 1});
     Cursor cursor;
     for (Op op; pattern->next(cursor, op);)
       if (op.kind == OpKind::pwrite)
@@ -111,7 +117,8 @@ TEST(Application, AGroupOfPhasesIsRepeatedInTurn)
   for (const auto& phase : pattern->phases())
     if (phase.name == "small" || phase.name == "checkpoint")
       names.emplace_back(phase.name, phase.repeat);
-  const std::vector<std::pair<std::string, uint32_t>> expected{{"small", 1}, {"small", 2}, {"checkpoint", 1}, {"small", 3}, {"small", 4}, {"checkpoint", 2},
+  const std::vector<std::pair<std::string, uint32_t>> expected{{"small", 1}, {"small", 2}, {"checkpoint", 1},
+                                                               {"small", 3}, {"small", 4}, {"checkpoint", 2},
                                                                {"small", 5}, {"small", 6}, {"checkpoint", 3}};
   EXPECT_EQ(names, expected);
   expect_rules_kept(*pattern, 2);
@@ -183,7 +190,8 @@ TEST(Application, TilesAndNestedStridesAreVectors)
 }
 
 /// Offsets of all requests of process q of G, by loops as a programmer would write them.
-std::vector<std::pair<uint64_t, uint64_t>> by_loops(const std::string& layout, uint32_t q, uint32_t G, uint64_t n, uint64_t B)
+std::vector<std::pair<uint64_t, uint64_t>> by_loops(const std::string& layout, uint32_t q, uint32_t G, uint64_t n,
+                                                    uint64_t B)
 {
   std::vector<std::pair<uint64_t, uint64_t>> result;
   uint64_t at = 0;
@@ -221,15 +229,18 @@ TEST(Application, OffsetsAreThoseOfPlainLoops)
     for (const uint32_t ranks : {1U, 2U, 7U, 12U})
       for (const uint32_t rank : {0U, ranks / 2, ranks - 1}) {
         const uint64_t per_process = layout == "nested-strided" ? 4 * 3 * 11 : 6 * 11;
-        const auto pattern = open_workload("application", {"block_size=11B", fmt::format("per_process={}B", per_process), "layout=" + layout, "inner=" + std::string(layout == "nested-strided" ? "3" : "1"),
-                                                           "in_a_row=3", "run=write"})
-                                 .make({ranks, ranks});
+        const auto pattern =
+            open_workload("application",
+                          {"block_size=11B", fmt::format("per_process={}B", per_process), "layout=" + layout,
+                           "inner=" + std::string(layout == "nested-strided" ? "3" : "1"), "in_a_row=3", "run=write"})
+                .make({ranks, ranks});
         std::vector<std::pair<uint64_t, uint64_t>> found;
         for (const auto& op : stream_of(*pattern, rank))
           if (op.kind == OpKind::pwrite)
             for (uint32_t block = 0; block < op.count; ++block)
               found.emplace_back(op.offset + block * op.stride, op.size);
-        EXPECT_EQ(found, by_loops(layout, rank, ranks, layout == "nested-strided" ? 4 : 6, 11)) << layout << " " << rank << " of " << ranks;
+        EXPECT_EQ(found, by_loops(layout, rank, ranks, layout == "nested-strided" ? 4 : 6, 11))
+            << layout << " " << rank << " of " << ranks;
       }
 }
 
@@ -237,10 +248,15 @@ TEST(Application, EveryByteIsWrittenOnce)
 {
   for (const char* layout : {"segmented", "strided", "nested-strided inner=2", "random-strided", "mesh"})
     for (const char* order : {"forward", "backward", "random"})
-      for (const char* more : {"sharing=all", "sharing=4", "sharing=process files=3", "sharing=all outstanding=3", "sharing=all at_once=2", "files=2 in_turn=true"})
+      for (const char* more : {"sharing=all", "sharing=4", "sharing=process files=3", "sharing=all outstanding=3",
+                               "sharing=all at_once=2", "files=2 in_turn=true"})
         for (const uint32_t ranks : {1U, 5U, 12U}) {
           SCOPED_TRACE(fmt::format("{} {} {} {}", layout, order, more, ranks));
-          const auto pattern = open_workload("application", words(fmt::format("layout={} order={} {} block_size=13B per_process=104B run=write", layout, order, more))).make({ranks, 4});
+          const auto pattern =
+              open_workload("application",
+                            words(fmt::format("layout={} order={} {} block_size=13B per_process=104B run=write", layout,
+                                              order, more)))
+                  .make({ranks, 4});
           const auto storage = expect_rules_kept(*pattern, ranks);
           const AccessTally accesses(*pattern, ranks);
           EXPECT_EQ(accesses.conflicts, 0U);
@@ -261,12 +277,15 @@ TEST(Application, TilesCoverTheArrayAndOverlapAsAsked)
   phases: [{name: write, file: data, operation: write, layout: tiled, grid_rows: $grid_rows,
             tile: {width: 5, height: 4, element: 3B, overlap_x: $x, overlap_y: $y, rows: $rows}}]
 )",
-                  "{x: {default: 0, meaning: overlap}, y: {default: 0, meaning: overlap}, rows: {default: 4, meaning: rows}, grid_rows: {default: 0, meaning: grid}}");
-  for (const auto& [ranks, grid_rows] : std::vector<std::pair<uint32_t, uint32_t>>{{1, 0}, {7, 0}, {12, 0}, {12, 2}, {12, 12}})
+                  "{x: {default: 0, meaning: overlap}, y: {default: 0, meaning: overlap}, rows: {default: 4, meaning: "
+                  "rows}, grid_rows: {default: 0, meaning: grid}}");
+  for (const auto& [ranks, grid_rows] :
+       std::vector<std::pair<uint32_t, uint32_t>>{{1, 0}, {7, 0}, {12, 0}, {12, 2}, {12, 12}})
     for (const uint64_t x : {0, 2})
       for (const uint64_t y : {0, 1})
         for (const char* rows : {"rows=1", "rows=2", "rows=4"}) {
-          const auto pattern = file.make({ranks, ranks}, {fmt::format("x={}", x), fmt::format("y={}", y), rows, fmt::format("grid_rows={}", grid_rows)});
+          const auto pattern = file.make({ranks, ranks}, {fmt::format("x={}", x), fmt::format("y={}", y), rows,
+                                                          fmt::format("grid_rows={}", grid_rows)});
           expect_rules_kept(*pattern, ranks);
           const AccessTally accesses(*pattern, ranks);
           // The array by hand: how many tiles lie over each element.
@@ -285,7 +304,9 @@ TEST(Application, TilesCoverTheArrayAndOverlapAsAsked)
 
 TEST(Application, RandomStridesVaryAndAverage)
 {
-  const auto pattern = open_workload("application", {"block_size=1kB", "per_process=200kB", "layout=random-strided", "run=write"}).make({10, 10});
+  const auto pattern =
+      open_workload("application", {"block_size=1kB", "per_process=200kB", "layout=random-strided", "run=write"})
+          .make({10, 10});
   std::vector<double> sizes;
   for (uint32_t rank = 1; rank < 9; ++rank) // whose borders move on both sides
     for (const auto& op : stream_of(*pattern, rank))
@@ -307,7 +328,8 @@ TEST(Application, RandomStridesVaryAndAverage)
 TEST(Application, OrdersArePermutations)
 {
   auto offsets = [](const std::string& order, uint64_t n, uint64_t seed) {
-    const File file(fmt::format("  files: {{data: {{per: process}}}}\n  phases: [{{name: write, file: data, operation: write, layout: segmented, size: 1B, "
+    const File file(fmt::format("  files: {{data: {{per: process}}}}\n  phases: [{{name: write, file: data, operation: "
+                                "write, layout: segmented, size: 1B, "
                                 "requests: {}, order: {}}}]\n",
                                 n, order));
     std::vector<uint64_t> result;
@@ -332,7 +354,8 @@ TEST(Application, OrdersArePermutations)
   const auto shuffled = offsets("random", 1000, 1);
   double squares      = 0;
   for (size_t i = 0; i < shuffled.size(); ++i)
-    squares += (static_cast<double>(shuffled[i]) - static_cast<double>(i)) * (static_cast<double>(shuffled[i]) - static_cast<double>(i));
+    squares += (static_cast<double>(shuffled[i]) - static_cast<double>(i)) *
+               (static_cast<double>(shuffled[i]) - static_cast<double>(i));
   const double correlation = 1 - 6 * squares / (1000.0 * (1000.0 * 1000.0 - 1));
   expect_within("rank correlation", correlation, 0, 5, 1 / std::sqrt(999.0));
 }
@@ -379,7 +402,9 @@ TEST(Application, FullDuplexReadsWhileOthersWrite)
 
 TEST(Application, TurnsKeepProcessesApart)
 {
-  const auto pattern = open_workload("application", {"block_size=4B", "per_process=8B", "layout=sequential", "at_once=1", "run=write"}).make({3, 3});
+  const auto pattern =
+      open_workload("application", {"block_size=4B", "per_process=8B", "layout=sequential", "at_once=1", "run=write"})
+          .make({3, 3});
   EXPECT_EQ(AccessTally(*pattern, 3).conflicts, 0U); // all write the same bytes, one after the other
   std::vector<uint32_t> turns;
   for (const auto& phase : pattern->phases())
@@ -390,8 +415,11 @@ TEST(Application, TurnsKeepProcessesApart)
 
 TEST(Application, SharesOfReadsAreExact)
 {
-  for (const auto& [share, reads] : std::vector<std::pair<std::string, uint64_t>>{{"0", 0}, {"0.3", 6}, {"0.5", 10}, {"1", 20}}) {
-    const auto pattern = open_workload("application", {"block_size=4B", "per_process=80B", "run=mixed", "read_share=" + share}).make({1, 1});
+  for (const auto& [share, reads] :
+       std::vector<std::pair<std::string, uint64_t>>{{"0", 0}, {"0.3", 6}, {"0.5", 10}, {"1", 20}}) {
+    const auto pattern =
+        open_workload("application", {"block_size=4B", "per_process=80B", "run=mixed", "read_share=" + share})
+            .make({1, 1});
     const auto storage = expect_rules_kept(*pattern, 1);
     EXPECT_EQ(storage.counts[static_cast<size_t>(OpKind::pread)], reads) << share;
   }
@@ -416,7 +444,9 @@ TEST(Application, LoopsRepeatPhasesWithOtherSizes)
   };
   EXPECT_EQ(names({}), "precreate-directories write-1KiB read-1KiB write-4KiB read-4KiB cleanup cleanup-directories ");
   EXPECT_EQ(names({"records=2KiB"}), "precreate-directories write-2KiB read-2KiB cleanup cleanup-directories ");
-  EXPECT_MENTIONS(file.refusal({1, 1}, {"records=3KiB"}), ".yaml:9: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
+  EXPECT_MENTIONS(
+      file.refusal({1, 1}, {"records=3KiB"}),
+      ".yaml:9: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
 }
 
 TEST(Application, PhasesThatALoopDoesNotNameHaveItsValueAppended)
@@ -449,13 +479,19 @@ TEST(Application, PhasesThatALoopDoesNotNameHaveItsValueAppended)
 
 TEST(Application, PioGoesThroughTheBlocksOfTheStudy)
 {
-  for (const char* name : {"pio-simple-strided", "pio-nested-strided", "pio-random-strided", "pio-sequential", "pio-segmented", "pio-tiled", "pio-unstructured-mesh"}) {
-    const auto pattern = open_workload(name, {"block_size=64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB", "tests=read"}).make({4, 2});
+  for (const char* name : {"pio-simple-strided", "pio-nested-strided", "pio-random-strided", "pio-sequential",
+                           "pio-segmented", "pio-tiled", "pio-unstructured-mesh"}) {
+    const auto pattern =
+        open_workload(name, {"block_size=64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB", "tests=read"})
+            .make({4, 2});
     std::string all;
     for (const auto& phase : pattern->phases())
       if (phase.name.rfind("read", 0) == 0)
         all += phase.name + " ";
-    EXPECT_EQ(all, "read-64KiB read-128KiB read-256KiB read-512KiB read-1MiB read-2MiB read-4MiB read-8MiB read-16MiB read-32MiB ") << name;
+    EXPECT_EQ(
+        all,
+        "read-64KiB read-128KiB read-256KiB read-512KiB read-1MiB read-2MiB read-4MiB read-8MiB read-16MiB read-32MiB ")
+        << name;
   }
 }
 
@@ -473,7 +509,8 @@ TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
   // Files of timed phases are made before them, so that cleanup knows what there is.
   EXPECT_EQ(pattern->phases()[1].name, "precreate");
   for (uint64_t after = 0; after <= 30; ++after) {
-    const auto run = whole_run(*pattern, 3, false, [&](size_t, uint32_t) { return after == 0 ? Streams::unlimited : after; });
+    const auto run =
+        whole_run(*pattern, 3, false, [&](size_t, uint32_t) { return after == 0 ? Streams::unlimited : after; });
     expect_rules_kept(*pattern, run);
     const auto streams = by_rank(run);
     for (uint32_t rank = 0; rank < 3; ++rank) {
@@ -484,7 +521,8 @@ TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
           wrote[{op.dataset, op.object}].insert(op.offset);
         if (op.kind == OpKind::pread) {
           ++reads;
-          EXPECT_TRUE(wrote[std::pair(op.dataset, op.object)].count(op.offset)) << "rank " << rank << " cut after " << after;
+          EXPECT_TRUE(wrote[std::pair(op.dataset, op.object)].count(op.offset))
+              << "rank " << rank << " cut after " << after;
         }
         unlinks += op.kind == OpKind::unlink;
       }
@@ -499,7 +537,8 @@ TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
   }
   expect_rules_kept(*pattern, 3);
   // Another order of reading can't follow; then the file is filled before, and the user is told.
-  const auto other = open_workload("application", {"most_seconds=1s", "shift=1", "block_size=4B", "per_process=12B"}).make({3, 3});
+  const auto other =
+      open_workload("application", {"most_seconds=1s", "shift=1", "block_size=4B", "per_process=12B"}).make({3, 3});
   EXPECT_EQ(other->phases()[1].name, "precreate");
   ASSERT_EQ(other->warnings().size(), 1U);
   EXPECT_MENTIONS(other->warnings()[0], "'data' are filled before the benchmark begins, because the phase 'read'");
@@ -537,28 +576,39 @@ TEST(Application, PartsRunOnTheirOwn)
 
 TEST(Application, RefusesWithASentenceAndALine)
 {
-  auto refusal = [](const std::string& files, const std::string& access, const std::vector<std::string>& settings = {}) {
+  auto refusal = [](const std::string& files, const std::string& access,
+                    const std::vector<std::string>& settings = {}) {
     return File("  files: {" + files + "}\n  phases:\n    - {name: one, " + access + "}\n").refusal({6, 3}, settings);
   };
   const std::string data = "data: {per: all}";
   const std::string good = "file: data, operation: write, layout: segmented, size: 4B, requests: 2";
   EXPECT_EQ(refusal(data, good), "");
-  EXPECT_MENTIONS(refusal(data, "file: dota, operation: write, size: 4B, requests: 2"), ".yaml:7: in application.phases[0].file, 'dota' is not known here. Did you mean 'data'? Allowed: data.");
+  EXPECT_MENTIONS(
+      refusal(data, "file: dota, operation: write, size: 4B, requests: 2"),
+      ".yaml:7: in application.phases[0].file, 'dota' is not known here. Did you mean 'data'? Allowed: data.");
   EXPECT_MENTIONS(refusal(data, "file: data, operation: wriet, size: 4B, requests: 2"), "Did you mean 'write'?");
   EXPECT_MENTIONS(refusal(data, good + ", passses: 2"), "the key 'passses' is unknown here. Did you mean 'passes'?");
   EXPECT_MENTIONS(refusal(data, good + ", in_a_row: 2"), "a layout that is segmented has no 'in_a_row'");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4, requests: 2"), "'4' is a pure number, but a number of bytes is needed, such as 4KiB");
+  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4, requests: 2"),
+                  "'4' is a pure number, but a number of bytes is needed, such as 4KiB");
   EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: $blok, requests: 2"), "there is no $blok.");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4B * (2 + 1, requests: 2"), "lacks a closing bracket");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4B + 2s, requests: 2"), "adds a number of bytes and a time");
+  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4B * (2 + 1, requests: 2"),
+                  "lacks a closing bracket");
+  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, size: 4B + 2s, requests: 2"),
+                  "adds a number of bytes and a time");
   // Overlaps
   EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: sequential, size: 4B, requests: 2"),
-                  "in the phase 'one', bytes of a file 'data' that one process writes are written by another at the same time; if that is meant, give the file 'may_overlap: true'.");
-  EXPECT_EQ(refusal("data: {per: all, may_overlap: true}", "file: data, operation: write, layout: sequential, size: 4B, requests: 2"), "");
-  EXPECT_EQ(refusal("data: {per: process}", "file: data, operation: write, layout: sequential, size: 4B, requests: 2"), "");
+                  "in the phase 'one', bytes of a file 'data' that one process writes are written by another at the "
+                  "same time; if that is meant, give the file 'may_overlap: true'.");
+  EXPECT_EQ(refusal("data: {per: all, may_overlap: true}",
+                    "file: data, operation: write, layout: sequential, size: 4B, requests: 2"),
+            "");
+  EXPECT_EQ(refusal("data: {per: process}", "file: data, operation: write, layout: sequential, size: 4B, requests: 2"),
+            "");
   EXPECT_EQ(refusal(data, "file: data, operation: read, layout: sequential, size: 4B, requests: 2"), "");
   EXPECT_MENTIONS(refusal(data, good + ", overlap: 1B"), "may_overlap");
-  EXPECT_MENTIONS(refusal(data, good + "}\n    - {name: two, accesses: [{" + good + "}, {file: data, operation: read, layout: sequential, size: 4B, requests: 2}]"),
+  EXPECT_MENTIONS(refusal(data, good + "}\n    - {name: two, accesses: [{" + good +
+                                    "}, {file: data, operation: read, layout: sequential, size: 4B, requests: 2}]"),
                   "are read by another");
   EXPECT_EQ(refusal(data, good + "}\n    - {name: two, accesses: [{" + good + "}, {" + good + ", offset: 48B}]"), "");
   // Beyond the processes
@@ -566,16 +616,31 @@ TEST(Application, RefusesWithASentenceAndALine)
   EXPECT_MENTIONS(refusal(data, good + ", shift: 7"), "a shift of 7 reaches beyond the 6 processes there are");
   // What isn't there
   EXPECT_MENTIONS(refusal("data: {per: all, prepare: never}", "file: data, operation: read, size: 4B, requests: 2"),
-                  "the phase 'one' needs bytes of the files 'data' that no phase before it is sure to have made, and they are never prepared");
-  EXPECT_MENTIONS(refusal(data, good + "}\n    - {name: two, file: data, operation: remove}\n    - {name: three, file: data, operation: stat"), "which an earlier phase removes");
+                  "the phase 'one' needs bytes of the files 'data' that no phase before it is sure to have made, and "
+                  "they are never prepared");
+  EXPECT_MENTIONS(
+      refusal(
+          data,
+          good +
+              "}\n    - {name: two, file: data, operation: remove}\n    - {name: three, file: data, operation: stat"),
+      "which an earlier phase removes");
   // Groups
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: tiled, grid_rows: 4, tile: {width: 2, height: 2, element: 1B}"), "the 6 processes of a file don't fill a grid of 4 rows");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: tiled, tile: {width: 2, height: 5, element: 1B, rows: 2}"), "'rows' divides 'height'");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: strided, stride: 8B, size: 4B, requests: 2"), "a stride of 8 is shorter than the 24");
-  EXPECT_MENTIONS(refusal("data: {per: all}, more: {per: 2}", good + ", together: all}\n    - {name: two, file: more, operation: write, layout: segmented, size: 4B, requests: 2, together: all"),
+  EXPECT_MENTIONS(
+      refusal(data,
+              "file: data, operation: write, layout: tiled, grid_rows: 4, tile: {width: 2, height: 2, element: 1B}"),
+      "the 6 processes of a file don't fill a grid of 4 rows");
+  EXPECT_MENTIONS(
+      refusal(data, "file: data, operation: write, layout: tiled, tile: {width: 2, height: 5, element: 1B, rows: 2}"),
+      "'rows' divides 'height'");
+  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: strided, stride: 8B, size: 4B, requests: 2"),
+                  "a stride of 8 is shorter than the 24");
+  EXPECT_MENTIONS(refusal("data: {per: all}, more: {per: 2}",
+                          good + ", together: all}\n    - {name: two, file: more, operation: write, layout: segmented, "
+                                 "size: 4B, requests: 2, together: all"),
                   "one division of the processes into groups");
   EXPECT_MENTIONS(refusal(data, good + ", together: all, most_seconds: 1s"), "no time limit");
-  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: segmented, size: 1TB, requests: 1000000"), "more than 9 PB");
+  EXPECT_MENTIONS(refusal(data, "file: data, operation: write, layout: segmented, size: 1TB, requests: 1000000"),
+                  "more than 9 PB");
   EXPECT_MENTIONS(refusal(data, good, {"phases=cleanup,precreate"}), "in the order precreate, benchmark, cleanup");
 }
 

@@ -27,13 +27,15 @@ struct Drained {
 
 /// Each rank writes `blocks` blocks to a file of its own. Memory takes a GiB a second; `buffers` and `stations` are of
 /// the platform.
-Drained write(const std::string& buffers, int blocks, const Placement& placement, const std::vector<std::string>& settings = {},
-              const std::string& stations = "disk: {servers: 1}", const std::string& flush = "[{flush: b}]")
+Drained write(const std::string& buffers, int blocks, const Placement& placement,
+              const std::vector<std::string>& settings = {}, const std::string& stations = "disk: {servers: 1}",
+              const std::string& flush = "[{flush: b}]")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-buffer-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << "schema_version: 1\nstations:\n  memory: {per: node, servers: 64}\n  " << stations
-                      << "\nbuffers:\n" << buffers << "\noperations:\n  mkdir: []\n  open: []\n  close: []\n  unlink: []\n  rmdir: []\n  create: {}\n"
-                      << "  pwrite: [{station: memory, demand: 0s, bandwidth: 1GiB/s}, {buffer: b}]\n  fsync: " << flush << "\n";
+  std::ofstream(file)
+      << "schema_version: 1\nstations:\n  memory: {per: node, servers: 64}\n  " << stations << "\nbuffers:\n"
+      << buffers << "\noperations:\n  mkdir: []\n  open: []\n  close: []\n  unlink: []\n  rmdir: []\n  create: {}\n"
+      << "  pwrite: [{station: memory, demand: 0s, bandwidth: 1GiB/s}, {buffer: b}]\n  fsync: " << flush << "\n";
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
   std::vector<std::string> all{"block_size=1MiB", "sharing=process", "run=write", "phases=benchmark", "fsync=never"};
@@ -87,15 +89,16 @@ TEST(Buffer, SoManyPiecesDrainAtATime)
 {
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}, {}, "disk: {servers: 4}");
   EXPECT_NEAR(outcome.seconds, 200 / 4 * out_time, 200 * copy_time);
-  EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}).seconds, copy_time + (200 - 4) * out_time, 1e-9); // at one server
+  EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB, at_once: 4"), 200, {1, 1}).seconds,
+              copy_time + (200 - 4) * out_time, 1e-9); // at one server
 }
 
 TEST(Buffer, FsyncWaitsForWhatIsLeft)
 {
   for (const char* of : {"all", "object", "everywhere"})
     for (const char* capacity : {"1GiB", "4MiB", "1MiB"}) {
-      const auto outcome = write(buffer(fmt::format("capacity: {}, unit: 1MiB", capacity)), 50, {1, 1}, {"fsync=end"}, "disk: {servers: 1}",
-                                 fmt::format("[{{flush: b, of: {}}}]", of));
+      const auto outcome = write(buffer(fmt::format("capacity: {}, unit: 1MiB", capacity)), 50, {1, 1}, {"fsync=end"},
+                                 "disk: {servers: 1}", fmt::format("[{{flush: b, of: {}}}]", of));
       EXPECT_NEAR(outcome.seconds, copy_time + 50 * out_time, 1e-9) << of << " " << capacity;
       EXPECT_EQ(outcome.buffer.held, 0U);
     }
@@ -107,13 +110,16 @@ TEST(Buffer, NodesHaveTheirOwn)
 {
   const double alone = write(buffer("capacity: 4MiB, unit: 1MiB"), 50, {1, 1}).seconds;
   EXPECT_NEAR(write(buffer("capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds, alone, 1e-9);
-  EXPECT_NEAR(write(buffer("per: system, capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds, copy_time + (100 - 4) * out_time, 1e-9);
+  EXPECT_NEAR(write(buffer("per: system, capacity: 4MiB, unit: 1MiB"), 50, {2, 1}, {}, "disk: {servers: 2}").seconds,
+              copy_time + (100 - 4) * out_time, 1e-9);
 }
 
 TEST(Buffer, SmallWritesDrainTogether)
 {
   const std::vector<std::string> small{"block_size=1KiB", "per_process=1000KiB", "fsync=end"};
-  const auto drained = [&](const std::string& keys) { return write(fmt::format("  b: {{{}, drain: [{{station: disk, demand: 10ms}}]}}", keys), 0, {1, 1}, small); };
+  const auto drained = [&](const std::string& keys) {
+    return write(fmt::format("  b: {{{}, drain: [{{station: disk, demand: 10ms}}]}}", keys), 0, {1, 1}, small);
+  };
   const auto lingering = drained("capacity: 1GiB, unit: 1MiB, linger: 10s");
   EXPECT_EQ(lingering.buffer.pieces, 1U);
   EXPECT_NEAR(lingering.seconds, 1000 * copy_time / 1024 + 10e-3, 1e-9);
@@ -143,7 +149,8 @@ TEST(Buffer, WritesThatWereStoppedGoOnAtTheLowerMark)
   // Four enter; then each time two must be out before two more enter.
   const auto outcome = write(buffer("capacity: 4MiB, unit: 1MiB, resume: 0.5"), 24, {1, 1});
   EXPECT_EQ(outcome.buffer.stopped, 10U);
-  EXPECT_NEAR(outcome.seconds, copy_time + 20 * out_time + copy_time, 1e-9); // the 23rd block enters then, and the 24th after its copy
+  EXPECT_NEAR(outcome.seconds, copy_time + 20 * out_time + copy_time,
+              1e-9); // the 23rd block enters then, and the 24th after its copy
 }
 
 TEST(Buffer, RanksWaitInTurn)
@@ -157,8 +164,8 @@ TEST(Buffer, RanksWaitInTurn)
 TEST(Buffer, AServersBufferIsBeforeItsDevice)
 {
   // A file of each of 8 ranks, on 4 servers: each drains by itself what it has.
-  const auto outcome = write("  b: {station: disk, capacity: 1MiB, unit: 1MiB, drain: [{station: disk, demand: 10ms}]}", 20, {8, 8}, {"fsync=end"},
-                             "disk: {count: 4, spread: object}");
+  const auto outcome = write("  b: {station: disk, capacity: 1MiB, unit: 1MiB, drain: [{station: disk, demand: 10ms}]}",
+                             20, {8, 8}, {"fsync=end"}, "disk: {count: 4, spread: object}");
   EXPECT_EQ(outcome.buffer.pieces, 160U);
   EXPECT_EQ(outcome.stations[1][static_cast<size_t>(draining)].visits, 160U);
   EXPECT_EQ(outcome.stations[1][static_cast<size_t>(draining)].wait, 0); // one at a time
@@ -170,7 +177,8 @@ TEST(Buffer, OneDrainsIntoTheNext)
   // Two MiB of the server's and one of the node's: the last block enters the node's when all but three are out of the
   // server's.
   const auto outcome = write(fmt::format("  s: {{per: system, capacity: 2MiB, unit: 1MiB, {}}}\n"
-                                         "  b: {{capacity: 1MiB, unit: 1MiB, drain: [{{delay: 1ms}}, {{buffer: s}}]}}", to_disk),
+                                         "  b: {{capacity: 1MiB, unit: 1MiB, drain: [{{delay: 1ms}}, {{buffer: s}}]}}",
+                                         to_disk),
                              50, {1, 1});
   // phase.buffers[0] is the server's.
   EXPECT_NEAR(outcome.seconds, copy_time + 1e-3 + (50 - 3) * out_time, 1e-9);
@@ -178,20 +186,23 @@ TEST(Buffer, OneDrainsIntoTheNext)
 
 TEST(Buffer, TransfersAndLimitsServeADrain)
 {
-  const auto outcome = write("  b: {capacity: 1MiB, unit: 1MiB, at_once: 1, drain: [{limit: l, steps: [{transfer: write, station: disk}]}]}\n"
-                             "limits: {l: {slots: 1, per: node}}\nnetwork: {latency: 1ms, node_bandwidth: 100MiB/s}",
-                             50, {2, 1});
+  const auto outcome = write(
+      "  b: {capacity: 1MiB, unit: 1MiB, at_once: 1, drain: [{limit: l, steps: [{transfer: write, station: disk}]}]}\n"
+      "limits: {l: {slots: 1, per: node}}\nnetwork: {latency: 1ms, node_bandwidth: 100MiB/s}",
+      50, {2, 1});
   EXPECT_NEAR(outcome.seconds, copy_time + 49 * (out_time + 1e-3), 1e-9);
 }
 
 TEST(Buffer, ADrainThatNeedsWhatWaitersHoldIsRefused)
 {
-  EXPECT_THROW(write("  b: {capacity: 1MiB, drain: [{limit: l, steps: [{station: disk, demand: 1ms}]}]}\nlimits: {l: {slots: 1, per: node}}", 1, {1, 1}, {},
-                     "disk: {servers: 1}", "[{limit: l, steps: [{flush: b}]}]"),
+  EXPECT_THROW(write("  b: {capacity: 1MiB, drain: [{limit: l, steps: [{station: disk, demand: 1ms}]}]}\nlimits: {l: "
+                     "{slots: 1, per: node}}",
+                     1, {1, 1}, {}, "disk: {servers: 1}", "[{limit: l, steps: [{flush: b}]}]"),
                InputError);
 }
 
-// ---- an instance by itself --------------------------------------------------------------------------------------------
+// ---- an instance by itself
+// --------------------------------------------------------------------------------------------
 
 struct Alone {
   BufferSpec spec;

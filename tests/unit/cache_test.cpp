@@ -135,7 +135,8 @@ TEST(Cache, WithTooManyEntriesItKnowsAShareOfTheKeysAndTheSameHits)
       }
 }
 
-// ---- in whole systems -------------------------------------------------------------------------------------------------
+// ---- in whole systems
+// -------------------------------------------------------------------------------------------------
 
 struct Looked {
   double seconds = 0;
@@ -143,7 +144,8 @@ struct Looked {
   std::array<uint64_t, op_count> operations{};
 };
 
-Looked run(const std::string& body, const std::string& workload, const std::vector<std::string>& settings, const Placement& placement = {1, 1})
+Looked run(const std::string& body, const std::string& workload, const std::vector<std::string>& settings,
+           const Placement& placement = {1, 1})
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-cache-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema_version: 1\nstations: {s: {}}\n" << body;
@@ -156,7 +158,8 @@ Looked run(const std::string& body, const std::string& workload, const std::vect
     looked.before  = looked.after;
     looked.after   = phase.caches.at(0);
     for (size_t k = 0; k < op_count; ++k)
-      looked.operations[k] = phase.recorder.has(static_cast<OpKind>(k)) ? phase.recorder.of_kind(static_cast<OpKind>(k)).whole.count() : 0;
+      looked.operations[k] =
+          phase.recorder.has(static_cast<OpKind>(k)) ? phase.recorder.of_kind(static_cast<OpKind>(k)).whole.count() : 0;
   });
   system.start();
   system.run();
@@ -164,17 +167,19 @@ Looked run(const std::string& body, const std::string& workload, const std::vect
   return looked;
 }
 
-constexpr const char* inodes = "caches: {{c: {{station: s, objects: {}}}}}\n"
-                               "operations:\n"
-                               "  mkdir: []\n  rmdir: []\n  create: {{open: [{{cache: c}}]}}\n  unlink: [{{forget: c}}]\n"
-                               "  stat: [{{cache: c, hit: [{{station: s, demand: 10us}}], miss: [{{station: s, demand: 1ms}}, {{delay: 1ms}}]}}]\n"
-                               "  read: {{open: [{{cache: c, miss: [{{station: s, demand: 1ms}}]}}]}}\n";
+constexpr const char* inodes =
+    "caches: {{c: {{station: s, objects: {}}}}}\n"
+    "operations:\n"
+    "  mkdir: []\n  rmdir: []\n  create: {{open: [{{cache: c}}]}}\n  unlink: [{{forget: c}}]\n"
+    "  stat: [{{cache: c, hit: [{{station: s, demand: 10us}}], miss: [{{station: s, demand: 1ms}}, {{delay: 1ms}}]}}]\n"
+    "  read: {{open: [{{cache: c, miss: [{{station: s, demand: 1ms}}]}}]}}\n";
 
 TEST(CacheInASystem, HitsAndMissesTakeTheirOwnWays)
 {
-  const auto looked = run(fmt::format(inodes, 250), "operation-mix",
-                          {"files=1000", "operations=20000", "read=0", "create=0", "unlink=0", "append=0", "phases=precreate,benchmark"});
-  const auto hits   = static_cast<double>(looked.after.hits - looked.before.hits);
+  const auto looked = run(
+      fmt::format(inodes, 250), "operation-mix",
+      {"files=1000", "operations=20000", "read=0", "create=0", "unlink=0", "append=0", "phases=precreate,benchmark"});
+  const auto hits = static_cast<double>(looked.after.hits - looked.before.hits);
   EXPECT_EQ(looked.after.lookups - looked.before.lookups, 20000U);
   expect_within("hit ratio", hits / 20000, 0.25, 5, error_of(0.25, 20000));
   EXPECT_NEAR(looked.seconds, hits * 10e-6 + (20000 - hits) * 2e-3, 1e-6);
@@ -186,41 +191,51 @@ TEST(CacheInASystem, HitsAndMissesTakeTheirOwnWays)
 TEST(CacheInASystem, ADatasetThatIsUsedInTurnsFitsOrDoesNot)
 {
   for (const auto& [capacity, stats_that_hit] : {std::pair{100, 200U}, std::pair{99, 0U}}) {
-    const auto looked = run(fmt::format(inodes, capacity), "md-workbench",
-                            {"datasets=1", "objects=100", "iterations=100", "repeats=2", "phases=precreate,benchmark", "waiting_factor=0"});
+    const auto looked = run(
+        fmt::format(inodes, capacity), "md-workbench",
+        {"datasets=1", "objects=100", "iterations=100", "repeats=2", "phases=precreate,benchmark", "waiting_factor=0"});
     EXPECT_EQ(looked.after.held, static_cast<uint64_t>(capacity));
-    EXPECT_EQ(looked.after.lookups, 100U + 2 * 300);           // made; found, read, made
+    EXPECT_EQ(looked.after.lookups, 100U + 2 * 300);                // made; found, read, made
     EXPECT_EQ(looked.after.hits, stats_that_hit + 200) << capacity; // all reads
   }
 }
 
 TEST(CacheInASystem, WhatIsDeletedMakesRoom)
 {
-  const auto looked = run(fmt::format(inodes, 1000), "md-workbench", {"datasets=2", "objects=100", "iterations=50", "waiting_factor=0"});
+  const auto looked = run(fmt::format(inodes, 1000), "md-workbench",
+                          {"datasets=2", "objects=100", "iterations=50", "waiting_factor=0"});
   EXPECT_EQ(looked.after.held, 0U); // after the cleanup
 }
 
 TEST(CacheInASystem, OfPagesAllMustBeThere)
 {
-  const std::string body = "caches: {c: {station: s, capacity: 3MiB, page: 1MiB}}\n"
-                           "operations:\n  mkdir: []\n  open: []\n  close: []\n  unlink: []\n  rmdir: []\n  create: {}\n  fsync: []\n"
-                           "  pwrite: [{cache: c}]\n  pread: [{cache: c, hit: [{station: s, demand: 1ms}], miss: [{station: s, demand: 10ms}]}]\n";
+  const std::string body =
+      "caches: {c: {station: s, capacity: 3MiB, page: 1MiB}}\n"
+      "operations:\n  mkdir: []\n  open: []\n  close: []\n  unlink: []\n  rmdir: []\n  create: {}\n  fsync: []\n"
+      "  pwrite: [{cache: c}]\n  pread: [{cache: c, hit: [{station: s, demand: 1ms}], miss: [{station: s, demand: "
+      "10ms}]}]\n";
   // Three MiB fit, four are gone when they are read from the start on.
   for (const auto& [mib, seconds] : {std::pair{3, 3e-3}, std::pair{4, 40e-3}}) {
-    const auto looked = run(body, "application", {"block_size=1MiB", fmt::format("per_process={}MiB", mib), "sharing=process", "run=write,read", "phases=benchmark"});
+    const auto looked = run(body, "application",
+                            {"block_size=1MiB", fmt::format("per_process={}MiB", mib), "sharing=process",
+                             "run=write,read", "phases=benchmark"});
     EXPECT_NEAR(looked.after.lookups, 2 * mib, 0);
     EXPECT_EQ(looked.operations[static_cast<size_t>(OpKind::pread)], static_cast<uint64_t>(mib));
     EXPECT_NEAR(looked.seconds, seconds, 1e-9);
   }
   // Of two pages one is there at first; fetching the other one takes its place, and so on.
-  const auto looked = run(body, "application", {"block_size=2MiB", "per_process=4MiB", "sharing=process", "run=write,read", "phases=benchmark"});
+  const auto looked =
+      run(body, "application",
+          {"block_size=2MiB", "per_process=4MiB", "sharing=process", "run=write,read", "phases=benchmark"});
   EXPECT_EQ(looked.after.hits, 0U);
 }
 
 TEST(CacheInASystem, AFailedServersMemoryIsEmpty)
 {
   const std::string body = fmt::format(inodes, 1000) + "failures: {f: {station: s, at: 4s, length: 1s}}\n";
-  const std::vector<std::string> settings{"files=100", "operations=1000", "read=0", "create=0", "unlink=0", "append=0", "think_time=10ms", "phases=precreate,benchmark"};
+  const std::vector<std::string> settings{
+      "files=100", "operations=1000", "read=0",          "create=0",
+      "unlink=0",  "append=0",        "think_time=10ms", "phases=precreate,benchmark"};
   const auto failed = run(body, "operation-mix", settings);
   const auto whole  = run(fmt::format(inodes, 1000), "operation-mix", settings);
   EXPECT_EQ(whole.after.hits - whole.before.hits, 1000U);

@@ -11,7 +11,7 @@
 namespace iocast::ranges {
 namespace {
 
-using KeptRanges = std::vector<std::pair<uint32_t, Units>>;
+using KeptRanges       = std::vector<std::pair<uint32_t, Units>>;
 constexpr uint64_t all = UINT64_MAX;
 
 /// One object, with units of one byte; each job is of the node of its number divided by ten.
@@ -21,7 +21,10 @@ struct Object {
   ExtentLock lock{};
   ExtentSums sums{};
 
-  bool take(JobId job, std::vector<Units> asked, bool shared = false) { return lock.acquire(job, job / 10, shared, std::move(asked), cutter, spec, sums); }
+  bool take(JobId job, std::vector<Units> asked, bool shared = false)
+  {
+    return lock.acquire(job, job / 10, shared, std::move(asked), cutter, spec, sums);
+  }
   /// Who has its ranges as this job gives its own back.
   std::vector<JobId> give(JobId job)
   {
@@ -71,7 +74,8 @@ TEST(ExtentLock, GrowsNoFurtherThanItMay)
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {95, 115}}, {2, {115, 135}}, {3, {0, 8}}}));
   object.spec.grow = 0;
   EXPECT_TRUE(object.use(20, {100, 101}));
-  EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {95, 100}}, {1, {101, 115}}, {2, {100, 101}}, {2, {115, 135}}, {3, {0, 8}}}));
+  EXPECT_EQ(object.lock.kept(),
+            (KeptRanges{{1, {95, 100}}, {1, {101, 115}}, {2, {100, 101}}, {2, {115, 135}}, {3, {0, 8}}}));
 }
 
 TEST(ExtentLock, ReadersShareAndAWriterCallsThemBack)
@@ -103,7 +107,8 @@ TEST(ExtentLock, WhoConflictsWaitsInTurn)
   EXPECT_EQ(object.give(11), (std::vector<JobId>{12}));
   EXPECT_TRUE(object.give(12).empty());
   EXPECT_EQ(object.give(10), (std::vector<JobId>{20})); // the others' turn is not now
-  EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, 50}}, {1, {70, all}}, {2, {50, 70}}})); // grown up to what is waited for
+  EXPECT_EQ(object.lock.kept(),
+            (KeptRanges{{1, {0, 50}}, {1, {70, all}}, {2, {50, 70}}})); // grown up to what is waited for
   EXPECT_EQ(object.give(20), (std::vector<JobId>{30}));
   EXPECT_EQ(object.lock.called_back(30), 2U);
   EXPECT_EQ(object.give(30), (std::vector<JobId>{13}));
@@ -132,7 +137,7 @@ TEST(ExtentLock, AgreesWithABookOfEveryUnit)
 {
   // Nobody contests a unit but by asking: grow nothing, and write down for each unit who keeps it.
   Object object;
-  object.spec.grow = 0;
+  object.spec.grow   = 0;
   object.spec.extent = 1;
   std::array<std::vector<uint32_t>, 64> readers{};
   std::array<int, 64> writer{};
@@ -170,8 +175,8 @@ TEST(ExtentLock, NobodyIsPassedAndAllHaveTheirTurn)
   // who came before it.
   struct Asking {
     std::vector<Units> units;
-    bool shared = false;
-    bool has    = false;
+    bool shared   = false;
+    bool has      = false;
     uint64_t came = 0;
   };
   const auto meet = [](const Asking& a, const Asking& b) {
@@ -244,18 +249,21 @@ TEST(ExtentCutter, UnitsOfAnObjectAndOfServers)
   EXPECT_EQ(ExtentCutter(4096, nullptr).cut(op), (std::vector<Units>{{0, 2}, {3, 4}, {5, 6}}));
   EXPECT_EQ(ExtentCutter(4096, nullptr).cut(Op(OpKind::stat, 0, 0)), (std::vector<Units>{{0, all}}));
   StationSpec station;
-  station.stripe_size  = 100;
-  station.stripe_count = 3;
+  station.stripe_size       = 100;
+  station.stripe_count      = 3;
   constexpr uint64_t server = uint64_t{1} << 44;
   // Bytes 150 to 950: stripes 1 to 9, of which server 0 has 3, 6 and half of 9, server 1 the second half of 1, 4 and 7,
   // server 2 2, 5 and 8.
   EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::pwrite, 0, 0, 800, 150)),
             (std::vector<Units>{{10, 35}, {server + 5, server + 30}, {2 * server, 2 * server + 30}}));
-  EXPECT_EQ(ExtentCutter(100, &station).cut(Op(OpKind::pwrite, 0, 0, 1, 250)), (std::vector<Units>{{2 * server, 2 * server + 1}}));
-  EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::stat, 0, 0)), (std::vector<Units>{{0, server - 1}, {server, 2 * server - 1}, {2 * server, 3 * server - 1}}));
+  EXPECT_EQ(ExtentCutter(100, &station).cut(Op(OpKind::pwrite, 0, 0, 1, 250)),
+            (std::vector<Units>{{2 * server, 2 * server + 1}}));
+  EXPECT_EQ(ExtentCutter(10, &station).cut(Op(OpKind::stat, 0, 0)),
+            (std::vector<Units>{{0, server - 1}, {server, 2 * server - 1}, {2 * server, 3 * server - 1}}));
 }
 
-// ---- in systems -------------------------------------------------------------------------------------------------------
+// ---- in systems
+// -------------------------------------------------------------------------------------------------------
 
 struct Written {
   double seconds = 0;
@@ -265,14 +273,18 @@ struct Written {
 
 /// A phase of the workload of `nodes` nodes with one rank each; each write takes 1 ms with the lock, which is handed
 /// over in 10 ms.
-Written run(const std::string& lock, const std::string& workload, const std::string& phase, uint32_t nodes, std::vector<std::string> settings,
-            const std::string& visit = "lock: l", const std::string& more = "")
+Written run(const std::string& lock, const std::string& workload, const std::string& phase, uint32_t nodes,
+            std::vector<std::string> settings, const std::string& visit = "lock: l", const std::string& more = "")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-extent-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << "schema_version: 1\nstations: {s: {servers: 1000}, d: {count: 4, spread: stripe, stripe_size: 1MiB}}\n"
-                      << "locks: {l: {per: object, hand_over: 10ms, " << lock << "}}\n" << more
-                      << "operations: {create: {open: []}, append: {open: []}, read: {open: []}, readdir: [], unlink: [], stat: [], open: [], fsync: [], close: [],\n"
-                      << "  pwrite: [{station: s, demand: 1ms, " << visit << "}], pread: [{station: s, demand: 1ms, lock_mode: shared, lock: l}]}\n";
+  std::ofstream(file)
+      << "schema_version: 1\nstations: {s: {servers: 1000}, d: {count: 4, spread: stripe, stripe_size: 1MiB}}\n"
+      << "locks: {l: {per: object, hand_over: 10ms, " << lock << "}}\n"
+      << more
+      << "operations: {create: {open: []}, append: {open: []}, read: {open: []}, readdir: [], unlink: [], stat: [], "
+         "open: [], fsync: [], close: [],\n"
+      << "  pwrite: [{station: s, demand: 1ms, " << visit
+      << "}], pread: [{station: s, demand: 1ms, lock_mode: shared, lock: l}]}\n";
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
   const Placement placement{nodes, 1};
@@ -282,7 +294,10 @@ Written run(const std::string& lock, const std::string& workload, const std::str
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& finished) {
     const ExtentSums sums = finished.extents.empty() ? ExtentSums{} : finished.extents.at(0);
     if (pattern->phases()[finished.number].name == phase)
-      outcome = {finished.end - finished.start, {sums.taken - before.taken, sums.kept - before.kept, sums.called_back - before.called_back, sums.ranges}, finished.stations};
+      outcome = {
+          finished.end - finished.start,
+          {sums.taken - before.taken, sums.kept - before.kept, sums.called_back - before.called_back, sums.ranges},
+          finished.stations};
     before = sums;
   });
   system.start();
@@ -342,7 +357,8 @@ TEST(ExtentLock, SegmentsAreHandedOverOnce)
 TEST(ExtentLock, EachServerHandsItsPartOver)
 {
   // Blocks of 4 MiB lie at all four servers, each of which the other node had the lock of.
-  const auto seen = run("extent: 4KiB, station: d", "pio-simple-strided", "write", 2, {"tests=write", "block_size=4MiB", "per_process=40MiB"});
+  const auto seen = run("extent: 4KiB, station: d", "pio-simple-strided", "write", 2,
+                        {"tests=write", "block_size=4MiB", "per_process=40MiB"});
   EXPECT_EQ(seen.sums.taken, 4 * 20U);
   EXPECT_EQ(seen.sums.called_back, 4 * 19U);
   EXPECT_NEAR(seen.seconds, 0.001 + 19 * 0.041, 1e-9);
@@ -354,14 +370,16 @@ TEST(ExtentLock, EachServerHandsItsPartOver)
 
 TEST(ExtentLock, WhoCallsBackGoesThroughStepsOfItsOwn)
 {
-  const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l, recall: [{station: d, demand: 5ms}]");
+  const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100),
+                        "lock: l, recall: [{station: d, demand: 5ms}]");
   uint64_t visits = 0;
   for (const auto& kind : seen.stations.at(1))
     visits += kind.visits;
   EXPECT_EQ(visits, seen.sums.called_back);
   EXPECT_EQ(seen.sums.called_back, 199U);
   // So does who calls a whole object's lock back.
-  const auto object = run("", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l, recall: [{station: d, demand: 5ms}]");
+  const auto object =
+      run("", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l, recall: [{station: d, demand: 5ms}]");
   EXPECT_EQ(object.stations.at(1)[static_cast<size_t>(OpKind::pwrite)].visits, 199U);
   // The lock is free meanwhile: a node's next access comes 5 ms later, and has been waited for by nobody.
   EXPECT_NEAR(seen.seconds, 0.001 + 199 * 0.016, 199 * 0.005);
@@ -371,7 +389,8 @@ TEST(ExtentLock, AreAsIfNeverAskedForInAFailure)
 {
   // The only server is away from 20 ms on for 100 ms: what was in service is asked again, and its node has the lock by
   // then.
-  const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l", "failures: {f: {station: s, at: 20ms, length: 100ms}}\n");
+  const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l",
+                        "failures: {f: {station: s, at: 20ms, length: 100ms}}\n");
   EXPECT_EQ(seen.sums.taken, 200 + 1U); // the other one waited for it
   EXPECT_NEAR(seen.seconds, 0.001 + 199 * 0.011 + 0.100, 0.020);
 }

@@ -14,8 +14,8 @@ namespace iocast {
 namespace {
 
 using small::Outcome;
-using small::stat_then_read;
 using small::run;
+using small::stat_then_read;
 
 std::string with(const std::string& stations, const std::string& failures, const std::string& rest = stat_then_read)
 {
@@ -51,7 +51,9 @@ TEST(Failure, OneClientWaitsForRecoveryAndAsksAgain)
 {
   const auto outcome = run(with("servers: 1", "f: {station: s, at: 10500us, length: 5ms}"), 1, 100);
   EXPECT_NEAR(outcome.seconds, 0.2055, 1e-9);
-  EXPECT_EQ(std::max(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(), outcome.latency[static_cast<size_t>(OpKind::read)].max_ns()), 6'500'000);
+  EXPECT_EQ(std::max(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(),
+                     outcome.latency[static_cast<size_t>(OpKind::read)].max_ns()),
+            6'500'000);
   EXPECT_EQ(replays(outcome), 1u);
   EXPECT_NEAR(lost(outcome), 0.0055, 1e-12);
   expect_no_time_missing(outcome, 0.2);
@@ -59,7 +61,8 @@ TEST(Failure, OneClientWaitsForRecoveryAndAsksAgain)
 
 TEST(Failure, AClientNoticesAfterItsTimeout)
 {
-  EXPECT_NEAR(run(with("servers: 1", "f: {station: s, at: 10500us, length: 5ms, timeout: 20ms}"), 1, 100).seconds, 0.2205, 1e-9);
+  EXPECT_NEAR(run(with("servers: 1", "f: {station: s, at: 10500us, length: 5ms, timeout: 20ms}"), 1, 100).seconds,
+              0.2205, 1e-9);
 }
 
 TEST(Failure, NothingIsServedMeanwhileAndNothingIsLostForGood)
@@ -67,7 +70,9 @@ TEST(Failure, NothingIsServedMeanwhileAndNothingIsLostForGood)
   // Four ranks and one server: 800 services one after the other, half of one in vain, 50 ms without any.
   const auto outcome = run(with("servers: 1", "f: {station: s, at: 100500us, length: 50ms}"), 4, 100);
   EXPECT_NEAR(outcome.seconds, 0.8505, 1e-9);
-  EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].count() + outcome.latency[static_cast<size_t>(OpKind::read)].count(), 800u);
+  EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].count() +
+                outcome.latency[static_cast<size_t>(OpKind::read)].count(),
+            800u);
   EXPECT_EQ(replays(outcome), 4u);
   expect_no_time_missing(outcome, 0.8);
 }
@@ -76,7 +81,8 @@ TEST(Failure, WhoComesMeanwhileIsLostToo)
 {
   // A rank that thinks as long as its last operation took: it comes at 12 ms, finds nobody, asks again at 32, and
   // thinks 21 ms after that answer.
-  const auto outcome = run(with("servers: 1", "f: {station: s, at: 11500us, length: 5ms, timeout: 20ms}"), 1, 50, "waiting_factor=1");
+  const auto outcome =
+      run(with("servers: 1", "f: {station: s, at: 11500us, length: 5ms, timeout: 20ms}"), 1, 50, "waiting_factor=1");
   EXPECT_EQ(replays(outcome), 1u);
   EXPECT_NEAR(lost(outcome), 0.020, 1e-12);
   EXPECT_NEAR(outcome.seconds, 0.100 + 0.099 + 0.020 + 0.020, 1e-9);
@@ -87,7 +93,12 @@ TEST(Failure, ItsPairServesForIt)
   // One of the two instances has the only rank's requests: it fails for ever, and the other one takes over after 3 ms.
   std::vector<double> seconds;
   for (const int failing : {0, 1})
-    seconds.push_back(run(with("count: 2", fmt::format("f: {{station: s, instance: {}, at: 10500us, length: 1000s, to: {}, takeover: 3ms}}", failing, 1 - failing)), 1, 100).seconds);
+    seconds.push_back(
+        run(with("count: 2",
+                 fmt::format("f: {{station: s, instance: {}, at: 10500us, length: 1000s, to: {}, takeover: 3ms}}",
+                             failing, 1 - failing)),
+            1, 100)
+            .seconds);
   std::sort(seconds.begin(), seconds.end());
   EXPECT_NEAR(seconds[0], 0.2, 1e-9);
   EXPECT_NEAR(seconds[1], 0.2035, 1e-9);
@@ -106,7 +117,9 @@ TEST(Failure, ThePairHasTheWorkOfTwo)
 TEST(Failure, ItIsBackAndServesAgain)
 {
   // Both fail over to each other in turn for 50 ms: whoever serves, 200 services of one rank follow each other.
-  const auto outcome = run(with("count: 2", "a: {station: s, instance: 0, at: 20500us, length: 50ms, to: 1}, b: {station: s, instance: 1, at: 100500us, length: 50ms, to: 0}"), 1, 100);
+  const auto outcome = run(with("count: 2", "a: {station: s, instance: 0, at: 20500us, length: 50ms, to: 1}, b: "
+                                            "{station: s, instance: 1, at: 100500us, length: 50ms, to: 0}"),
+                           1, 100);
   EXPECT_NEAR(outcome.seconds, 0.2 + static_cast<double>(replays(outcome)) * 0.0005, 1e-9);
   EXPECT_EQ(replays(outcome), 1u);
 }
@@ -122,19 +135,24 @@ TEST(Failure, ItHappensEverySoOften)
 
 TEST(Failure, SharedServersLoseAll)
 {
-  EXPECT_NEAR(run(with("servers: 1, discipline: ps", "f: {station: s, at: 10500us, length: 5ms}"), 2, 100).seconds, 0.4055, 1e-9);
-  EXPECT_NEAR(run(with("servers: 2, contention: 0.5", "f: {station: s, at: 12250us, length: 5ms}"), 2, 100).seconds, 0.3 + 0.005 + 0.00025, 1e-9);
+  EXPECT_NEAR(run(with("servers: 1, discipline: ps", "f: {station: s, at: 10500us, length: 5ms}"), 2, 100).seconds,
+              0.4055, 1e-9);
+  EXPECT_NEAR(run(with("servers: 2, contention: 0.5", "f: {station: s, at: 12250us, length: 5ms}"), 2, 100).seconds,
+              0.3 + 0.005 + 0.00025, 1e-9);
 }
 
 TEST(Failure, LocksGoWithTheServer)
 {
-  const std::string locked = "locks: {l: {per: system}}\noperations:\n  stat: [{station: s, demand: 1ms, lock: l}]\n  read: {open: [{station: s, demand: 1ms, lock: l}]}\n";
+  const std::string locked = "locks: {l: {per: system}}\noperations:\n  stat: [{station: s, demand: 1ms, lock: l}]\n  "
+                             "read: {open: [{station: s, demand: 1ms, lock: l}]}\n";
   const auto outcome       = run(with("servers: 4", "f: {station: s, at: 10500us, length: 5ms}", locked), 4, 100);
   EXPECT_NEAR(outcome.seconds, 0.8055, 1e-9);
   EXPECT_EQ(replays(outcome), 4u);
   expect_no_time_missing(outcome, 0.8);
   // With a second instance the lock passes to those who wait there: work goes on, one at a time.
-  const auto other = run(with("count: 2, servers: 8, spread: round-robin", "f: {station: s, instance: 0, at: 10500us, length: 5ms, timeout: 3ms}", locked), 8, 100);
+  const auto other = run(with("count: 2, servers: 8, spread: round-robin",
+                              "f: {station: s, instance: 0, at: 10500us, length: 5ms, timeout: 3ms}", locked),
+                         8, 100);
   EXPECT_GE(other.seconds, 1.6 - 1e-9);
   EXPECT_LE(other.seconds, 1.6055 + 1e-9);
   EXPECT_EQ(other.latency[static_cast<size_t>(OpKind::stat)].count(), 800u);
@@ -143,7 +161,8 @@ TEST(Failure, LocksGoWithTheServer)
 
 TEST(Failure, LimitsStayHeld)
 {
-  const std::string limited = "limits: {l: {slots: 1, per: node}}\noperations:\n  stat: [{limit: l, steps: [{station: s, demand: 1ms}]}]\n  read: {open: [{limit: l, steps: [{station: s, demand: 1ms}]}]}\n";
+  const std::string limited = "limits: {l: {slots: 1, per: node}}\noperations:\n  stat: [{limit: l, steps: [{station: "
+                              "s, demand: 1ms}]}]\n  read: {open: [{limit: l, steps: [{station: s, demand: 1ms}]}]}\n";
   const auto outcome        = run(with("servers: 4", "f: {station: s, at: 10500us, length: 5ms}", limited), 4, 100);
   EXPECT_NEAR(outcome.seconds, 0.8055, 1e-9);
   EXPECT_EQ(replays(outcome), 1u); // the others wait for the slot, not for the server
@@ -151,15 +170,17 @@ TEST(Failure, LimitsStayHeld)
 
 TEST(Failure, AStripeIsAskedAgainByItself)
 {
-  const std::string striped = "operations:\n  stat: [{station: s, demand: 1ms, stripes: 2}]\n  read: {open: [{station: s, demand: 1ms, stripes: 2}]}\n";
-  const auto outcome        = run(with("count: 2", "f: {station: s, instance: 0, at: 10500us, length: 5ms}", striped), 1, 100);
+  const std::string striped = "operations:\n  stat: [{station: s, demand: 1ms, stripes: 2}]\n  read: {open: [{station: "
+                              "s, demand: 1ms, stripes: 2}]}\n";
+  const auto outcome = run(with("count: 2", "f: {station: s, instance: 0, at: 10500us, length: 5ms}", striped), 1, 100);
   EXPECT_NEAR(outcome.seconds, 0.2055, 1e-9);
   EXPECT_EQ(replays(outcome), 1u);
 }
 
 TEST(Failure, TransfersBeginLater)
 {
-  const std::string moved = "network: {latency: 1ms}\noperations:\n  stat: []\n  read: {open: [], read: [{transfer: read, station: s}], close: []}\n";
+  const std::string moved = "network: {latency: 1ms}\noperations:\n  stat: []\n  read: {open: [], read: [{transfer: "
+                            "read, station: s}], close: []}\n";
   // The one that is on its way arrives at 11 ms; the next begins at 15.5.
   const auto outcome = run(with("servers: 1", "f: {station: s, at: 10500us, length: 5ms}", moved), 1, 100);
   EXPECT_NEAR(outcome.seconds, 0.1045, 1e-9);
@@ -168,9 +189,17 @@ TEST(Failure, TransfersBeginLater)
 
 TEST(Failure, WorkOfOthersComesThroughToo)
 {
-  const std::string others = "background: {others: {station: s, rate: 500/s, demand: {law: exponential, mean: 1ms}}}\n" + std::string(stat_then_read);
-  const auto once          = run(with("servers: 1, crowding: 0.1", "f: {station: s, at: 10500us, every: 30ms, length: 5ms, sigma: 0.5, timeout: 2ms}", others), 3, 100);
-  const auto again         = run(with("servers: 1, crowding: 0.1", "f: {station: s, at: 10500us, every: 30ms, length: 5ms, sigma: 0.5, timeout: 2ms}", others), 3, 100);
+  const std::string others =
+      "background: {others: {station: s, rate: 500/s, demand: {law: exponential, mean: 1ms}}}\n" +
+      std::string(stat_then_read);
+  const auto once =
+      run(with("servers: 1, crowding: 0.1",
+               "f: {station: s, at: 10500us, every: 30ms, length: 5ms, sigma: 0.5, timeout: 2ms}", others),
+          3, 100);
+  const auto again =
+      run(with("servers: 1, crowding: 0.1",
+               "f: {station: s, at: 10500us, every: 30ms, length: 5ms, sigma: 0.5, timeout: 2ms}", others),
+          3, 100);
   EXPECT_EQ(once.seconds, again.seconds);
   EXPECT_GT(replays(once), 20u);
   EXPECT_GT(once.stations[0][0].replays, 0u); // of others
@@ -255,7 +284,8 @@ TEST(Failure, IsRefusedWhereItMakesNoSense)
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, every: 1s}", "would never end");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, timeout: -1s}", "-1s");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, tiemout: 1s}", "Did you mean 'timeout'");
-  refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s}, g: {station: s, instance: 1, at: 5s, length: 1s}", "fails in 'f' already");
+  refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s}, g: {station: s, instance: 1, at: 5s, length: 1s}",
+          "fails in 'f' already");
   refused("discipline: timeslice", "f: {station: s, at: 1s, length: 1s}", "slices time");
   refused("per: node", "f: {station: s, at: 1s, length: 1s}", "client nodes");
 }

@@ -37,7 +37,8 @@ private:
 TEST(FileSystem, LayoutInTheWordsOfItsTool)
 {
   const Tool lfs("lfs", "echo \"$#: $1 $2 $3\"; echo 'stripe_count:  4 stripe_size:   1048576'");
-  EXPECT_EQ(layout_of("lustre", "/scratch/it's mine; $HOME"), "3: getstripe -d /scratch/it's mine; $HOME\nstripe_count:  4 stripe_size:   1048576");
+  EXPECT_EQ(layout_of("lustre", "/scratch/it's mine; $HOME"),
+            "3: getstripe -d /scratch/it's mine; $HOME\nstripe_count:  4 stripe_size:   1048576");
   EXPECT_EQ(layout_of("ext4", "/scratch"), "");
 }
 

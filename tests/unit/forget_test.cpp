@@ -23,9 +23,11 @@ Op block(OpKind kind, uint64_t number, uint64_t object = 0)
 /// A hit takes 1 ms, a miss 10 ms.
 std::string pages(const std::string& of, const std::string& pwrite = "{forget: c, of: elsewhere}")
 {
-  return fmt::format("stations: {{s: {{servers: 1000}}}}\nlocks: {{l: {{per: object, hand_over: 2ms}}}}\ncaches: {{c: {{page: 1MiB, capacity: 64MiB}}}}\n"
+  return fmt::format("stations: {{s: {{servers: 1000}}}}\nlocks: {{l: {{per: object, hand_over: 2ms}}}}\ncaches: {{c: "
+                     "{{page: 1MiB, capacity: 64MiB}}}}\n"
                      "operations:\n  stat: [{{forget: c, of: {}}}]\n  pwrite: [{}]\n"
-                     "  pread: [{{station: s, demand: 0s, lock: l, lock_mode: shared}}, {{cache: c, hit: [{{delay: 1ms}}], miss: [{{delay: 10ms}}]}}]\n",
+                     "  pread: [{{station: s, demand: 0s, lock: l, lock_mode: shared}}, {{cache: c, hit: [{{delay: "
+                     "1ms}}], miss: [{{delay: 10ms}}]}}]\n",
                      of, pwrite);
 }
 
@@ -58,7 +60,8 @@ TEST(ForgetElsewhere, AnOperationOnTheObjectTakesOutAllOfIt)
   const Script reader = reads({0, 5, 6}) + Script{think(100)} + reads({6, 5, 0});
   for (const char* of : {"elsewhere", "everywhere"}) {
     // The other one has it as well, and looks again before the reader does.
-    const auto outcome = run(pages(of), {reader, reads({5}) + Script{think(40), {OpKind::stat, 0, 0}} + reads({5}) + Script{{OpKind::stat, 0, 1}}});
+    const auto outcome = run(pages(of), {reader, reads({5}) + Script{think(40), {OpKind::stat, 0, 0}} + reads({5}) +
+                                                     Script{{OpKind::stat, 0, 1}}});
     EXPECT_EQ(outcome.took[0], (std::vector<double>{10, 10, 10, 10, 10, 10}));
     const bool all = of == std::string("everywhere");
     EXPECT_EQ(outcome.took[1], (std::vector<double>{10, 0, all ? 10.0 : 1.0, 0}));
@@ -69,7 +72,8 @@ TEST(ForgetElsewhere, AnOperationOnTheObjectTakesOutAllOfIt)
 TEST(ForgetElsewhere, ObjectsOfAnyKind)
 {
   const std::string body = "stations: {s: {servers: 1000}}\ncaches: {c: {objects: 10}}\n"
-                           "operations:\n  stat: [{cache: c, miss: [{delay: 10ms}]}]\n  unlink: [{forget: c, of: elsewhere}]\n  open: [{forget: c, of: everywhere}]\n";
+                           "operations:\n  stat: [{cache: c, miss: [{delay: 10ms}]}]\n  unlink: [{forget: c, of: "
+                           "elsewhere}]\n  open: [{forget: c, of: everywhere}]\n";
   const Op stat{OpKind::stat, 0, 7};
   const Script looker{stat, stat, think(100), stat, stat};
   for (const auto kind : {OpKind::unlink, OpKind::open}) {
@@ -83,9 +87,11 @@ TEST(ForgetElsewhere, IsWhatCallingALockBackDoes)
 {
   // Two nodes read in turns, then one writes: that takes the lock, and what the other has read, away from it; its next
   // read takes the lock back.
-  const std::string body = pages("elsewhere", "{station: s, demand: 1ms, lock: l, recall: [{forget: c, of: elsewhere}]}");
-  const Script reader    = reads({0, 0}) + Script{think(100)} + reads({0, 0});
-  const auto outcome     = run(body, {reader, Script{block(OpKind::pread, 0), think(50), block(OpKind::pwrite, 0), block(OpKind::pwrite, 0), block(OpKind::pread, 0)}});
+  const std::string body =
+      pages("elsewhere", "{station: s, demand: 1ms, lock: l, recall: [{forget: c, of: elsewhere}]}");
+  const Script reader = reads({0, 0}) + Script{think(100)} + reads({0, 0});
+  const auto outcome  = run(body, {reader, Script{block(OpKind::pread, 0), think(50), block(OpKind::pwrite, 0),
+                                                 block(OpKind::pwrite, 0), block(OpKind::pread, 0)}});
   EXPECT_EQ(outcome.took[0], (std::vector<double>{10, 1, 2 + 10, 1}));
   EXPECT_EQ(outcome.took[1], (std::vector<double>{10, 2 + 1, 1, 1}));
   EXPECT_EQ(outcome.caches[0].taken, 1U);

@@ -16,7 +16,8 @@ namespace {
 constexpr uint8_t written = OpFlag::for_writing | OpFlag::make_it;
 constexpr uint8_t shared  = OpFlag::shared;
 
-std::unique_ptr<Pattern> make(const std::string& workload, const std::string& settings, const Placement& placement = {1, 1})
+std::unique_ptr<Pattern> make(const std::string& workload, const std::string& settings,
+                              const Placement& placement = {1, 1})
 {
   return open_workload(workload, words(settings)).make(placement);
 }
@@ -57,7 +58,8 @@ std::vector<std::string> hpcs_workloads()
 
 const std::vector<Placement> placements{{1, 1}, {2, 2}, {3, 3}, {6, 2}, {7, 3}, {16, 16}};
 
-// ---- what holds for all of them -------------------------------------------------------------------------------------------
+// ---- what holds for all of them
+// -------------------------------------------------------------------------------------------
 
 TEST(Hpcs, FourteenScenariosAndFivePatterns)
 {
@@ -132,8 +134,9 @@ TEST(Hpcs, CutPhasesLeaveNothingAndReadNothingThatIsNotThere)
         const auto name    = words(given).front();
         const auto small   = pattern_named(name).small.front() + given.substr(name.size());
         const auto pattern = make(name, small + " most_seconds=1s", placement);
-        const auto run = whole_run(*pattern, placement.ranks, true,
-                                   [&](size_t phase, uint32_t rank) { return 1 + moment * (1 + (phase * 7 + rank * 5) % 3) / 3; });
+        const auto run     = whole_run(*pattern, placement.ranks, true, [&](size_t phase, uint32_t rank) {
+          return 1 + moment * (1 + (phase * 7 + rank * 5) % 3) / 3;
+        });
         const auto storage = expect_rules_kept(*pattern, run);
         EXPECT_LE(storage.bytes_written, pattern->footprint().bytes_written);
         EXPECT_LE(storage.bytes_read, pattern->footprint().bytes_read);
@@ -171,14 +174,19 @@ TEST(Hpcs, Refusals)
   refused("hpcs-random", "sector=1MiB", "units of 1048576 B");
 }
 
-// ---- 1 to 3 ---------------------------------------------------------------------------------------------------------------
+// ---- 1 to 3
+// ---------------------------------------------------------------------------------------------------------------
 
 TEST(HpcsStreaming, HalfDuplexByHand)
 {
   const auto pattern = make("hpcs-01", "memory=10B block=10B times=2");
-  const std::vector<Op> written_ops{flagged({OpKind::open, 0, 0}, written), {OpKind::pwrite, 0, 0, 10, 0}, {OpKind::pwrite, 0, 0, 10, 10},
-                                    {OpKind::fsync, 0, 0}, {OpKind::close, 0, 0}};
-  const std::vector<Op> read_ops{{OpKind::open, 0, 0}, {OpKind::pread, 0, 0, 10, 0}, {OpKind::pread, 0, 0, 10, 10}, {OpKind::close, 0, 0}};
+  const std::vector<Op> written_ops{flagged({OpKind::open, 0, 0}, written),
+                                    {OpKind::pwrite, 0, 0, 10, 0},
+                                    {OpKind::pwrite, 0, 0, 10, 10},
+                                    {OpKind::fsync, 0, 0},
+                                    {OpKind::close, 0, 0}};
+  const std::vector<Op> read_ops{
+      {OpKind::open, 0, 0}, {OpKind::pread, 0, 0, 10, 0}, {OpKind::pread, 0, 0, 10, 10}, {OpKind::close, 0, 0}};
   EXPECT_EQ(ops_of(*pattern, 0, "precreate"), (std::vector<Op>{{OpKind::mkdir, 0, 0}}));
   EXPECT_EQ(ops_of(*pattern, 0, "write"), written_ops);
   EXPECT_EQ(ops_of(*pattern, 0, "read"), read_ops);
@@ -192,8 +200,10 @@ TEST(HpcsStreaming, FullDuplexByHand)
                                                             {OpKind::pwrite, 0, 0, 10, 0},
                                                             {OpKind::pwrite, 0, 0, 10, 10},
                                                             {OpKind::close, 0, 0}}));
-  EXPECT_EQ(ops_of(*pattern, 1, "stream"),
-            (std::vector<Op>{{OpKind::open, 1, 1}, {OpKind::pread, 1, 1, 10, 0}, {OpKind::pread, 1, 1, 10, 10}, {OpKind::close, 1, 1}}));
+  EXPECT_EQ(
+      ops_of(*pattern, 1, "stream"),
+      (std::vector<Op>{
+          {OpKind::open, 1, 1}, {OpKind::pread, 1, 1, 10, 0}, {OpKind::pread, 1, 1, 10, 10}, {OpKind::close, 1, 1}}));
   EXPECT_EQ(ops_of(*pattern, 2, "stream"), (std::vector<Op>{{OpKind::open, 2, 1},
                                                             flagged({OpKind::open, 2, 0}, written),
                                                             {OpKind::pread, 2, 1, 10, 0},
@@ -220,23 +230,26 @@ TEST(HpcsStreaming, FullSize)
   EXPECT_EQ(said.peak_bytes, (16ULL << 30) / (10 << 20) * (10 << 20));
 }
 
-// ---- 4 --------------------------------------------------------------------------------------------------------------------
+// ---- 4
+// --------------------------------------------------------------------------------------------------------------------
 
 TEST(HpcsCreation, ByHand)
 {
   const auto own = make("hpcs-04", "files=3 files_per_directory=2 file_size=5B", {2, 2});
   EXPECT_EQ(ops_of(*own, 1, "precreate"), (std::vector<Op>{{OpKind::mkdir, 2, 0}, {OpKind::mkdir, 3, 0}}));
-  EXPECT_EQ(ops_of(*own, 1, "create"), (std::vector<Op>{{OpKind::create, 2, 0, 5}, {OpKind::create, 2, 1, 5}, {OpKind::create, 3, 2, 5}}));
+  EXPECT_EQ(ops_of(*own, 1, "create"),
+            (std::vector<Op>{{OpKind::create, 2, 0, 5}, {OpKind::create, 2, 1, 5}, {OpKind::create, 3, 2, 5}}));
   const auto one = make("hpcs-04", "files=2 one_directory=true file_size=5B", {2, 2});
   EXPECT_TRUE(ops_of(*one, 1, "precreate").empty());
   EXPECT_EQ(ops_of(*one, 1, "create"), (std::vector<Op>{{OpKind::create, 0, 2, 5}, {OpKind::create, 0, 3, 5}}));
 }
 
-// ---- 5 to 8 ---------------------------------------------------------------------------------------------------------------
-
+// ---- 5 to 8
+// ---------------------------------------------------------------------------------------------------------------
 
 /// (process, array, record) in the order in which they lie in the file, by three nested loops.
-std::vector<std::array<uint64_t, 3>> in_file_order(const std::string& layout, uint64_t processes, uint64_t arrays, uint64_t records)
+std::vector<std::array<uint64_t, 3>> in_file_order(const std::string& layout, uint64_t processes, uint64_t arrays,
+                                                   uint64_t records)
 {
   std::vector<std::array<uint64_t, 3>> all;
   if (layout == "segmented") {
@@ -287,7 +300,8 @@ TEST(HpcsCheckpoint, SharedLayoutsAsThePagesShowThem)
 
 TEST(HpcsCheckpoint, EveryByteIsWrittenOnce)
 {
-  for (const std::string more : {"", "record=800B", "layout=strided record=800B", "layout=interleaved record=808B", "layout=own"})
+  for (const std::string more :
+       {"", "record=800B", "layout=strided record=800B", "layout=interleaved record=808B", "layout=own"})
     for (const auto& placement : placements) {
       const auto pattern = make("hpcs-checkpoint", "memory=300kB arrays=7 " + more, placement);
       const auto storage = expect_rules_kept(*pattern, placement.ranks);
@@ -342,7 +356,8 @@ TEST(HpcsCheckpoint, FullSizeHasTheDocumentsNumbers)
       EXPECT_NEAR(static_cast<double>(writes.size() * 80000), 0.25 * process_memory, 50 * 80000);
     }
     // Page 7: one shared file for 5 and 6, a file per process for 7 and 8.
-    for (const auto& [name, files] : {std::pair{"hpcs-05", 1U}, {"hpcs-06", 1U}, {"hpcs-07", placement.ranks}, {"hpcs-08", placement.ranks}})
+    for (const auto& [name, files] :
+         {std::pair{"hpcs-05", 1U}, {"hpcs-06", 1U}, {"hpcs-07", placement.ranks}, {"hpcs-08", placement.ranks}})
       EXPECT_EQ(make(name, "", placement)->footprint().peak_objects, files);
   }
 }
@@ -354,7 +369,8 @@ TEST(HpcsCheckpoint, ScaledDownToLessThanARecordStillWritesOne)
   EXPECT_EQ(pattern->warnings().size(), 1U);
 }
 
-// ---- 9 to 12 --------------------------------------------------------------------------------------------------------------
+// ---- 9 to 12
+// --------------------------------------------------------------------------------------------------------------
 
 /// A depth-first walk by recursion: names of directories in order.
 void walk(const std::string& name, uint64_t depth, uint64_t branching, std::vector<std::string>& names)
@@ -478,27 +494,30 @@ TEST(HpcsTree, AWarmPassEndsWhereTheColdOneWasCut)
   }
 }
 
-// ---- 13 and 14 ------------------------------------------------------------------------------------------------------------
+// ---- 13 and 14
+// ------------------------------------------------------------------------------------------------------------
 
 TEST(HpcsRandom, FullSizeHasTheDocumentsNumbers)
 {
   // 10 nodes of 100 processes: 50 million reads of the one file are 50,000 of each process; of a file each, 50 million
   // of each.
   const Placement placement{1000, 100};
-  const auto one = make("hpcs-14", "", placement);
-  const auto own = make("hpcs-13", "", placement);
+  const auto one          = make("hpcs-14", "", placement);
+  const auto own          = make("hpcs-13", "", placement);
   constexpr double memory = 10 * 8.0 * (1 << 30);
   EXPECT_NEAR(static_cast<double>(one->footprint().peak_bytes), (10 + 0.5) * memory, 1000 * 512);
   EXPECT_EQ(one->footprint().peak_objects, 1U + 1000);
   EXPECT_EQ(own->footprint().peak_objects, 1000U + 1000);
   for (const std::string pass : {"random-aligned", "random-unaligned"}) {
     EXPECT_EQ(of_kind(ops_of(*make("hpcs-14", "phases=" + pass, placement), 999, pass), OpKind::pread).size(), 50000U);
-    EXPECT_EQ(make("hpcs-13", "phases=" + pass, placement)->footprint().bytes_read, 50000000ULL * 1000 * 65536); // at most
+    EXPECT_EQ(make("hpcs-13", "phases=" + pass, placement)->footprint().bytes_read,
+              50000000ULL * 1000 * 65536); // at most
   }
   std::vector<std::string> passes;
   for (const auto& phase : one->phases())
     passes.push_back(phase.name);
-  EXPECT_EQ(passes, words("precreate fill write random-aligned random-unaligned backwards-aligned backwards-unaligned cleanup cleanup"));
+  EXPECT_EQ(passes, words("precreate fill write random-aligned random-unaligned backwards-aligned backwards-unaligned "
+                          "cleanup cleanup"));
 }
 
 /// Pearson's statistic of 16 equally likely cells exceeds this in one of 10^6 tests (15 degrees of freedom).
@@ -507,8 +526,8 @@ constexpr double chi_square_15 = 56.5;
 TEST(HpcsRandom, RandomReadsAreUniformOverSizesAndFile)
 {
   for (const std::string pass : {"random-aligned", "random-unaligned"}) {
-    const auto pattern     = make("hpcs-14", "reads=20000 memory=1GiB", {2, 2});
-    const uint64_t file    = 10ULL << 30;
+    const auto pattern  = make("hpcs-14", "reads=20000 memory=1GiB", {2, 2});
+    const uint64_t file = 10ULL << 30;
     std::vector<double> sizes(16), places(16);
     double reads   = 0;
     uint64_t grain = pass == "random-aligned" ? 512 : 1;

@@ -23,8 +23,9 @@ struct Seen {
   std::vector<double> rank_seconds;
 };
 
-std::map<std::string, Seen> run(const std::string& stations, const std::string& routes, uint32_t ranks, const std::vector<std::string>& settings,
-                                const std::string& name = "probe", uint32_t nodes = 1)
+std::map<std::string, Seen> run(const std::string& stations, const std::string& routes, uint32_t ranks,
+                                const std::vector<std::string>& settings, const std::string& name = "probe",
+                                uint32_t nodes = 1)
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-joint-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema_version: 1\nstations: {" << stations << "}\noperations:\n"
@@ -58,8 +59,9 @@ const std::string free_opens = "  open: []\n  fsync: []\n  close: []\n  readdir:
 TEST(Joint, CollectiveAccessesEndTogether)
 {
   // One server, so that the ranks of a group leave it after 1, 2, 3 ms; all of them have had 3 ms in the end.
-  const auto seen  = run("s: {servers: 1}", free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: [{station: s, demand: 1ms}]\n", 3,
-                         {"objects=1", "accesses=10", "blocks=1"});
+  const auto seen   = run("s: {servers: 1}",
+                          free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: [{station: s, demand: 1ms}]\n", 3,
+                          {"objects=1", "accesses=10", "blocks=1"});
   const auto& joint = seen.at("write-shared").latency.at(OpKind::pwrite);
   EXPECT_EQ(joint.count(), 30U);
   EXPECT_EQ(joint.min_ns(), 3'000'000);
@@ -80,8 +82,8 @@ TEST(Joint, GroupsDoNotWaitForEachOther)
 TEST(TimeLimit, EndsAPhaseForAllRanksAndClosesWhatIsOpen)
 {
   const std::string accesses = "  pwrite: [{delay: 3ms}]\n  pread: [{delay: 1ms}]\n";
-  const auto seen            = run("s: {}", "  open: []\n  fsync: []\n  close: [{delay: 2ms}]\n  readdir: []\n" + accesses, 4,
-                                   {"objects=1", "accesses=1000", "blocks=1", "most_seconds=10ms"});
+  const auto seen = run("s: {}", "  open: []\n  fsync: []\n  close: [{delay: 2ms}]\n  readdir: []\n" + accesses, 4,
+                        {"objects=1", "accesses=1000", "blocks=1", "most_seconds=10ms"});
   for (const char* name : {"write", "write-shared"}) {
     const auto& phase = seen.at(name);
     EXPECT_EQ(phase.cut, 4U);
@@ -98,14 +100,16 @@ TEST(TimeLimit, EndsAPhaseForAllRanksAndClosesWhatIsOpen)
 
 TEST(TimeLimit, IsNotReachedByThoseWhoAreDone)
 {
-  const auto seen = run("s: {}", free_opens + "  pwrite: [{delay: 1ms}]\n  pread: []\n", 2, {"objects=1", "accesses=3", "blocks=1", "most_seconds=1s"});
+  const auto seen = run("s: {}", free_opens + "  pwrite: [{delay: 1ms}]\n  pread: []\n", 2,
+                        {"objects=1", "accesses=3", "blocks=1", "most_seconds=1s"});
   EXPECT_EQ(seen.at("write").cut, 0U);
   EXPECT_EQ(seen.at("write").latency.at(OpKind::pwrite).count(), 8U);
 }
 
 TEST(Think, TakesItsTimeAndIsNoOperation)
 {
-  const auto seen = run("s: {}", free_opens + "  pwrite: [{delay: 1ms}]\n  pread: []\n", 2, {"objects=1", "accesses=5", "blocks=1", "think=4ms"});
+  const auto seen = run("s: {}", free_opens + "  pwrite: [{delay: 1ms}]\n  pread: []\n", 2,
+                        {"objects=1", "accesses=5", "blocks=1", "think=4ms"});
   // The strided access comes without one.
   EXPECT_NEAR(seen.at("write").seconds, 5 * 0.005 + 0.001, 1e-9);
   EXPECT_NEAR(seen.at("write").thought, 2 * 5 * 0.004, 1e-9);
@@ -122,15 +126,17 @@ TEST(Steps, DemandsByEntryAndByBlock)
                         "  open: []\n  fsync: []\n  close: []\n  readdir: [{station: s, demand: 1ms, per: entry}]\n"
                         "  pwrite: [{station: s, demand: 1ms, per: block, bandwidth: 1MB/s}]\n  pread: []\n",
                         1, {"objects=6", "accesses=1", "blocks=5", "access_size=1kB"});
-  EXPECT_EQ(seen.at("look").latency.at(OpKind::readdir).max_ns(), 7'000'000);   // six small objects and the one that is accessed
-  EXPECT_EQ(seen.at("write").latency.at(OpKind::pwrite).min_ns(), 2'000'000);   // 1 ms and 1 kB
-  EXPECT_EQ(seen.at("write").latency.at(OpKind::pwrite).max_ns(), 10'000'000);  // 5 of each
+  EXPECT_EQ(seen.at("look").latency.at(OpKind::readdir).max_ns(),
+            7'000'000); // six small objects and the one that is accessed
+  EXPECT_EQ(seen.at("write").latency.at(OpKind::pwrite).min_ns(), 2'000'000);  // 1 ms and 1 kB
+  EXPECT_EQ(seen.at("write").latency.at(OpKind::pwrite).max_ns(), 10'000'000); // 5 of each
 }
 
 TEST(Steps, StripesOfAnObjectAreOnDifferentInstances)
 {
   const auto seconds = [](const std::string& station, uint32_t ranks) {
-    const auto seen = run("s: {count: 8, servers: 1, " + station + "}", free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: []\n", ranks,
+    const auto seen = run("s: {count: 8, servers: 1, " + station + "}",
+                          free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: []\n", ranks,
                           {"objects=1", "accesses=8", "blocks=1", "access_size=1MiB"});
     return seen.at("write-shared").seconds;
   };
@@ -146,7 +152,8 @@ TEST(Steps, ObjectsOfADatasetHaveTheInstancesInTurn)
 {
   // Each rank writes three records to a file of its own, all in one directory.
   const auto seconds = [](uint32_t ranks) {
-    const auto seen = run("s: {count: 4, servers: 1, spread: round-robin}", free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: []\n", ranks,
+    const auto seen = run("s: {count: 4, servers: 1, spread: round-robin}",
+                          free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: []\n", ranks,
                           {"memory=1MiB", "arrays=3", "layout=own"}, "hpcs-checkpoint");
     return seen.at("checkpoint").seconds;
   };
@@ -158,8 +165,10 @@ TEST(Steps, ObjectsOfADatasetHaveTheInstancesInTurn)
 TEST(Steps, ALockIsHandedOverBetweenNodes)
 {
   const auto seen = [](uint32_t nodes) {
-    return run("s: {servers: 4}", free_opens + "  pwrite: [{station: s, demand: 1ms, lock: l}]\n  pread: [{station: s, demand: 1ms, lock: l, lock_mode: shared}]\n"
-                                               "locks: {l: {per: object, hand_over: 10ms}}\n",
+    return run("s: {servers: 4}",
+               free_opens + "  pwrite: [{station: s, demand: 1ms, lock: l}]\n  pread: [{station: s, demand: 1ms, lock: "
+                            "l, lock_mode: shared}]\n"
+                            "locks: {l: {per: object, hand_over: 10ms}}\n",
                4, {"objects=1", "accesses=5", "blocks=1"}, "probe", nodes);
   };
   EXPECT_NEAR(seen(1).at("write-shared").seconds, 4 * 5 * 0.001, 1e-9);

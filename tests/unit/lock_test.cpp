@@ -10,9 +10,9 @@
 namespace iocast {
 namespace {
 
+using small::all_ms;
 using small::Outcome;
 using small::run;
-using small::all_ms;
 using small::Sums;
 
 constexpr const char* writing = "exclusive";
@@ -28,11 +28,12 @@ double waited_for_locks(const Outcome& outcome)
 }
 
 /// A server for everyone; stat and read hold one lock while they are served, in the mode that is given.
-std::string locked(const std::string& lock, const std::string& stat, const std::string& stat_mode, const std::string& read, const std::string& read_mode,
-                   const std::string& station = "servers: 100")
+std::string locked(const std::string& lock, const std::string& stat, const std::string& stat_mode,
+                   const std::string& read, const std::string& read_mode, const std::string& station = "servers: 100")
 {
   return fmt::format("stations: {{s: {{{}}}, q: {{}}}}\nlocks: {{l: {{{}}}}}\noperations:\n"
-                     "  stat: [{{station: s, demand: {}, lock: l, lock_mode: {}}}]\n  read: {{open: [{{station: s, demand: {}, lock: l, lock_mode: {}}}]}}\n",
+                     "  stat: [{{station: s, demand: {}, lock: l, lock_mode: {}}}]\n  read: {{open: [{{station: s, "
+                     "demand: {}, lock: l, lock_mode: {}}}]}}\n",
                      station, lock, stat, stat_mode, read, read_mode);
 }
 
@@ -60,10 +61,11 @@ TEST(SharedLocks, AWriterThatWaitsIsNotPassedByReaders)
   // Stats come every millisecond from 1 ms on and read for 2.5 ms; then each rank writes for 1 ms. Ranks 0, 1 and 2
   // read until 3.5, 4.5 and 5.5. Rank 0 wants to write at 3.5, so rank 3, which comes at 4, reads after it: rank 0
   // writes until 6.5, rank 3 reads until 9, ranks 1, 2 and 3 write until 10, 11, 12.
-  const auto outcome = run("stations: {s: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\noperations:\n"
-                           "  stat: [{station: q, demand: 1ms}, {station: s, demand: 2500us, lock: l, lock_mode: shared}]\n"
-                           "  read: {open: [{station: s, demand: 1ms, lock: l}]}\n",
-                           4, 1);
+  const auto outcome =
+      run("stations: {s: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\noperations:\n"
+          "  stat: [{station: q, demand: 1ms}, {station: s, demand: 2500us, lock: l, lock_mode: shared}]\n"
+          "  read: {open: [{station: s, demand: 1ms, lock: l}]}\n",
+          4, 1);
   EXPECT_NEAR(outcome.seconds, 12e-3, 1e-12);
   EXPECT_EQ(all_ms(outcome), Sums(3.5 + 4.5 + 5.5 + 9, 3 + 5.5 + 5.5 + 3));
 }
@@ -71,10 +73,13 @@ TEST(SharedLocks, AWriterThatWaitsIsNotPassedByReaders)
 TEST(SharedLocks, AreExclusiveWhereNobodyReads)
 {
   // An operation that never comes shares the lock: the same as without it, to the last bit.
-  const auto one = locked("per: object", "{law: exponential, mean: 1ms}", writing, "{law: lognormal, mean: 2ms, sigma: 1}", writing);
-  for (const auto& body : {one, locked("per: system", "{law: exponential, mean: 1ms}", writing, "1ms", writing, "servers: 3")}) {
-    const auto alone  = run(body, 6, 200);
-    const auto beside = run(body + "  append: {open: [{station: s, demand: 1ms, lock: l, lock_mode: shared}]}\n", 6, 200);
+  const auto one =
+      locked("per: object", "{law: exponential, mean: 1ms}", writing, "{law: lognormal, mean: 2ms, sigma: 1}", writing);
+  for (const auto& body :
+       {one, locked("per: system", "{law: exponential, mean: 1ms}", writing, "1ms", writing, "servers: 3")}) {
+    const auto alone = run(body, 6, 200);
+    const auto beside =
+        run(body + "  append: {open: [{station: s, demand: 1ms, lock: l, lock_mode: shared}]}\n", 6, 200);
     EXPECT_EQ(alone.seconds, beside.seconds);
     EXPECT_EQ(all_ms(alone), all_ms(beside));
     EXPECT_EQ(waited_for_locks(alone), waited_for_locks(beside));
@@ -102,7 +107,8 @@ TEST(SharedLocks, OfNodesAreCalledBackOnceForAllWhoRead)
   EXPECT_NEAR(outcome.seconds, 35e-3, 1e-12);
   EXPECT_EQ(all_ms(outcome), Sums(1 + 12 + 23, 34 + 23 + 12));
   // All keep it for reading, and read again at no cost.
-  EXPECT_NEAR(run(locked("per: system, hand_over: 10ms", "1ms", reading, "2ms", reading), nodes, 100).seconds, 0.3, 1e-9);
+  EXPECT_NEAR(run(locked("per: system, hand_over: 10ms", "1ms", reading, "2ms", reading), nodes, 100).seconds, 0.3,
+              1e-9);
 }
 
 TEST(SharedLocks, GoOnWhenAWriterThatWaitedIsLost)
@@ -110,11 +116,12 @@ TEST(SharedLocks, GoOnWhenAWriterThatWaitedIsLost)
   // Stats come every millisecond from 1 ms on and read at b for 4.5 ms; then each rank writes at a for 1 ms. Rank 0
   // wants to write at 5.5, so rank 5, which comes at 6, waits behind it; when a fails at 6.25 and rank 0 is lost, rank
   // 5 reads with the others. All write when a is back, at 106.25.
-  const auto outcome = run("stations: {a: {servers: 100}, b: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\n"
-                           "failures: {f: {station: a, at: 6250us, length: 100ms}}\noperations:\n"
-                           "  stat: [{station: q, demand: 1ms}, {station: b, demand: 4500us, lock: l, lock_mode: shared}]\n"
-                           "  read: {open: [{station: a, demand: 1ms, lock: l}]}\n",
-                           6, 1);
+  const auto outcome =
+      run("stations: {a: {servers: 100}, b: {servers: 100}, q: {}}\nlocks: {l: {per: system}}\n"
+          "failures: {f: {station: a, at: 6250us, length: 100ms}}\noperations:\n"
+          "  stat: [{station: q, demand: 1ms}, {station: b, demand: 4500us, lock: l, lock_mode: shared}]\n"
+          "  read: {open: [{station: a, demand: 1ms, lock: l}]}\n",
+          6, 1);
   EXPECT_NEAR(outcome.seconds, 112.25e-3, 1e-12);
   EXPECT_EQ(all_ms(outcome), Sums(5.5 + 6.5 + 7.5 + 8.5 + 9.5 + 10.75, 5 * 101.75 + 101.5));
 }
@@ -128,18 +135,24 @@ TEST(SharedLocks, PlatformsAtRandomComeToTheirEnd)
     const auto below = [&](uint32_t bound) { return random_words(seed, Stream::service, 9, draw++)[0] % bound; };
     const auto mode  = [&] { return below(2) ? reading : writing; };
     static constexpr std::array<const char*, 4> owners{"system", "node", "dataset", "object"};
-    const uint32_t owner   = below(4);
-    const bool keeps       = owner != 1 && below(2) > 0;
-    const uint32_t count   = 1 + below(3);
-    std::string body = fmt::format("stations: {{s: {{count: {}, servers: {}, spread: round-robin{}{}}}}}\n", count, 1 + below(4), below(3) ? "" : ", priority: [read]",
-                                   below(3) ? "" : ", speeds: [1, 0.8]");
-    body += fmt::format("locks: {{l: {{per: {}{}}}, m: {{per: object}}}}\n", owners[owner], keeps ? ", hand_over: {law: exponential, mean: 1ms}" : "");
+    const uint32_t owner = below(4);
+    const bool keeps     = owner != 1 && below(2) > 0;
+    const uint32_t count = 1 + below(3);
+    std::string body =
+        fmt::format("stations: {{s: {{count: {}, servers: {}, spread: round-robin{}{}}}}}\n", count, 1 + below(4),
+                    below(3) ? "" : ", priority: [read]", below(3) ? "" : ", speeds: [1, 0.8]");
+    body += fmt::format("locks: {{l: {{per: {}{}}}, m: {{per: object}}}}\n", owners[owner],
+                        keeps ? ", hand_over: {law: exponential, mean: 1ms}" : "");
     if (below(2))
-      body += fmt::format("failures: {{f: {{station: s, instance: {}, at: 5500us, every: 30ms, length: 3ms, timeout: {}ms}}}}\n", below(count), below(4));
-    body += fmt::format("operations:\n  stat: [{{station: s, demand: 1ms, lock: l, lock_share: {}, lock_mode: {}}}]\n", 0.25 * (1 + below(4)), mode());
-    body += fmt::format("  read: {{open: [{{station: s, demand: {{law: exponential, mean: 1ms}}, lock: l, lock_mode: {}}}], "
-                        "read: [{{station: s, demand: 500us, lock: {}, lock_mode: {}}}]}}\n",
-                        mode(), below(2) ? "l" : "m", mode());
+      body += fmt::format(
+          "failures: {{f: {{station: s, instance: {}, at: 5500us, every: 30ms, length: 3ms, timeout: {}ms}}}}\n",
+          below(count), below(4));
+    body += fmt::format("operations:\n  stat: [{{station: s, demand: 1ms, lock: l, lock_share: {}, lock_mode: {}}}]\n",
+                        0.25 * (1 + below(4)), mode());
+    body += fmt::format(
+        "  read: {{open: [{{station: s, demand: {{law: exponential, mean: 1ms}}, lock: l, lock_mode: {}}}], "
+        "read: [{{station: s, demand: 500us, lock: {}, lock_mode: {}}}]}}\n",
+        mode(), below(2) ? "l" : "m", mode());
     SCOPED_TRACE(body);
     const auto outcome = run(body, Placement{6, 1 + below(3)}, 30);
     EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].count(), 6u * 30);
@@ -160,7 +173,8 @@ TEST(SharedLocks, PlatformsAtRandomComeToTheirEnd)
 
 TEST(SharedLocks, AModeThatIsNoneIsRefused)
 {
-  small::expect_refused(locked("per: system", "1ms", "share", "1ms", writing), "a lock is 'exclusive' or 'shared', not 'share'");
+  small::expect_refused(locked("per: system", "1ms", "share", "1ms", writing),
+                        "a lock is 'exclusive' or 'shared', not 'share'");
 }
 
 } // namespace

@@ -15,7 +15,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-std::unique_ptr<Pattern> mdtest(const std::vector<std::string>& settings, uint32_t ranks = 1, uint32_t ranks_per_node = 1000)
+std::unique_ptr<Pattern> mdtest(const std::vector<std::string>& settings, uint32_t ranks = 1,
+                                uint32_t ranks_per_node = 1000)
 {
   return open_workload("mdtest", settings).make({ranks, std::min(ranks, ranks_per_node)});
 }
@@ -24,37 +25,49 @@ TEST(Mdtest, OneSharedDirectoryByHand)
 {
   // Two ranks with two files each: rank 0 stats what rank 1 made, reads its own again (2 S = 2 = N), removes rank 1's.
   const auto pattern = mdtest({"items=2", "files_only=true", "write_size=5B", "read_size=5B", "stride=1"}, 2);
-  EXPECT_EQ(lines(*pattern, 0), (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.0",                                                //
-                                       "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.0 5", "create mdtest_tree.0-0.0/file.mdtest.1 5", //
-                                       "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.2", "stat mdtest_tree.0-0.0/file.mdtest.3",           //
-                                       "phase file-read", "read mdtest_tree.0-0.0/file.mdtest.0 5", "read mdtest_tree.0-0.0/file.mdtest.1 5",       //
-                                       "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.2", "unlink mdtest_tree.0-0.0/file.mdtest.3",     //
-                                       "phase tree-remove", "rmdir mdtest_tree.0-0.0"}));
-  EXPECT_EQ(lines(*pattern, 1), (Lines{"phase tree-create",                                                                            //
-                                       "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.2 5", "create mdtest_tree.0-0.0/file.mdtest.3 5", //
-                                       "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.0", "stat mdtest_tree.0-0.0/file.mdtest.1",           //
-                                       "phase file-read", "read mdtest_tree.0-0.0/file.mdtest.2 5", "read mdtest_tree.0-0.0/file.mdtest.3 5",       //
-                                       "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.0", "unlink mdtest_tree.0-0.0/file.mdtest.1",     //
-                                       "phase tree-remove"}));
+  EXPECT_EQ(
+      lines(*pattern, 0),
+      (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.0", //
+             "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.0 5",
+             "create mdtest_tree.0-0.0/file.mdtest.1 5",                                                              //
+             "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.2", "stat mdtest_tree.0-0.0/file.mdtest.3",       //
+             "phase file-read", "read mdtest_tree.0-0.0/file.mdtest.0 5", "read mdtest_tree.0-0.0/file.mdtest.1 5",   //
+             "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.2", "unlink mdtest_tree.0-0.0/file.mdtest.3", //
+             "phase tree-remove", "rmdir mdtest_tree.0-0.0"}));
+  EXPECT_EQ(
+      lines(*pattern, 1),
+      (Lines{"phase tree-create", //
+             "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.2 5",
+             "create mdtest_tree.0-0.0/file.mdtest.3 5",                                                              //
+             "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.0", "stat mdtest_tree.0-0.0/file.mdtest.1",       //
+             "phase file-read", "read mdtest_tree.0-0.0/file.mdtest.2 5", "read mdtest_tree.0-0.0/file.mdtest.3 5",   //
+             "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.0", "unlink mdtest_tree.0-0.0/file.mdtest.1", //
+             "phase tree-remove"}));
 }
 
 TEST(Mdtest, OwnTreesByHand)
 {
   // Three ranks, a directory below each root, a file in each directory, fsync, part of it read: rank 2 makes its files
   // in rank 0's tree, stats rank 0's in rank 1's tree, reads rank 1's in its own, and removes its own in rank 0's.
-  const auto pattern = mdtest({"items=2", "files_only=true", "unique_directory=true", "depth=1", "stride=1", "write_size=7B", "read_size=3B", "sync=true"}, 3);
-  auto file = [](int tree, const std::string& sub, int number) { return fmt::format("mdtest_tree.0-0.{}{}/file.mdtest.{}", tree, sub, number); };
+  const auto pattern = mdtest({"items=2", "files_only=true", "unique_directory=true", "depth=1", "stride=1",
+                               "write_size=7B", "read_size=3B", "sync=true"},
+                              3);
+  auto file          = [](int tree, const std::string& sub, int number) {
+    return fmt::format("mdtest_tree.0-0.{}{}/file.mdtest.{}", tree, sub, number);
+  };
   Lines expected{"phase tree-create", "mkdir mdtest_tree.0-0.2", "mkdir mdtest_tree.0-0.2/1", "phase file-create"};
   for (const auto& name : {file(0, "", 4), file(0, "/1", 5)})
     for (const auto& op : {"open " + name, "pwrite " + name + " 7", "fsync " + name, "close " + name})
       expected.push_back(op);
-  for (const auto& op : {std::string("phase file-stat"), "stat " + file(1, "", 0), "stat " + file(1, "/1", 1), std::string("phase file-read")})
+  for (const auto& op : {std::string("phase file-stat"), "stat " + file(1, "", 0), "stat " + file(1, "/1", 1),
+                         std::string("phase file-read")})
     expected.push_back(op);
   for (const auto& name : {file(2, "", 2), file(2, "/1", 3)})
     for (const auto& op : {"open " + name, "pread " + name + " 3", "close " + name})
       expected.push_back(op);
-  for (const auto& op : {std::string("phase file-remove"), "unlink " + file(0, "", 4), "unlink " + file(0, "/1", 5), std::string("phase tree-remove"),
-                         std::string("rmdir mdtest_tree.0-0.2/1"), std::string("rmdir mdtest_tree.0-0.2")})
+  for (const auto& op : {std::string("phase file-remove"), "unlink " + file(0, "", 4), "unlink " + file(0, "/1", 5),
+                         std::string("phase tree-remove"), std::string("rmdir mdtest_tree.0-0.2/1"),
+                         std::string("rmdir mdtest_tree.0-0.2")})
     expected.push_back(op);
   EXPECT_EQ(lines(*pattern, 2), expected);
   const auto ops = stream_of(*pattern, 2);
@@ -65,23 +78,30 @@ TEST(Mdtest, OwnTreesByHand)
 TEST(Mdtest, SoManyWritersInADirectoryByHand)
 {
   // Three ranks, two in a directory: rank 1 makes none, and stats what rank 2 made in the second one.
-  const auto pattern = mdtest({"items=1", "files_only=true", "writers_per_directory=2", "stride=1", "phases=create,stat,remove"}, 3);
-  EXPECT_EQ(lines(*pattern, 1), (Lines{"phase tree-create", "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.1", "phase file-stat",
-                                       "stat mdtest_tree.0-0.1/file.mdtest.2", "phase file-remove", "unlink mdtest_tree.0-0.0/file.mdtest.1", "phase tree-remove"}));
-  EXPECT_EQ(lines(*pattern, 2), (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.1", "phase file-create", "create mdtest_tree.0-0.1/file.mdtest.2",
-                                       "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.0", "phase file-remove",
-                                       "unlink mdtest_tree.0-0.1/file.mdtest.2", "phase tree-remove", "rmdir mdtest_tree.0-0.1"}));
+  const auto pattern =
+      mdtest({"items=1", "files_only=true", "writers_per_directory=2", "stride=1", "phases=create,stat,remove"}, 3);
+  EXPECT_EQ(lines(*pattern, 1),
+            (Lines{"phase tree-create", "phase file-create", "create mdtest_tree.0-0.0/file.mdtest.1",
+                   "phase file-stat", "stat mdtest_tree.0-0.1/file.mdtest.2", "phase file-remove",
+                   "unlink mdtest_tree.0-0.0/file.mdtest.1", "phase tree-remove"}));
+  EXPECT_EQ(lines(*pattern, 2),
+            (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.1", "phase file-create",
+                   "create mdtest_tree.0-0.1/file.mdtest.2", "phase file-stat", "stat mdtest_tree.0-0.0/file.mdtest.0",
+                   "phase file-remove", "unlink mdtest_tree.0-0.1/file.mdtest.2", "phase tree-remove",
+                   "rmdir mdtest_tree.0-0.1"}));
 }
 
 TEST(Mdtest, DirectoriesAsItemsByHand)
 {
   const auto pattern = mdtest({"items=2", "directories_only=true"});
-  EXPECT_EQ(lines(*pattern, 0),
-            (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.0",                                                                         //
-                   "phase directory-create", "mkdir mdtest_tree.0-0.0/dir.mdtest.0", "mkdir mdtest_tree.0-0.0/dir.mdtest.1",               //
-                   "phase directory-stat", "stat mdtest_tree.0-0.0/dir.mdtest.0", "stat mdtest_tree.0-0.0/dir.mdtest.1",                   //
-                   "phase directory-remove", "rmdir mdtest_tree.0-0.0/dir.mdtest.0", "rmdir mdtest_tree.0-0.0/dir.mdtest.1",               //
-                   "phase tree-remove", "rmdir mdtest_tree.0-0.0"}));
+  EXPECT_EQ(lines(*pattern, 0), (Lines{"phase tree-create", "mkdir mdtest_tree.0-0.0", //
+                                       "phase directory-create", "mkdir mdtest_tree.0-0.0/dir.mdtest.0",
+                                       "mkdir mdtest_tree.0-0.0/dir.mdtest.1", //
+                                       "phase directory-stat", "stat mdtest_tree.0-0.0/dir.mdtest.0",
+                                       "stat mdtest_tree.0-0.0/dir.mdtest.1", //
+                                       "phase directory-remove", "rmdir mdtest_tree.0-0.0/dir.mdtest.0",
+                                       "rmdir mdtest_tree.0-0.0/dir.mdtest.1", //
+                                       "phase tree-remove", "rmdir mdtest_tree.0-0.0"}));
   EXPECT_EQ(stream_of(*pattern, 0)[6].flags, whole);
 }
 
@@ -93,7 +113,8 @@ public:
   int stride;
 
   std::string root(int tree) const { return fmt::format("mdtest_tree.0-0.{}", tree); }
-  void recurse(const std::string& path, int number, int level, const std::function<void(std::string, int, int, bool)>& visit) const
+  void recurse(const std::string& path, int number, int level,
+               const std::function<void(std::string, int, int, bool)>& visit) const
   {
     visit(path, number, level, true);
     for (int child = branching * number + 1; level < depth && child <= branching * number + branching; ++child)
@@ -120,19 +141,22 @@ public:
   std::vector<std::pair<int, std::string>> items(int owner, const std::string& word) const
   {
     std::vector<std::pair<int, std::string>> result;
-    recurse(root(unique ? (owner + stride) % ranks : 0), 0, 0, [&](const std::string& path, int number, int level, bool down) {
-      for (int i = 0; down && (level == depth || !leaf_only) && i < items_per_directory; ++i) {
-        const int item = number * items_per_directory + i;
-        result.emplace_back(item, fmt::format("{}/{}.mdtest.{}", path, word, owner * directories() * items_per_directory + item));
-      }
-    });
+    recurse(root(unique ? (owner + stride) % ranks : 0), 0, 0,
+            [&](const std::string& path, int number, int level, bool down) {
+              for (int i = 0; down && (level == depth || !leaf_only) && i < items_per_directory; ++i) {
+                const int item = number * items_per_directory + i;
+                result.emplace_back(item, fmt::format("{}/{}.mdtest.{}", path, word,
+                                                      owner * directories() * items_per_directory + item));
+              }
+            });
     return result;
   }
   Lines all(int rank) const
   {
     Lines result{"phase tree-create"};
     auto append = [&](const Lines& more) { result.insert(result.end(), more.begin(), more.end()); };
-    auto phase  = [&](const std::string& name, const std::string& op, const std::string& word, int strides, bool by_number, const std::string& size) {
+    auto phase  = [&](const std::string& name, const std::string& op, const std::string& word, int strides,
+                     bool by_number, const std::string& size) {
       result.push_back("phase " + name);
       auto found = items((rank + strides * stride) % ranks, word);
       if (by_number)
@@ -163,12 +187,14 @@ TEST(Mdtest, EqualsTheSlowOne)
           for (bool leaf_only : {false, true})
             for (int stride : {0, 1}) {
               const Slow slow{ranks, depth, branching, 2, unique, leaf_only, stride};
-              const auto pattern = mdtest({"items=0", "items_per_directory=2", "write_size=9B", "read_size=9B", fmt::format("depth={}", depth),
-                                           fmt::format("branching={}", branching), fmt::format("unique_directory={}", unique),
+              const auto pattern = mdtest({"items=0", "items_per_directory=2", "write_size=9B", "read_size=9B",
+                                           fmt::format("depth={}", depth), fmt::format("branching={}", branching),
+                                           fmt::format("unique_directory={}", unique),
                                            fmt::format("leaf_only={}", leaf_only), fmt::format("stride={}", stride)},
                                           ranks);
               for (int rank = 0; rank < ranks; ++rank)
-                ASSERT_EQ(lines(*pattern, rank), slow.all(rank)) << ranks << depth << branching << unique << leaf_only << stride;
+                ASSERT_EQ(lines(*pattern, rank), slow.all(rank))
+                    << ranks << depth << branching << unique << leaf_only << stride;
             }
 }
 
@@ -199,8 +225,10 @@ TEST(Mdtest, FootprintCountsWhatTheStreamsDo)
       for (const char* phases : {"create,stat,read,remove", "create", "stat,read", "remove", "create,remove"})
         for (uint32_t ranks : {1, 2, 7}) {
           settings.push_back(std::string("phases=") + phases);
-          if (settings[1] != "directories_only=true" || settings.back() != "phases=stat,read") // directories can't be read
-            expect_footprint_of_streams(*mdtest(settings, ranks), ranks, fmt::format("{} on {}", fmt::join(settings, " "), ranks));
+          if (settings[1] != "directories_only=true" ||
+              settings.back() != "phases=stat,read") // directories can't be read
+            expect_footprint_of_streams(*mdtest(settings, ranks), ranks,
+                                        fmt::format("{} on {}", fmt::join(settings, " "), ranks));
           settings.pop_back();
         }
 }
@@ -224,13 +252,17 @@ TEST(Mdtest, RandomOrderFindsEachItemOnce)
     return result;
   };
   EXPECT_NE(objects(*pattern, 0), objects(*pattern, 1));
-  EXPECT_NE(objects(*pattern, 0), objects(*mdtest({"items=100", "files_only=true", "random_order=true", "seed=6", "phases=stat"}, 2), 0));
+  EXPECT_NE(objects(*pattern, 0),
+            objects(*mdtest({"items=100", "files_only=true", "random_order=true", "seed=6", "phases=stat"}, 2), 0));
 }
 
 TEST(Mdtest, AfterACutAllGoOnToWhereTheFurthestCame)
 {
-  const auto pattern = mdtest({"items=10", "files_only=true", "most_seconds=1s", "stride=1", "write_size=4B", "read_size=4B"}, 3);
-  const auto run = whole_run(*pattern, 3, false, [](size_t, uint32_t rank) { return std::vector<uint64_t>{2, 0, 4}[rank]; });
+  const auto pattern =
+      mdtest({"items=10", "files_only=true", "most_seconds=1s", "stride=1", "write_size=4B", "read_size=4B"}, 3);
+  const auto run = whole_run(*pattern, 3, false, [](size_t, uint32_t rank) {
+    return std::vector<uint64_t>{2, 0, 4}[rank];
+  });
   expect_rules_kept(*pattern, run);
   const auto streams = by_rank(run);
   std::vector<std::map<OpKind, int>> counts(3);
@@ -252,8 +284,8 @@ TEST(Mdtest, AFileThatACutLeavesOpenIsWrittenOnce)
 {
   for (const char* shared : {"true", "false"})
     for (uint32_t cut = 0; cut <= 12; ++cut) {
-      const auto pattern = mdtest({"items=3", "most_seconds=1s", "sync=true", "write_size=4B", "read_size=4B", "files_only=true",
-                                   std::string("shared_files=") + shared},
+      const auto pattern = mdtest({"items=3", "most_seconds=1s", "sync=true", "write_size=4B", "read_size=4B",
+                                   "files_only=true", std::string("shared_files=") + shared},
                                   2);
       SCOPED_TRACE(fmt::format("cut at {}", cut));
       const auto run = whole_run(*pattern, 2, false, [&](size_t, uint32_t rank) { return rank == 0 ? cut : 1; });
@@ -293,26 +325,26 @@ TEST(Mdtest, NamesAreShortEnough)
 
 TEST(Mdtest, RefusesWhatCannotBe)
 {
-  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{
-           {"items=0"},
-           {"items=3", "depth=2", "branching=2"}, // 7 directories
-           {"items=6", "items_per_directory=4"},
-           {"items=6", "items_per_directory=2", "depth=1"},
-           {"items=6", "items_per_directory=2", "unique_directory=true"},
-           {"files_only=true", "directories_only=true"},
-           {"shared_files=true", "unique_directory=true"},
-           {"shared_files=true", "directories_only=true"},
-           {"stride=5"},
-           {"read_size=2B", "write_size=1B"},
-           {"phases=remove,create"},
-           {"phases=look"},
-           {"directories_only=true", "phases=read"},
-           {"most_seconds=1s", "directories_only=true"},
-           {"most_seconds=1s", "depth=1", "branching=2"},
-           {"most_seconds=1s", "iterations=2", "phases=create"},
-           {"items_made=2"},
-           {"items_made=1001", "phases=stat"},
-           {"depth=40", "branching=10"}})
+  for (const std::vector<std::string>& settings :
+       std::vector<std::vector<std::string>>{{"items=0"},
+                                             {"items=3", "depth=2", "branching=2"}, // 7 directories
+                                             {"items=6", "items_per_directory=4"},
+                                             {"items=6", "items_per_directory=2", "depth=1"},
+                                             {"items=6", "items_per_directory=2", "unique_directory=true"},
+                                             {"files_only=true", "directories_only=true"},
+                                             {"shared_files=true", "unique_directory=true"},
+                                             {"shared_files=true", "directories_only=true"},
+                                             {"stride=5"},
+                                             {"read_size=2B", "write_size=1B"},
+                                             {"phases=remove,create"},
+                                             {"phases=look"},
+                                             {"directories_only=true", "phases=read"},
+                                             {"most_seconds=1s", "directories_only=true"},
+                                             {"most_seconds=1s", "depth=1", "branching=2"},
+                                             {"most_seconds=1s", "iterations=2", "phases=create"},
+                                             {"items_made=2"},
+                                             {"items_made=1001", "phases=stat"},
+                                             {"depth=40", "branching=10"}})
     EXPECT_THROW(mdtest(settings, 4), InputError) << fmt::format("{}", fmt::join(settings, " "));
   EXPECT_THROW(mdtest({"stride=3"}, 4, 2), InputError); // two nodes
   EXPECT_NO_THROW(mdtest({"stride=4"}, 4));
@@ -320,7 +352,8 @@ TEST(Mdtest, RefusesWhatCannotBe)
 
 TEST(Mdtest, WarnsOfWhatIsProbablyNotMeant)
 {
-  EXPECT_EQ(mdtest({"stride=2", "write_size=1B", "read_size=1B"}, 4)->warnings().size(), 1U); // reads from 2 S = N ranks further
+  EXPECT_EQ(mdtest({"stride=2", "write_size=1B", "read_size=1B"}, 4)->warnings().size(),
+            1U); // reads from 2 S = N ranks further
   EXPECT_EQ(mdtest({"stride=1", "write_size=1B", "read_size=1B"}, 4)->warnings().size(), 0U);
   EXPECT_EQ(mdtest({"sync=true", "phases=create"}, 4)->warnings().size(), 1U);
   EXPECT_EQ(mdtest({}, 1)->warnings().size(), 1U); // reads nothing

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <gtest/gtest.h>
 #include <functional>
+#include <gtest/gtest.h>
 #include <map>
 #include <utility>
 
@@ -59,7 +59,8 @@ TEST(Laws, DrawWhatTheirQuantilesSay)
 {
   for (const auto& law : {exponential_law(3e-4), lognormal_law(1e-3, 0.2), lognormal_law(1e-3, 1)})
     for (uint64_t i = 0; i < 100'000; ++i)
-      for (const uint32_t word : {random_below(UINT32_MAX, i), static_cast<uint32_t>(i), UINT32_MAX - static_cast<uint32_t>(i)}) {
+      for (const uint32_t word :
+           {random_below(UINT32_MAX, i), static_cast<uint32_t>(i), UINT32_MAX - static_cast<uint32_t>(i)}) {
         const double u = to_uniform(word);
         ASSERT_NEAR(law->at(u) / law->quantile(u), 1, 1e-4) << law->kind() << " at " << u;
       }
@@ -82,7 +83,9 @@ void compare_calendar_with_multimap(const std::function<double(uint64_t)>& time_
   std::multimap<double, uint32_t> reference;
   const auto pop_both = [&] {
     for (uint32_t place = 0; place < Calendar::most_near; ++place)
-      calendar.ahead(place, [&](const Calendar::Event& event) { EXPECT_EQ(event.who, std::next(reference.begin(), place)->second); });
+      calendar.ahead(place, [&](const Calendar::Event& event) {
+        EXPECT_EQ(event.who, std::next(reference.begin(), place)->second);
+      });
     const auto event = calendar.pop();
     EXPECT_EQ(event.time, reference.begin()->first);
     EXPECT_EQ(event.kind, reference.begin()->second % Calendar::kinds);
@@ -109,7 +112,11 @@ TEST(Calendar, ReturnsEventsInOrderOfTime)
 {
   for (const bool ahead : {false, true}) {
     compare_calendar_with_multimap([](uint64_t random) { return static_cast<double>(random); }, ahead);
-    compare_calendar_with_multimap([](uint64_t random) { return random % 1000 == 0 ? 1e6 * static_cast<double>(random) : 1e-9 * static_cast<double>(random); }, ahead);
+    compare_calendar_with_multimap(
+        [](uint64_t random) {
+          return random % 1000 == 0 ? 1e6 * static_cast<double>(random) : 1e-9 * static_cast<double>(random);
+        },
+        ahead);
   }
 }
 
@@ -127,12 +134,12 @@ TEST(Locks, StayWithTheirKeepersUntilOthersNeedThem)
   const bool shared = true, exclusive = false, called_back = true, free = false;
   EXPECT_EQ(keepers.take(7, 0, shared), free);
   EXPECT_EQ(keepers.take(7, 1, shared), free);
-  EXPECT_EQ(keepers.take(8, 2, exclusive), free); // another lock
+  EXPECT_EQ(keepers.take(8, 2, exclusive), free);        // another lock
   EXPECT_EQ(keepers.take(7, 1, exclusive), called_back); // node 0 has it as well
   EXPECT_EQ(keepers.take(7, 1, exclusive), free);
-  EXPECT_EQ(keepers.take(7, 1, shared), free); // who may write may read
+  EXPECT_EQ(keepers.take(7, 1, shared), free);        // who may write may read
   EXPECT_EQ(keepers.take(7, 0, shared), called_back); // node 1 may still write
-  EXPECT_EQ(keepers.take(7, 0, exclusive), free); // nobody else is left
+  EXPECT_EQ(keepers.take(7, 0, exclusive), free);     // nobody else is left
   EXPECT_EQ(keepers.take(7, 2, exclusive), called_back);
 }
 
@@ -174,9 +181,10 @@ TEST(Locks, AreSharedByThoseWhoReadAndPassNobodyWhoWaits)
   std::map<uint64_t, std::deque<Request>> reference;
   std::vector<uint64_t> wants(jobs, UINT64_MAX);
   std::vector<bool> shared(jobs);
-  size_t together         = 0; // grants to a reader beside others
-  const auto may_hold     = [](const std::deque<Request>& queue, bool reads) {
-    return std::none_of(queue.begin(), queue.end(), [&](const Request& other) { return !other.holds || !other.shared || !reads; });
+  size_t together     = 0; // grants to a reader beside others
+  const auto may_hold = [](const std::deque<Request>& queue, bool reads) {
+    return std::none_of(queue.begin(), queue.end(),
+                        [&](const Request& other) { return !other.holds || !other.shared || !reads; });
   };
   for (uint64_t step = 0; step < 100'000; ++step) {
     const JobId job = random_below(jobs, step);
@@ -192,7 +200,8 @@ TEST(Locks, AreSharedByThoseWhoReadAndPassNobodyWhoWaits)
     } else {
       const uint64_t key = std::exchange(wants[job], UINT64_MAX);
       auto& queue        = reference[key];
-      const auto own     = std::find_if(queue.begin(), queue.end(), [&](const Request& request) { return request.job == job; });
+      const auto own =
+          std::find_if(queue.begin(), queue.end(), [&](const Request& request) { return request.job == job; });
       if (own->holds)
         locks.give_up(key);
       ASSERT_EQ(locks.leave(links, key, job), !own->holds);
@@ -255,7 +264,7 @@ TEST(Stall, WindowsHaveTheirPeriodAndLength)
   spec.every  = 5;
   spec.length = 0.25;
   StallClock clock(spec, 3, 0);
-  double stalled = 0;
+  double stalled        = 0;
   constexpr double step = 1e-3;
   for (double now = 0; now < 500; now += step)
     stalled += clock.end_of_window(now) > now ? step : 0;

@@ -8,9 +8,9 @@
 #include "workload/workload.hpp"
 
 #include <cmath>
+#include <ctime>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <ctime>
 #include <sstream>
 
 namespace iocast {
@@ -21,10 +21,13 @@ using Settings = std::vector<std::string>;
 TEST(PostMark, StreamOfOneRankByHand)
 {
   // One file of exactly 3 bytes, read in blocks of 2, then nothing changes: bias_create = -1.
-  const auto pattern = open_workload("postmark", {"number=1", "transactions=1", "size_low=3B", "size_high=3B", "read=2B", "write=0B", "bias_read=10", "bias_create=-1"}).make({2, 2});
-  std::vector<Op> expected{{OpKind::phase, 0, 0}, {OpKind::mkdir, 1, 0}, {OpKind::create, 1, 0, 3}, {OpKind::phase, 0, 1},
-                           {OpKind::open, 1, 0},  {OpKind::pread, 1, 0, 2, 0}, {OpKind::pread, 1, 0, 1, 2}, {OpKind::close, 1, 0},
-                           {OpKind::phase, 0, 2}, {OpKind::unlink, 1, 0}, {OpKind::rmdir, 1, 0}};
+  const auto pattern = open_workload("postmark", {"number=1", "transactions=1", "size_low=3B", "size_high=3B",
+                                                  "read=2B", "write=0B", "bias_read=10", "bias_create=-1"})
+                           .make({2, 2});
+  std::vector<Op> expected{{OpKind::phase, 0, 0},       {OpKind::mkdir, 1, 0}, {OpKind::create, 1, 0, 3},
+                           {OpKind::phase, 0, 1},       {OpKind::open, 1, 0},  {OpKind::pread, 1, 0, 2, 0},
+                           {OpKind::pread, 1, 0, 1, 2}, {OpKind::close, 1, 0}, {OpKind::phase, 0, 2},
+                           {OpKind::unlink, 1, 0},      {OpKind::rmdir, 1, 0}};
   EXPECT_EQ(stream_of(*pattern, 1), expected);
 }
 
@@ -35,8 +38,10 @@ TEST(PostMark, WithoutABiasSaysSo)
 
 TEST(PostMark, WritesInBlocksAndDirectories)
 {
-  const auto pattern = open_workload("postmark", {"number=1", "transactions=0", "size_low=5B", "size_high=5B", "write=4B", "subdirectories=2"}).make({1, 1});
-  const auto ops     = stream_of(*pattern, 0);
+  const auto pattern = open_workload("postmark", {"number=1", "transactions=0", "size_low=5B", "size_high=5B",
+                                                  "write=4B", "subdirectories=2"})
+                           .make({1, 1});
+  const auto ops = stream_of(*pattern, 0);
   ASSERT_EQ(ops.size(), 1 + 3 + 4 + 1 + 1 + 1 + 3U);
   const uint64_t where = ops[4].dataset; // 1 or 2, by chance
   char name[64];
@@ -53,7 +58,9 @@ TEST(PostMark, WritesInBlocksAndDirectories)
 
 TEST(PostMark, BiasesAreShares)
 {
-  const auto pattern = open_workload("postmark", {"number=500", "transactions=20000", "bias_read=7", "bias_create=5", "read=0B", "write=0B"}).make({1, 1});
+  const auto pattern = open_workload("postmark", {"number=500", "transactions=20000", "bias_read=7", "bias_create=5",
+                                                  "read=0B", "write=0B"})
+                           .make({1, 1});
   std::map<OpKind, double> counted;
   for (const auto& op : stream_of(*pattern, 0))
     ++counted[op.kind];
@@ -65,7 +72,9 @@ TEST(PostMark, BiasesAreShares)
 
 TEST(PostMark, SizesAndAppendsStayBelowTheHighBound)
 {
-  const auto pattern = open_workload("postmark", {"number=20", "transactions=5000", "size_low=10B", "size_high=20B", "read=0B", "write=0B"}).make({1, 1});
+  const auto pattern = open_workload("postmark", {"number=20", "transactions=5000", "size_low=10B", "size_high=20B",
+                                                  "read=0B", "write=0B"})
+                           .make({1, 1});
   std::map<uint64_t, uint64_t> size_of;
   std::set<uint64_t> new_sizes;
   for (const auto& op : stream_of(*pattern, 0))
@@ -85,7 +94,8 @@ TEST(PostMark, SizesAndAppendsStayBelowTheHighBound)
 
 TEST(PostMark, EndsWhenItHasNoFiles)
 {
-  const auto pattern = open_workload("postmark", {"number=3", "transactions=100", "bias_create=0", "bias_read=-1"}).make({1, 1});
+  const auto pattern =
+      open_workload("postmark", {"number=3", "transactions=100", "bias_create=0", "bias_read=-1"}).make({1, 1});
   expect_rules_kept(*pattern, 1);
   EXPECT_EQ(pattern->warnings().size(), 1U);
 }
@@ -107,9 +117,10 @@ TEST(PoolPattern, StreamsKeepTheirPromises)
 TEST(PoolPattern, ALaterRunFindsWhatAnEarlierOneLeft)
 {
   for (const char* name : {"postmark", "operation-mix"}) {
-    const Settings small = name == std::string("postmark") ? Settings{"number=9", "transactions=25", "repeats=2", "subdirectories=2"}
-                                                           : Settings{"files=9", "operations=25", "repeats=2", "directories=2"};
-    auto run = [&](const std::string& more, const std::string& start) {
+    const Settings small = name == std::string("postmark")
+                               ? Settings{"number=9", "transactions=25", "repeats=2", "subdirectories=2"}
+                               : Settings{"files=9", "operations=25", "repeats=2", "directories=2"};
+    auto run             = [&](const std::string& more, const std::string& start) {
       auto settings = small;
       settings.insert(settings.end(), {"phases=" + more, "start=" + start});
       auto ops = stream_of(*open_workload(name, settings).make({3, 3}), 1);
@@ -146,26 +157,38 @@ TEST(PoolPattern, LargeFootprintsAreEstimates)
 {
   const Settings settings{"files=100", "operations=1000"};
   const auto few  = open_workload("operation-mix", settings).make({1000, 10})->footprint();
-  const auto many = open_workload("operation-mix", settings).make({100000, 10})->footprint(); // 1.2e8 steps, of which 4e6 are looked at
+  const auto many = open_workload("operation-mix", settings)
+                        .make({100000, 10})
+                        ->footprint(); // 1.2e8 steps, of which 4e6 are looked at
   for (size_t i = 0; i < few.operations.size(); ++i)
-    EXPECT_NEAR(static_cast<double>(many.operations[i].second), 100.0 * static_cast<double>(few.operations[i].second), 0.01 * static_cast<double>(many.operations[i].second));
+    EXPECT_NEAR(static_cast<double>(many.operations[i].second), 100.0 * static_cast<double>(few.operations[i].second),
+                0.01 * static_cast<double>(many.operations[i].second));
 }
 
 TEST(OperationMix, DrawsByWeights)
 {
-  const auto pattern = open_workload("operation-mix", {"files=1000", "operations=20000", "stat=5", "read=3", "append=1", "create=0.5", "unlink=0.5", "phases=benchmark"}).make({1, 1});
+  const auto pattern = open_workload("operation-mix", {"files=1000", "operations=20000", "stat=5", "read=3", "append=1",
+                                                       "create=0.5", "unlink=0.5", "phases=benchmark"})
+                           .make({1, 1});
   std::map<OpKind, double> counted;
   for (const auto& op : stream_of(*pattern, 0))
     ++counted[op.kind];
-  for (const auto& [kind, share] : std::map<OpKind, double>{{OpKind::stat, 0.5}, {OpKind::read, 0.3}, {OpKind::append, 0.1}, {OpKind::create, 0.05}, {OpKind::unlink, 0.05}})
+  for (const auto& [kind, share] : std::map<OpKind, double>{{OpKind::stat, 0.5},
+                                                            {OpKind::read, 0.3},
+                                                            {OpKind::append, 0.1},
+                                                            {OpKind::create, 0.05},
+                                                            {OpKind::unlink, 0.05}})
     expect_within(std::string(name_of(kind)), counted[kind], 20000 * share, 5, std::sqrt(20000 * share * (1 - share)));
-  EXPECT_THROW(open_workload("operation-mix", {"stat=0", "read=0", "append=0", "create=0", "unlink=0"}).make({1, 1}), InputError);
+  EXPECT_THROW(open_workload("operation-mix", {"stat=0", "read=0", "append=0", "create=0", "unlink=0"}).make({1, 1}),
+               InputError);
 }
 
 TEST(OperationMix, ThePoolStaysBetweenHalfAndTwice)
 {
   for (const char* weight : {"create=100", "unlink=100"}) {
-    const auto pattern = open_workload("operation-mix", {"files=10", "operations=2000", weight, "phases=precreate,benchmark"}).make({1, 1});
+    const auto pattern =
+        open_workload("operation-mix", {"files=10", "operations=2000", weight, "phases=precreate,benchmark"})
+            .make({1, 1});
     int files = 0;
     for (const auto& op : stream_of(*pattern, 0)) {
       files += op.kind == OpKind::create ? 1 : op.kind == OpKind::unlink ? -1 : 0;
@@ -184,7 +207,7 @@ TEST(SizeLaw, IsWhatItSays)
   const auto table = SizeLaw::table("0:0B,0.5:99B,1:9999B");
   EXPECT_EQ(table.at(1e-9), 0U);
   EXPECT_EQ(table.at(0.5), 99U);
-  EXPECT_EQ(table.at(0.25), 9U);  // sqrt(1 x 100) - 1
+  EXPECT_EQ(table.at(0.25), 9U); // sqrt(1 x 100) - 1
   EXPECT_EQ(table.at(0.75), 999U);
   for (const char* bad : {"0:1B", "0.1:1B,1:2B", "0:2B,1:1B", "0:1,1:2", "0:1B;1:2B"})
     EXPECT_THROW(SizeLaw::table(bad), InputError) << bad;
@@ -218,7 +241,7 @@ TEST(Arrivals, GapsFollowTheirLaws)
   arrivals.gap = Arrivals::Law::fixed;
   EXPECT_EQ(arrivals.gap_ns(1, 3, 7, false), 5'000'000);
   EXPECT_LT(arrivals.gap_ns(1, 3, 0, true), 5'000'000);
-  arrivals       = {};
+  arrivals                = {};
   arrivals.waiting_factor = 3;
   EXPECT_EQ(arrivals.think_seconds(0.5, 0, 0, 0), 1.5);
   arrivals.think_time = 0.25;
@@ -251,7 +274,8 @@ TEST(Mix, SharesRanks)
 
 TEST(Mix, MembersKeepTheirStreamsAndArrivals)
 {
-  const Settings small{"a.workload=md-workbench", "a.datasets=1", "a.objects=3", "a.iterations=2", "b.workload=postmark", "b.rate=50/s", "think_time=1ms"};
+  const Settings small{"a.workload=md-workbench", "a.datasets=1", "a.objects=3",   "a.iterations=2",
+                       "b.workload=postmark",     "b.rate=50/s",  "think_time=1ms"};
   const auto mix   = open_workload("mix", small).make({4, 2});
   const auto alone = open_workload("md-workbench", {"datasets=1", "objects=3", "iterations=2"}).make({2, 2});
   std::vector<OpKind> expected{OpKind::phase, OpKind::mkdir}, kinds; // rank 0 makes the member's directory
@@ -274,7 +298,8 @@ TEST(Mix, MembersKeepTheirStreamsAndArrivals)
 }
 
 /// Of the ranks 0, 2, ..., one of each member.
-std::vector<std::string> streams_of(const std::string& workload, const Settings& settings, uint64_t seed, uint32_t ranks)
+std::vector<std::string> streams_of(const std::string& workload, const Settings& settings, uint64_t seed,
+                                    uint32_t ranks)
 {
   const auto pattern = open_workload(workload, settings, seed).make({ranks, ranks});
   std::vector<std::string> streams;
@@ -301,7 +326,10 @@ TEST(Mix, MembersDrawDifferentNumbers)
 TEST(Patterns, TheSeedOfTheRunIsThatOfWhatIsDrawn)
 {
   for (const char* name : {"operation-mix", "postmark", "source-tree"}) {
-    const Settings settings = name == std::string("postmark") ? Settings{"number=20", "transactions=50"} : name == std::string("source-tree") ? Settings{"shape=grown", "files=40", "directories=10", "sources=10"} : Settings{"operations=50"};
+    const Settings settings = name == std::string("postmark") ? Settings{"number=20", "transactions=50"}
+                              : name == std::string("source-tree")
+                                  ? Settings{"shape=grown", "files=40", "directories=10", "sources=10"}
+                                  : Settings{"operations=50"};
     EXPECT_EQ(streams_of(name, settings, 7, 1), streams_of(name, settings, 7, 1)) << name;
     EXPECT_NE(streams_of(name, settings, 7, 1), streams_of(name, settings, 8, 1)) << name;
     auto set = settings;
@@ -314,7 +342,9 @@ TEST(Patterns, TheSeedOfTheRunIsThatOfWhatIsDrawn)
 TEST(Mix, LayoutsPlaceRanks)
 {
   for (const char* layout : {"blocks", "interleaved"}) {
-    const auto mix = open_workload("mix", {"layout=" + std::string(layout), "a.workload=md-workbench", "a.share=3", "b.workload=postmark", "b.rate=1/s"}).make({64, 8});
+    const auto mix = open_workload("mix", {"layout=" + std::string(layout), "a.workload=md-workbench", "a.share=3",
+                                           "b.workload=postmark", "b.rate=1/s"})
+                         .make({64, 8});
     for (uint32_t node = 0; node < 8; ++node) {
       int of_b = 0;
       for (uint32_t rank = 8 * node; rank < 8 * (node + 1); ++rank)
@@ -342,7 +372,9 @@ TEST(PoolPattern, StreamsAreFast)
   // Half of what is promised, as others use the caches too; the figures are printed.
   const std::map<std::string, Settings> asked{{"postmark", {"transactions=500000"}},
                                               {"operation-mix", {"operations=1000000"}},
-                                              {"mix", {"a.workload=md-workbench", "a.objects=20000", "a.iterations=20000", "b.workload=postmark", "b.transactions=300000"}}};
+                                              {"mix",
+                                               {"a.workload=md-workbench", "a.objects=20000", "a.iterations=20000",
+                                                "b.workload=postmark", "b.transactions=300000"}}};
   for (const auto& [name, settings] : asked) {
     const auto pattern = open_workload(name, settings).make({2, 2});
     const double rate  = million_ops_a_second(*pattern, 2);

@@ -17,14 +17,18 @@ struct Made {
 };
 
 /// Each rank makes `objects`; a create takes 1 ms at a server of its own, and then one of the pool.
-Made make(const std::string& pool, uint32_t objects, const Placement& placement = {1, 1}, const std::string& stations = "mds: {servers: 100}, oss: {servers: 100}",
-          const std::string& create = "{station: mds, demand: 1ms}, {take: p}")
+Made make(const std::string& pool, uint32_t objects, const Placement& placement = {1, 1},
+          const std::string& stations = "mds: {servers: 100}, oss: {servers: 100}",
+          const std::string& create   = "{station: mds, demand: 1ms}, {take: p}")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-pool-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << "schema_version: 1\nstations: {" << stations << "}\npools: {p: {" << pool << "}}\noperations: {mkdir: [], create: {open: [" << create << "]}}\n";
+  std::ofstream(file) << "schema_version: 1\nstations: {" << stations << "}\npools: {p: {" << pool
+                      << "}}\noperations: {mkdir: [], create: {open: [" << create << "]}}\n";
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
-  const auto pattern = open_workload("md-workbench", {"phases=precreate", "datasets=1", fmt::format("objects={}", objects), "iterations=1"}).make(placement);
+  const auto pattern = open_workload("md-workbench", {"phases=precreate", "datasets=1",
+                                                      fmt::format("objects={}", objects), "iterations=1"})
+                           .make(placement);
   Made made;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
     made = {phase.end - phase.start, phase.pools.at(0), phase.recorder.of_kind(OpKind::create).whole, phase.stations};
@@ -85,7 +89,8 @@ TEST(Pool, RefillsBeginAtTheLowWaterMark)
 TEST(Pool, EachServerHasItsOwn)
 {
   // Objects in turn at four servers; each makes its own batches, by itself.
-  const auto made = make("station: oss, size: 10, batch: 10, refill: [{station: oss, demand: 9ms}]", 400, {1, 1}, "mds: {servers: 100}, oss: {count: 4, spread: round-robin}");
+  const auto made = make("station: oss, size: 10, batch: 10, refill: [{station: oss, demand: 9ms}]", 400, {1, 1},
+                         "mds: {servers: 100}, oss: {count: 4, spread: round-robin}");
   // A server's ten last for 40 creates; those who come next wait for 9 ms less the creates at the other servers.
   EXPECT_EQ(made.pool.made, 360U);
   EXPECT_EQ(made.pool.left, 0U);
@@ -98,14 +103,16 @@ TEST(Pool, ABatchThatIsLostInAFailureIsMadeAgain)
   // The making of the first batch begins at 10 ms and is lost at 20 ms; it begins anew at 120 ms, all the others follow
   // it without a pause.
   const auto file = std::string("mds: {servers: 100}, oss: {}}\nfailures: {f: {station: oss, at: 20ms, length: 100ms}");
-  const auto made = make("station: oss, size: 20, batch: 10, refill: [{station: oss, demand: 50ms}]", 1000, {1, 1}, file);
+  const auto made =
+      make("station: oss, size: 20, batch: 10, refill: [{station: oss, demand: 50ms}]", 1000, {1, 1}, file);
   EXPECT_NEAR(made.seconds, 0.120 + 98 * 0.050 + 9 * 0.001, 1e-9);
 }
 
 TEST(Pool, WhoWaitsKeepsItsThreads)
 {
   // A server with two threads, which are held by those that wait for objects.
-  const auto made = make("per: system, size: 4, batch: 2, refill: [{delay: 10ms}]", 1, {10, 10}, "mds: {servers: 100}}\nlimits: {threads: {slots: 2, per: system}",
+  const auto made = make("per: system, size: 4, batch: 2, refill: [{delay: 10ms}]", 1, {10, 10},
+                         "mds: {servers: 100}}\nlimits: {threads: {slots: 2, per: system}",
                          "{limit: threads, steps: [{station: mds, demand: 1ms}, {take: p}]}");
   // Pairs take theirs at 1 ms and 2 ms; the first batch, begun at 1 ms, is for the third pair, and so on: at 11, 21 and
   // 31 ms.
@@ -116,7 +123,8 @@ TEST(Pool, WhoWaitsKeepsItsThreads)
 TEST(Pool, ARefillCompetesWithRequests)
 {
   // The only server is taken by the creates for 1 ms each and by batches for 10 ms: ten creates cost 20 ms.
-  const auto made = make("per: system, size: 20, batch: 10, refill: [{station: mds, demand: 10ms}]", 1000, {1, 1}, "mds: {servers: 1}");
+  const auto made = make("per: system, size: 20, batch: 10, refill: [{station: mds, demand: 10ms}]", 1000, {1, 1},
+                         "mds: {servers: 1}");
   EXPECT_NEAR(made.seconds, 1000 * 1e-3 + 98 * 10e-3, 11e-3);
 }
 

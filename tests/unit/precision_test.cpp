@@ -36,13 +36,16 @@ PrecisionWatch::Achieved watched(const std::string& targets, uint64_t most, uint
 
 TEST(Precision, IntervalsHoldTheTruthAndAreAsNarrowAsAsked)
 {
-  constexpr int runs = 200;
-  const std::pair<std::string, double> truths[] = {
-    {"rate", 1e9 / mean_ns}, {"create.mean", mean_ns * 1e-9}, {"create.q99", -std::log(0.01) * mean_ns * 1e-9}, {"stat.q50", M_LN2 * mean_ns * 1e-9}};
+  constexpr int runs                            = 200;
+  const std::pair<std::string, double> truths[] = {{"rate", 1e9 / mean_ns},
+                                                   {"create.mean", mean_ns * 1e-9},
+                                                   {"create.q99", -std::log(0.01) * mean_ns * 1e-9},
+                                                   {"stat.q50", M_LN2 * mean_ns * 1e-9}};
   for (const double correlation : {0.0, 0.9}) {
     std::map<std::string, int> holds;
     for (int run = 0; run < runs; ++run) {
-      const auto found = watched("rate:2%,create.mean:3%,create.q99:5%,stat.q50:3%", 20'000'000, static_cast<uint64_t>(run), correlation);
+      const auto found = watched("rate:2%,create.mean:3%,create.q99:5%,stat.q50:3%", 20'000'000,
+                                 static_cast<uint64_t>(run), correlation);
       ASSERT_TRUE(found.met);
       EXPECT_GT(found.warm_up_seconds, 20); // of the 30 in which all was slow
       ASSERT_EQ(found.estimates.size(), 4u);
@@ -89,7 +92,8 @@ TEST(Precision, WhatIsTooShortIsNotMet)
 
 TEST(Precision, TargetsThatAreNoneAreRefused)
 {
-  for (const char* wrong : {"", "q99", "q99:", "q99:5", "q99:0%", "q99:-1%", "q99:51%", "q99:nan%", "q9:5%", "q00:5%", "max:5%", "create.rate:5%", "q99:5%,", "craete.q99:5%", ":5%"})
+  for (const char* wrong : {"", "q99", "q99:", "q99:5", "q99:0%", "q99:-1%", "q99:51%", "q99:nan%", "q9:5%", "q00:5%",
+                            "max:5%", "create.rate:5%", "q99:5%,", "craete.q99:5%", ":5%"})
     EXPECT_THROW(parse_precision(wrong), InputError) << wrong;
   try {
     parse_precision("craete.q99:5%");

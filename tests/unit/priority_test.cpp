@@ -14,14 +14,16 @@ namespace {
 
 using small::all_ms;
 using small::Outcome;
-using small::Sums;
 using small::run;
+using small::Sums;
 
 /// Each rank stats an object (1 ms) and then reads it (2 ms), at one server.
 Outcome stat_and_read(const std::string& station, uint32_t ranks, uint64_t iterations, const std::string& rest = "")
 {
-  return run(fmt::format("stations: {{s: {{{}}}}}\n{}operations:\n  stat: [{{station: s, demand: 1ms}}]\n  read: {{open: [{{station: s, demand: 2ms}}]}}\n", station, rest), ranks,
-             iterations);
+  return run(fmt::format("stations: {{s: {{{}}}}}\n{}operations:\n  stat: [{{station: s, demand: 1ms}}]\n  read: "
+                         "{{open: [{{station: s, demand: 2ms}}]}}\n",
+                         station, rest),
+             ranks, iterations);
 }
 
 std::pair<int64_t, int64_t> slowest_ms(const Outcome& outcome)
@@ -40,14 +42,16 @@ TEST(Priority, OrdersThoseWhoWait)
   EXPECT_EQ(all_ms(equal), Sums(6, 4 + 5 + 6));
   // Reads first. Stats of 0 and 1 end at 1 and 2 ms: when the first one ends, nobody who reads has come yet. Reads of 0
   // and 1 end at 4 and 6 ms, the stat of 2 at 7 and its read at 9.
-  for (const char* order : {"[read]", "[read, stat]", "[read, rest]", "[[read, create], [stat, wake]]", "[drain, read]"}) {
+  for (const char* order :
+       {"[read]", "[read, stat]", "[read, rest]", "[[read, create], [stat, wake]]", "[drain, read]"}) {
     const auto reads = stat_and_read(fmt::format("priority: {}", order), 3, 1);
     EXPECT_EQ(slowest_ms(reads), Whole(7, 4)) << order;
     EXPECT_EQ(all_ms(reads), Sums(1 + 2 + 7, 3 + 4 + 2)) << order;
     EXPECT_NEAR(reads.seconds, 9e-3, 1e-12);
   }
   // Stats first, which is how they come anyhow; and classes that nobody here is in.
-  for (const char* order : {"[stat]", "[rest, read]", "[[rest], [read]]", "[[stat, read]]", "[create, [unlink, drain], background]"})
+  for (const char* order :
+       {"[stat]", "[rest, read]", "[[rest], [read]]", "[[stat, read]]", "[create, [unlink, drain], background]"})
     EXPECT_EQ(all_ms(stat_and_read(fmt::format("priority: {}", order), 3, 1)), all_ms(equal)) << order;
 }
 
@@ -71,7 +75,8 @@ TEST(Priority, WorksWithServersThatSlowEachOtherDown)
 TEST(Priority, ThoseWhoWaitAreLostWithTheirServer)
 {
   // 800 services one after the other, 1.2 s together; part of one in vain, 50 ms without any; all four are asked again.
-  const auto outcome = stat_and_read("priority: [read]", 4, 100, "failures: {f: {station: s, at: 100500us, length: 50ms}}\n");
+  const auto outcome =
+      stat_and_read("priority: [read]", 4, 100, "failures: {f: {station: s, at: 100500us, length: 50ms}}\n");
   EXPECT_NEAR(outcome.seconds, 1.2 + 0.05, 2e-3);
   uint64_t replays = 0;
   uint64_t count   = 0;
@@ -88,15 +93,19 @@ TEST(Priority, ThoseWhoWaitAreLostWithTheirServer)
 double seconds_of_making(const std::string& station, const std::string& background = "")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-priority-" + std::to_string(getpid()) + ".yaml");
-  std::ofstream(file) << "schema_version: 1\nstations: {disk: {" << station << "}}\n" << background
-                      << "buffers: {b: {per: system, capacity: 1GiB, drain: [{station: disk, demand: 1ms}]}}\n"
-                         "operations:\n  mkdir: []\n  create: {open: [{station: disk, demand: 1ms}], write: [{buffer: b}]}\n";
+  std::ofstream(file)
+      << "schema_version: 1\nstations: {disk: {" << station << "}}\n"
+      << background
+      << "buffers: {b: {per: system, capacity: 1GiB, drain: [{station: disk, demand: 1ms}]}}\n"
+         "operations:\n  mkdir: []\n  create: {open: [{station: disk, demand: 1ms}], write: [{buffer: b}]}\n";
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
   const Placement placement{2, 2};
-  const auto pattern = open_workload("md-workbench", {"datasets=1", "objects=100", "iterations=1", "phases=precreate"}).make(placement);
-  double seconds     = 0;
-  System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) { seconds = phase.end - phase.start; });
+  const auto pattern =
+      open_workload("md-workbench", {"datasets=1", "objects=100", "iterations=1", "phases=precreate"}).make(placement);
+  double seconds = 0;
+  System system(platform, *pattern, placement, {},
+                [&](const FinishedPhase& phase) { seconds = phase.end - phase.start; });
   system.start();
   system.run();
   EXPECT_TRUE(system.finished());
@@ -106,8 +115,9 @@ double seconds_of_making(const std::string& station, const std::string& backgrou
 TEST(Priority, DrainsComeBeforeOrAfterTheRest)
 {
   EXPECT_NEAR(seconds_of_making("priority: [rest, drain]"), 0.200, 2e-3); // none drains while someone waits
-  EXPECT_NEAR(seconds_of_making(""), 0.300, 3e-3);                       // a drain for two that are made, in turn
-  EXPECT_NEAR(seconds_of_making("priority: [drain]"), 0.400, 4e-3);      // a drain for each, but while the last one of them was served
+  EXPECT_NEAR(seconds_of_making(""), 0.300, 3e-3);                        // a drain for two that are made, in turn
+  EXPECT_NEAR(seconds_of_making("priority: [drain]"), 0.400,
+              4e-3); // a drain for each, but while the last one of them was served
   EXPECT_EQ(seconds_of_making("priority: [[drain, create]]"), seconds_of_making(""));
 }
 
@@ -135,7 +145,8 @@ TEST(ClassQueues, KeepTheOrderWithinAClass)
       queues.push_back(static_cast<JobId>(step), of);
       reference[of].push_back(static_cast<JobId>(step));
     } else {
-      const auto first = std::find_if(reference.begin(), reference.end(), [](const auto& waiting) { return !waiting.empty(); });
+      const auto first =
+          std::find_if(reference.begin(), reference.end(), [](const auto& waiting) { return !waiting.empty(); });
       EXPECT_EQ(queues.pop_front(), first == reference.end() ? nobody : first->front());
       if (first != reference.end())
         first->pop_front();

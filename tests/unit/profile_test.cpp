@@ -20,7 +20,9 @@ namespace {
 TEST(Histogram, BucketsAreAtMostAThousandthWide)
 {
   for (int64_t ns = 1; ns < Histogram::highest_ns; ns += 1 + ns / 7)
-    EXPECT_LE(std::abs(Histogram::middle_ns(Histogram::index_of(ns)) - static_cast<double>(ns)), 0.0005 * static_cast<double>(ns) + 0.5) << ns;
+    EXPECT_LE(std::abs(Histogram::middle_ns(Histogram::index_of(ns)) - static_cast<double>(ns)),
+              0.0005 * static_cast<double>(ns) + 0.5)
+        << ns;
   EXPECT_LT(Histogram::index_of(Histogram::highest_ns), Histogram::size);
 }
 
@@ -144,7 +146,8 @@ TEST(Recorder, CountsTheBytesOfWhatSucceeded)
   result.name     = "write";
   result.seconds  = 2;
   const auto json = phase_to_json(std::move(result), recorder);
-  EXPECT_EQ(json["by_operation"]["pwrite"], (nlohmann::ordered_json{{"count", 3}, {"rate", 1.5}, {"bytes", 4000}, {"bytes_per_second", 2000.0}}));
+  EXPECT_EQ(json["by_operation"]["pwrite"],
+            (nlohmann::ordered_json{{"count", 3}, {"rate", 1.5}, {"bytes", 4000}, {"bytes_per_second", 2000.0}}));
   EXPECT_EQ(json["by_operation"]["stat"], (nlohmann::ordered_json{{"count", 1}, {"rate", 0.5}}));
 }
 
@@ -209,7 +212,7 @@ uint64_t bytes_written()
 
 TEST(RunDirectory, WritesAboutAsMuchAsItKeepsHoweverManyPhases)
 {
-  const auto path = std::filesystem::temp_directory_path() / fmt::format("iocast-phases-{}", getpid());
+  const auto path       = std::filesystem::temp_directory_path() / fmt::format("iocast-phases-{}", getpid());
   const uint64_t before = bytes_written();
   {
     RunDirectory directory(path);
@@ -228,7 +231,7 @@ TEST(RunDirectory, WritesAboutAsMuchAsItKeepsHoweverManyPhases)
     directory.end("complete");
   }
   const uint64_t written = bytes_written() - before;
-  const auto kept        = std::filesystem::file_size(path / "run.json") + std::filesystem::file_size(path / "latency.hlog");
+  const auto kept = std::filesystem::file_size(path / "run.json") + std::filesystem::file_size(path / "latency.hlog");
   EXPECT_GT(written, kept / 2);
   EXPECT_LT(written, 5 * kept);
   const auto run = nlohmann::json::parse(std::ifstream(path / "run.json"));
@@ -262,11 +265,20 @@ TEST(Summary, ColumnsDoNotTouch)
 {
   using Json = nlohmann::ordered_json;
   for (const double size : {1e-9, 1.0, 85523.4, 999'949.9, 123'456'789.0, 9.87e12}) {
-    const Json latency{{"count", static_cast<uint64_t>(size * 1e3)}, {"mean", size}, {"q50", size}, {"q75", size}, {"q95", size}, {"q99", size}, {"max", size}};
-    Json phase{{"name", "benchmark"}, {"repeat", 0}, {"rate", size}, {"operations", 1}, {"seconds", size}, {"balance", 1}, {"errors", 0}};
+    const Json latency{{"count", static_cast<uint64_t>(size * 1e3)},
+                       {"mean", size},
+                       {"q50", size},
+                       {"q75", size},
+                       {"q95", size},
+                       {"q99", size},
+                       {"max", size}};
+    Json phase{{"name", "benchmark"}, {"repeat", 0},  {"rate", size}, {"operations", 1},
+               {"seconds", size},     {"balance", 1}, {"errors", 0}};
     phase["latency"]["create.write_of_a_long_name"] = phase["latency"]["create"] = latency;
     phase["by_operation"]["create"] = {{"rate", size}, {"bytes_per_second", size}};
-    const Json run{{"workload", {{"name", "some"}}}, {"placement", {{"ranks", 1}, {"nodes", 1}}}, {"phases", Json::array({phase})}};
+    const Json run{{"workload", {{"name", "some"}}},
+                   {"placement", {{"ranks", 1}, {"nodes", 1}}},
+                   {"phases", Json::array({phase})}};
     std::istringstream lines(summary_text(run));
     for (std::string line; std::getline(lines, line);) {
       std::istringstream columns(line);

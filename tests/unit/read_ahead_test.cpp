@@ -28,7 +28,8 @@ Op write(uint64_t block, uint64_t size = mib)
 std::string platform(const std::string& ahead, const std::string& more = "")
 {
   return fmt::format("stations: {{s: {{servers: 1000}}}}\ncaches: {{c: {{page: 1MiB, {}}}}}\n{}"
-                     "operations:\n  create: {{open: []}}\n  append: {{open: []}}\n  open: []\n  stat: [{{forget: c, of: elsewhere}}]\n  unlink: []\n"
+                     "operations:\n  create: {{open: []}}\n  append: {{open: []}}\n  open: []\n  stat: [{{forget: c, "
+                     "of: elsewhere}}]\n  unlink: []\n"
                      "  pwrite: []\n  pread: [{{cache: c, hit: [{{delay: 1ms}}], miss: [{{delay: 12ms}}]}}]\n",
                      ahead, more);
 }
@@ -80,7 +81,8 @@ TEST(ReadAhead, WhoDoesNotThinkGoesAtTheRateOfTheFetch)
   const auto two = run(fetching("ahead: 4MiB, at_once: 2"), {in_turn(40)});
   EXPECT_NEAR(two.seconds, 0.012 + 0.010 * 19 + 0.002, 1e-9);
   EXPECT_EQ(two.caches[0].waited, 19U);
-  for (const uint32_t at_once : {4U, 8U}) { // in the long run so many in 10 ms, as long as they can be read in that time
+  for (const uint32_t at_once :
+       {4U, 8U}) { // in the long run so many in 10 ms, as long as they can be read in that time
     const auto more = run(fetching(fmt::format("ahead: 16MiB, at_once: {}", at_once)), {in_turn(400)});
     EXPECT_NEAR(more.seconds, 0.010 * 400 / at_once, 0.030) << at_once;
   }
@@ -92,7 +94,8 @@ TEST(ReadAhead, WhoDoesNotThinkGoesAtTheRateOfTheFetch)
 
 TEST(ReadAhead, TheWindowIsAsMuchAsWasReadInTurn)
 {
-  for (const auto& [blocks, fetched] : {std::pair{1U, 1U}, std::pair{2U, 3U}, std::pair{3U, 5U}, std::pair{8U, 15U}, std::pair{9U, 16U}}) {
+  for (const auto& [blocks, fetched] :
+       {std::pair{1U, 1U}, std::pair{2U, 3U}, std::pair{3U, 5U}, std::pair{8U, 15U}, std::pair{9U, 16U}}) {
     Script script = in_turn(blocks, 100);
     script.push_back(think(100));
     script.push_back({OpKind::open, 0, 0}); // until all has come
@@ -107,7 +110,8 @@ TEST(ReadAhead, TheWindowIsAsMuchAsWasReadInTurn)
   small.push_back({OpKind::open, 0, 0});
   const auto outcome = run(fetching("ahead: 8MiB, at_once: 8"), {small});
   EXPECT_EQ(missed(outcome), 1U);
-  EXPECT_EQ(outcome.caches[0].fetched, 2 * mib); // the second, and the third, which begins within 1 MiB and 64 KiB of the end of what was read
+  EXPECT_EQ(outcome.caches[0].fetched,
+            2 * mib); // the second, and the third, which begins within 1 MiB and 64 KiB of the end of what was read
 }
 
 TEST(ReadAhead, PiecesAreOfWholeUnits)
@@ -144,7 +148,7 @@ TEST(ReadAhead, WhoJumpsFetchesNothing)
     odd.push_back(read(2 * pair + 1));
   }
   EXPECT_EQ(run(fetching("ahead: 4MiB"), {even, odd}, 2).caches[0].fetched, 0U);
-  Op blocks = read(0, mib / 2); // of one access as well
+  Op blocks     = read(0, mib / 2); // of one access as well
   blocks.count  = 4;
   blocks.stride = 2 * mib;
   EXPECT_EQ(run(fetching("ahead: 4MiB"), {{blocks, think(100), blocks}}).caches[0].fetched, 0U);
@@ -162,7 +166,8 @@ TEST(ReadAhead, ReadersOfANodeShareWhatComes)
   const auto apart = run(fetching("ahead: 4MiB, at_once: 4"), {in_turn(16, 20), in_turn(16, 20)}, 1); // nodes do not
   EXPECT_EQ(missed(apart), 2U);
   // In one file, each a part of its own: who doesn't begin at the begin is known by the second read.
-  const auto parts = run(fetching("ahead: 4MiB, at_once: 4"), {in_turn(16, 20), in_turn(16, 20, 100), in_turn(16, 20, 200)}, 3);
+  const auto parts =
+      run(fetching("ahead: 4MiB, at_once: 4"), {in_turn(16, 20), in_turn(16, 20, 100), in_turn(16, 20, 200)}, 3);
   EXPECT_EQ(missed(parts), 1U + 2 + 2);
 }
 
@@ -184,7 +189,7 @@ TEST(ReadAhead, NothingIsFetchedBeyondTheEnd)
   EXPECT_EQ(after({{OpKind::create, 0, 0, 6 * mib}}), 5 * mib);
   EXPECT_EQ(after({{OpKind::create, 0, 0, 6 * mib}, {OpKind::append, 0, 0, mib}}), 6 * mib);
   EXPECT_EQ(after({write(0, 7 * mib), {OpKind::unlink, 0, 0}, write(0, 6 * mib)}), 5 * mib);
-  Op strided = write(0, mib / 2);
+  Op strided     = write(0, mib / 2);
   strided.count  = 4;
   strided.stride = 2 * mib;
   EXPECT_EQ(after({strided}), 5 * mib + mib / 2);
@@ -226,8 +231,10 @@ TEST(ReadAhead, WhatIsTakenOutOnItsWayIsReadByAMiss)
 
 TEST(ReadAhead, AFailedServerLosesWhatIsOnItsWay)
 {
-  const std::string body = "stations: {s: {servers: 10}}\ncaches: {c: {station: s, page: 1MiB, capacity: 64MiB, ahead: 4MiB, fetch: [{station: s, demand: 10ms}]}}\n"
-                           "operations: {pread: [{cache: c, hit: [{delay: 1ms}], miss: [{station: s, demand: 12ms}]}]}\n";
+  const std::string body =
+      "stations: {s: {servers: 10}}\ncaches: {c: {station: s, page: 1MiB, capacity: 64MiB, ahead: 4MiB, fetch: "
+      "[{station: s, demand: 10ms}]}}\n"
+      "operations: {pread: [{cache: c, hit: [{delay: 1ms}], miss: [{station: s, demand: 12ms}]}]}\n";
   EXPECT_EQ(run(body, {in_turn(5)}).took[0], (std::vector<double>{12, 1, 10, 10, 10}));
   // At 15 ms the third read waits for its block. It asks the server, which is back at 115 ms, and the fourth is the
   // first of a new turn.
@@ -237,10 +244,13 @@ TEST(ReadAhead, AFailedServerLosesWhatIsOnItsWay)
 
 TEST(ReadAhead, AServersCacheReadsAheadOfWhatNodesFetch)
 {
-  const std::string body = "stations: {s: {servers: 10}}\n"
-                           "caches:\n  server: {station: s, page: 1MiB, capacity: 64MiB, ahead: 4MiB, at_once: 2, fetch: [{station: s, demand: 30ms}]}\n"
-                           "  node: {page: 1MiB, capacity: 64MiB, ahead: 2MiB, at_once: 2, fetch: [{cache: server, miss: [{station: s, demand: 30ms}]}, {delay: 1ms}]}\n"
-                           "operations: {pread: [{cache: node, miss: [{cache: server, miss: [{station: s, demand: 30ms}]}]}]}\n";
+  const std::string body =
+      "stations: {s: {servers: 10}}\n"
+      "caches:\n  server: {station: s, page: 1MiB, capacity: 64MiB, ahead: 4MiB, at_once: 2, fetch: [{station: s, "
+      "demand: 30ms}]}\n"
+      "  node: {page: 1MiB, capacity: 64MiB, ahead: 2MiB, at_once: 2, fetch: [{cache: server, miss: [{station: s, "
+      "demand: 30ms}]}, {delay: 1ms}]}\n"
+      "operations: {pread: [{cache: node, miss: [{cache: server, miss: [{station: s, demand: 30ms}]}]}]}\n";
   const auto outcome = run(body, {in_turn(20, 100)});
   EXPECT_EQ(outcome.caches[0].lookups - outcome.caches[0].hits, 1U);
   EXPECT_EQ(outcome.caches[1].lookups - outcome.caches[1].hits, 1U);

@@ -42,7 +42,10 @@ std::string content_of(const fs::path& file)
 /// Texts like those of a corpus, but not quite.
 class Mutator {
 public:
-  Mutator(std::vector<std::string> corpus, std::vector<std::string> words) : corpus_(std::move(corpus)), words_(std::move(words)) {}
+  Mutator(std::vector<std::string> corpus, std::vector<std::string> words)
+      : corpus_(std::move(corpus)), words_(std::move(words))
+  {
+  }
 
   std::string next()
   {
@@ -80,7 +83,8 @@ private:
       case 5: { // another number in the place of one
         const size_t digit = text.find_first_of("0123456789", at);
         if (digit != text.npos)
-          text.replace(digit, std::min(text.find_first_not_of("0123456789.", digit), text.size()) - digit, one_of(numbers_));
+          text.replace(digit, std::min(text.find_first_not_of("0123456789.", digit), text.size()) - digit,
+                       one_of(numbers_));
         break;
       }
       default:
@@ -90,7 +94,18 @@ private:
 
   std::mt19937_64 random_{20261124};
   std::vector<std::string> corpus_, words_;
-  std::vector<std::string> numbers_{"0", "-1", "1e308", "18446744073709551616", "9223372036854775807", "nan", "inf", "-0.0", "1e-320", "99999999999999999999999999", "0x10", "007"};
+  std::vector<std::string> numbers_{"0",
+                                    "-1",
+                                    "1e308",
+                                    "18446744073709551616",
+                                    "9223372036854775807",
+                                    "nan",
+                                    "inf",
+                                    "-0.0",
+                                    "1e-320",
+                                    "99999999999999999999999999",
+                                    "0x10",
+                                    "007"};
 };
 
 void read_all(Mutator mutator, int inputs, const std::function<void(const std::string&)>& read)
@@ -117,7 +132,35 @@ void read_all(Mutator mutator, int inputs, const std::function<void(const std::s
   EXPECT_GT(good, inputs / 200);
 }
 
-const std::vector<std::string> yaml_words{"\n", ": ", "- ", "[", "]", "{", "}", "&a ", "*a", "!!python/object ", "\"", "'", "|\n", "~", "null", "true", "1ms", "-5us", "{station: server}", "extends: local\n", "#", "\t", "\xff", "\xc3", "servers: 0", "for: {x: [1]}", "$x", "$(", "* 0"};
+const std::vector<std::string> yaml_words{"\n",
+                                          ": ",
+                                          "- ",
+                                          "[",
+                                          "]",
+                                          "{",
+                                          "}",
+                                          "&a ",
+                                          "*a",
+                                          "!!python/object ",
+                                          "\"",
+                                          "'",
+                                          "|\n",
+                                          "~",
+                                          "null",
+                                          "true",
+                                          "1ms",
+                                          "-5us",
+                                          "{station: server}",
+                                          "extends: local\n",
+                                          "#",
+                                          "\t",
+                                          "\xff",
+                                          "\xc3",
+                                          "servers: 0",
+                                          "for: {x: [1]}",
+                                          "$x",
+                                          "$(",
+                                          "* 0"};
 
 TEST(Readers, PlatformsThatAreDamaged)
 {
@@ -149,13 +192,34 @@ TEST(Readers, WorkloadsThatAreDamaged)
 
 TEST(Readers, ManifestsThatAreDamaged)
 {
-  Manifest manifest{"md-workbench", {{"ranks", 4}, {"a", {{"data_set", {{"seed", 3}}}}}}, {{"start_index", 7}}, 5, true, "precreate", true, true};
-  const std::vector<std::string> words{"{", "}", "[", "]", "\"", ":", ",", "null", "true", "\"state\": \"ready\"", "\\u0000", "\xff", std::string(1, '\0'), std::string(3000, '['), "\"schema_version\": 1"};
+  Manifest manifest{"md-workbench",
+                    {{"ranks", 4}, {"a", {{"data_set", {{"seed", 3}}}}}},
+                    {{"start_index", 7}},
+                    5,
+                    true,
+                    "precreate",
+                    true,
+                    true};
+  const std::vector<std::string> words{"{",
+                                       "}",
+                                       "[",
+                                       "]",
+                                       "\"",
+                                       ":",
+                                       ",",
+                                       "null",
+                                       "true",
+                                       "\"state\": \"ready\"",
+                                       "\\u0000",
+                                       "\xff",
+                                       std::string(1, '\0'),
+                                       std::string(3000, '['),
+                                       "\"schema_version\": 1"};
   const auto& entry     = pattern_named("md-workbench");
   const auto parameters = open_workload("md-workbench", {}).parameters;
   const auto pattern    = open_workload("md-workbench", {}).make({4, 4});
   read_all({{manifest.text()}, words}, wanted_inputs(5000), [&](const std::string& text) {
-    const auto read    = Manifest::parse(text, "The place");
+    const auto read = Manifest::parse(text, "The place");
     try { // what is read may not fit
       seeds_to_go_on(read, entry, {});
       check_manifest(read, false, "The place", entry, *pattern, true);
@@ -168,7 +232,8 @@ TEST(Readers, ManifestsThatAreDamaged)
 TEST(Readers, ManifestsWithoutEndOfBrackets)
 {
   for (const std::string open : {"{\"a\":{\"data_set\":", "[", "{\"data_set\":"}) {
-    std::string text = R"({"schema_version": 1, "pattern": "mix", "state": "ready", "phase": "x", "position": {}, "seed": 1, "data_set": )";
+    std::string text =
+        R"({"schema_version": 1, "pattern": "mix", "state": "ready", "phase": "x", "position": {}, "seed": 1, "data_set": )";
     for (size_t i = 0; i < 20'000; ++i)
       text += open;
     for (const auto& ending : {std::string(), "1" + std::string(20'000, open == "[" ? ']' : '}') + "}"})
@@ -178,12 +243,16 @@ TEST(Readers, ManifestsWithoutEndOfBrackets)
 
 TEST(Readers, WordsOfCommandLinesThatAreDamaged)
 {
-  const std::vector<std::string> corpus{"10ms", "4KiB", "rate:1%", "create.q95:3%,q999:10%", "create:5s,any:500ms", "1e3", "200/s", "12", "18446744073709551615"};
+  const std::vector<std::string> corpus{"10ms", "4KiB",  "rate:1%", "create.q95:3%,q999:10%", "create:5s,any:500ms",
+                                        "1e3",  "200/s", "12",      "18446744073709551615"};
   const std::vector<std::string> words{":", "%", ",", ".", "q", "create", "any", "s", "KiB", "/s", "-", "e", "\xff"};
   const std::vector<std::function<void(const std::string&)>> readers{
-      [](const std::string& text) { parse_quantity(text, Unit::seconds); }, [](const std::string& text) { parse_quantity(text, Unit::bytes); },
-      [](const std::string& text) { parse_quantity(text, Unit::count); },   [](const std::string& text) { parse_precision(text); },
-      [](const std::string& text) { Brake().set_latencies("--stop-latency", text); }, [](const std::string& text) { parse_seed("--seed", text); }};
+      [](const std::string& text) { parse_quantity(text, Unit::seconds); },
+      [](const std::string& text) { parse_quantity(text, Unit::bytes); },
+      [](const std::string& text) { parse_quantity(text, Unit::count); },
+      [](const std::string& text) { parse_precision(text); },
+      [](const std::string& text) { Brake().set_latencies("--stop-latency", text); },
+      [](const std::string& text) { parse_seed("--seed", text); }};
   for (const auto& reader : readers)
     read_all({corpus, words}, wanted_inputs(2000), reader);
 }

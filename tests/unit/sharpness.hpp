@@ -43,7 +43,7 @@ inline void expect_at_least(const std::string& what, int successes, int tries, d
   EXPECT_GE(successes, least) << what;
   double low = 0, high = share; // the chance of fewer than `least` falls with the share
   for (int step = 0; step < 50; ++step) {
-    const double middle = (low + high) / 2;
+    const double middle                                          = (low + high) / 2;
     (cdf(binomial(tries, middle), least - 1) > 0.9 ? low : high) = middle;
   }
   record_sharpness(what, low);

@@ -20,15 +20,16 @@ struct Outcome {
 };
 
 /// Runs read-only md-workbench (stat, read, stat, read, ...) of so many ranks; `body` follows schema_version.
-inline Outcome run(const std::string& body, const Placement& placement, uint64_t iterations, const std::string& setting = "waiting_factor=0")
+inline Outcome run(const std::string& body, const Placement& placement, uint64_t iterations,
+                   const std::string& setting = "waiting_factor=0")
 {
   const auto file = std::filesystem::temp_directory_path() / ("iocast-unit-" + std::to_string(getpid()) + ".yaml");
   std::ofstream(file) << "schema_version: 1\n" << body;
   const auto platform = open_platform(file.string());
   std::filesystem::remove(file);
   const auto count    = std::to_string(iterations);
-  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=" + count, "iterations=" + count, "read_only=true",
-                                                       "phases=benchmark", setting});
+  const auto workload = open_workload("md-workbench", {"datasets=1", "objects=" + count, "iterations=" + count,
+                                                       "read_only=true", "phases=benchmark", setting});
   const auto pattern  = workload.make(placement);
   Outcome outcome;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
@@ -44,7 +45,8 @@ inline Outcome run(const std::string& body, const Placement& placement, uint64_t
 }
 
 /// All ranks on one node.
-inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations, const std::string& setting = "waiting_factor=0")
+inline Outcome run(const std::string& body, uint32_t ranks, uint64_t iterations,
+                   const std::string& setting = "waiting_factor=0")
 {
   return run(body, Placement{ranks, ranks}, iterations, setting);
 }
@@ -53,7 +55,9 @@ using Sums = std::pair<double, double>;
 /// Milliseconds of all stats and of all reads together.
 inline Sums all_ms(const Outcome& outcome)
 {
-  const auto of = [&](OpKind kind) { return static_cast<double>(outcome.latency[static_cast<size_t>(kind)].sum_ns()) * 1e-6; };
+  const auto of = [&](OpKind kind) {
+    return static_cast<double>(outcome.latency[static_cast<size_t>(kind)].sum_ns()) * 1e-6;
+  };
   return {of(OpKind::stat), of(OpKind::read)};
 }
 

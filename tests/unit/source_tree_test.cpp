@@ -2,8 +2,8 @@
 #include "input/error.hpp"
 #include "tests/contract/streams.hpp"
 #include "tests/unit/sharpness.hpp"
-#include "workload/workload.hpp"
 #include "workload/tree.hpp"
+#include "workload/workload.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,8 @@ Lines lines_of(const Pattern& pattern, uint32_t rank, const std::string& name)
   return result;
 }
 
-const std::vector<std::string> regular{"shape=regular", "depth=1", "fan_out=2", "files_per_directory=2", "size_sigma=0", "size_median=10B"};
+const std::vector<std::string> regular{"shape=regular",         "depth=1",      "fan_out=2",
+                                       "files_per_directory=2", "size_sigma=0", "size_median=10B"};
 
 std::vector<std::string> with(std::vector<std::string> settings, const std::vector<std::string>& more)
 {
@@ -56,17 +57,41 @@ TEST(SourceTree, MakeListRemoveByHand)
 {
   // The root holds the directories 1 and 2; each of the three has two files of 10 bytes.
   const auto pattern = source_tree(with(regular, {"phases=make,list,remove"}));
-  EXPECT_EQ(lines(*pattern, 0),
-            (Lines{"phase make-directories", "mkdir tree-0-0", "mkdir tree-0-0/1", "mkdir tree-0-0/2",                                  //
-                   "phase make-files", "create tree-0-0/file-0 10", "create tree-0-0/file-1 10", "create tree-0-0/1/file-2 10",         //
-                   "create tree-0-0/1/file-3 10", "create tree-0-0/2/file-4 10", "create tree-0-0/2/file-5 10",                         //
-                   "phase list", "stat tree-0-0",                                                                                       //
-                   "readdir tree-0-0 4", "stat tree-0-0/1", "stat tree-0-0/2", "stat tree-0-0/file-0", "stat tree-0-0/file-1",          //
-                   "readdir tree-0-0/1 2", "stat tree-0-0/1/file-2", "stat tree-0-0/1/file-3",                                          //
-                   "readdir tree-0-0/2 2", "stat tree-0-0/2/file-4", "stat tree-0-0/2/file-5",                                          //
-                   "phase remove-files", "unlink tree-0-0/file-0", "unlink tree-0-0/file-1", "unlink tree-0-0/1/file-2",                //
-                   "unlink tree-0-0/1/file-3", "unlink tree-0-0/2/file-4", "unlink tree-0-0/2/file-5",                                  //
-                   "phase remove-directories", "rmdir tree-0-0/2", "rmdir tree-0-0/1", "rmdir tree-0-0"}));
+  EXPECT_EQ(lines(*pattern, 0), (Lines{"phase make-directories",
+                                       "mkdir tree-0-0",
+                                       "mkdir tree-0-0/1",
+                                       "mkdir tree-0-0/2", //
+                                       "phase make-files",
+                                       "create tree-0-0/file-0 10",
+                                       "create tree-0-0/file-1 10",
+                                       "create tree-0-0/1/file-2 10", //
+                                       "create tree-0-0/1/file-3 10",
+                                       "create tree-0-0/2/file-4 10",
+                                       "create tree-0-0/2/file-5 10", //
+                                       "phase list",
+                                       "stat tree-0-0", //
+                                       "readdir tree-0-0 4",
+                                       "stat tree-0-0/1",
+                                       "stat tree-0-0/2",
+                                       "stat tree-0-0/file-0",
+                                       "stat tree-0-0/file-1", //
+                                       "readdir tree-0-0/1 2",
+                                       "stat tree-0-0/1/file-2",
+                                       "stat tree-0-0/1/file-3", //
+                                       "readdir tree-0-0/2 2",
+                                       "stat tree-0-0/2/file-4",
+                                       "stat tree-0-0/2/file-5", //
+                                       "phase remove-files",
+                                       "unlink tree-0-0/file-0",
+                                       "unlink tree-0-0/file-1",
+                                       "unlink tree-0-0/1/file-2", //
+                                       "unlink tree-0-0/1/file-3",
+                                       "unlink tree-0-0/2/file-4",
+                                       "unlink tree-0-0/2/file-5", //
+                                       "phase remove-directories",
+                                       "rmdir tree-0-0/2",
+                                       "rmdir tree-0-0/1",
+                                       "rmdir tree-0-0"}));
   EXPECT_EQ(phase_of(*pattern, 0, "list")[0].flags, whole);
 }
 
@@ -74,15 +99,16 @@ TEST(SourceTree, CompileByHand)
 {
   // Six files: 0 to 3 are sources, 4 and 5 headers. Objects are five quarters of their source and numbered after all
   // files.
-  const auto pattern = source_tree(with(regular, {"sources=2", "headers=2", "compute_time=1ms", "phases=make,compile,remove"}));
-  auto found         = lines_of(*pattern, 0, "compile");
+  const auto pattern =
+      source_tree(with(regular, {"sources=2", "headers=2", "compute_time=1ms", "phases=make,compile,remove"}));
+  auto found = lines_of(*pattern, 0, "compile");
   ASSERT_EQ(found.size(), 10U);
   // Both headers, in whatever order.
   std::sort(found.begin() + 1, found.begin() + 3);
   std::sort(found.begin() + 6, found.begin() + 8);
-  EXPECT_EQ(found, (Lines{"read tree-0-0/file-0 10", "read tree-0-0/2/file-4 10", "read tree-0-0/2/file-5 10", "think", "create tree-0-0/object-6 12",
-                          "read tree-0-0/1/file-2 10", "read tree-0-0/2/file-4 10", "read tree-0-0/2/file-5 10", "think",
-                          "create tree-0-0/1/object-7 12"}));
+  EXPECT_EQ(found, (Lines{"read tree-0-0/file-0 10", "read tree-0-0/2/file-4 10", "read tree-0-0/2/file-5 10", "think",
+                          "create tree-0-0/object-6 12", "read tree-0-0/1/file-2 10", "read tree-0-0/2/file-4 10",
+                          "read tree-0-0/2/file-5 10", "think", "create tree-0-0/1/object-7 12"}));
   EXPECT_EQ(phase_of(*pattern, 0, "compile")[3].size, 1'000'000U);
   EXPECT_EQ(lines_of(*pattern, 0, "clean"), (Lines{"unlink tree-0-0/object-6", "unlink tree-0-0/1/object-7"}));
 }
@@ -161,7 +187,9 @@ void list(const Tree& tree, uint32_t directory, const std::string& path, Lines& 
 TEST(SourceTree, ListsAsLsDoes)
 {
   for (uint64_t seed : {0, 1, 2}) {
-    const auto pattern = source_tree({"directories=30", "files=150", fmt::format("seed={}", seed), "stride=1", "copies=3", "phases=make,chill,list,remove"}, 3);
+    const auto pattern = source_tree({"directories=30", "files=150", fmt::format("seed={}", seed), "stride=1",
+                                      "copies=3", "phases=make,chill,list,remove"},
+                                     3);
     const Tree tree    = Tree::grown(30, 150, seed);
     // Rank 2 uses the tree of rank 0.
     Lines expected{"stat tree-0-0"};
@@ -178,11 +206,13 @@ TEST(SourceTree, ListsAsLsDoes)
 
 TEST(SourceTree, SharesOfRanksAreTheWhole)
 {
-  const auto alone = source_tree({"tree=shared", "directories=23", "files=101", "sources=31", "headers=9", "order=random", "phases=make,list,stat,compile,remove"});
-  const auto split = source_tree({"tree=shared", "split=true", "directories=23", "files=101", "sources=31", "headers=9", "order=random",
-                                  "phases=make,list,stat,compile,remove"},
+  const auto alone = source_tree({"tree=shared", "directories=23", "files=101", "sources=31", "headers=9",
+                                  "order=random", "phases=make,list,stat,compile,remove"});
+  const auto split = source_tree({"tree=shared", "split=true", "directories=23", "files=101", "sources=31", "headers=9",
+                                  "order=random", "phases=make,list,stat,compile,remove"},
                                  7);
-  for (const char* phase : {"make-directories", "make-files", "list", "compile", "clean", "remove-files", "remove-directories"}) {
+  for (const char* phase :
+       {"make-directories", "make-files", "list", "compile", "clean", "remove-files", "remove-directories"}) {
     Lines together;
     for (uint32_t rank = 0; rank < 7; ++rank) {
       const auto own = lines_of(*split, rank, phase);
@@ -219,7 +249,9 @@ TEST(SourceTree, CompilesAsMeasured)
     EXPECT_EQ(headers.size(), 600U);
   }
   EXPECT_EQ(popularity.size(), 7500U); // three tenths of 25,000
-  EXPECT_EQ(std::count_if(popularity.begin(), popularity.end(), [](const auto& header) { return header.second == 1000; }), 480);
+  EXPECT_EQ(
+      std::count_if(popularity.begin(), popularity.end(), [](const auto& header) { return header.second == 1000; }),
+      480);
 }
 
 TEST(SourceTree, SizesAreLognormal)
@@ -232,20 +264,25 @@ TEST(SourceTree, SizesAreLognormal)
     sizes.push_back(static_cast<double>(op.size));
   ASSERT_EQ(sizes.size(), 25000U);
   for (const auto& [p, z] : {std::pair{0.1, -1.28155}, {0.5, 0.0}, {0.9, 1.28155}, {0.99, 2.32635}}) {
-    const double size  = 3874 * std::exp(1.62 * z);
-    const double below = static_cast<double>(std::count_if(sizes.begin(), sizes.end(), [size](double s) { return s < size; })) / 25000;
+    const double size = 3874 * std::exp(1.62 * z);
+    const double below =
+        static_cast<double>(std::count_if(sizes.begin(), sizes.end(), [size](double s) { return s < size; })) / 25000;
     const std::string what = fmt::format("share below the {} quantile", p);
     expect_within(what, below, p, 4, std::sqrt(p * (1 - p) / 25000), 1.0 / 4096);
   }
 }
 
 const std::vector<std::vector<std::string>> many_trees{
-    {"directories=9", "files=50", "sources=15", "headers=6", "visits=4", "stride=1", "copies=2", "phases=make,chill,list,stat,browse,compile,remove"},
-    {"tree=shared", "directories=9", "files=50", "sources=15", "headers=6", "visits=4", "pause=0s", "compute_time=1s", "repeats=2"},
-    {"tree=shared", "split=true", "shape=regular", "depth=2", "fan_out=2", "files_per_directory=4", "sources=5", "stats=9", "visits=3",
-     "phases=make,list,stat,compile,remove"},
-    {"users=one", "directories=5", "files=30", "sources=0", "order=random", "phases=make,list,stat,browse,compile,remove"},
-    {"tree=shared", "split=true", "users=one", "directories=5", "files=30", "sources=3", "phases=make,list,stat,browse,compile,remove"},
+    {"directories=9", "files=50", "sources=15", "headers=6", "visits=4", "stride=1", "copies=2",
+     "phases=make,chill,list,stat,browse,compile,remove"},
+    {"tree=shared", "directories=9", "files=50", "sources=15", "headers=6", "visits=4", "pause=0s", "compute_time=1s",
+     "repeats=2"},
+    {"tree=shared", "split=true", "shape=regular", "depth=2", "fan_out=2", "files_per_directory=4", "sources=5",
+     "stats=9", "visits=3", "phases=make,list,stat,compile,remove"},
+    {"users=one", "directories=5", "files=30", "sources=0", "order=random",
+     "phases=make,list,stat,browse,compile,remove"},
+    {"tree=shared", "split=true", "users=one", "directories=5", "files=30", "sources=3",
+     "phases=make,list,stat,browse,compile,remove"},
     {"directories=4", "files=0", "sources=0", "phases=make,list,stat,browse,remove"},
     {"directories=1", "files=1", "sources=1", "headers=5", "reads=3"}};
 
@@ -263,16 +300,20 @@ TEST(SourceTree, FootprintCountsWhatTheStreamsDo)
 {
   for (auto settings : many_trees)
     for (uint32_t ranks : {1, 2, 7}) {
-      expect_footprint_of_streams(*source_tree(settings, ranks), ranks, fmt::format("{} on {}", fmt::join(settings, " "), ranks));
+      expect_footprint_of_streams(*source_tree(settings, ranks), ranks,
+                                  fmt::format("{} on {}", fmt::join(settings, " "), ranks));
       for (const char* phases : {"make", "remove", "list,compile"})
-        expect_footprint_of_streams(*source_tree(with(settings, {std::string("phases=") + phases}), ranks), ranks, phases);
+        expect_footprint_of_streams(*source_tree(with(settings, {std::string("phases=") + phases}), ranks), ranks,
+                                    phases);
     }
 }
 
 TEST(SourceTree, ACutCompilationIsCleanedExactly)
 {
   for (uint32_t cut = 0; cut < 40; ++cut) {
-    const auto pattern = source_tree({"tree=shared", "directories=9", "files=50", "sources=15", "headers=2", "most_seconds=1s", "phases=make,compile,remove"}, 2);
+    const auto pattern = source_tree({"tree=shared", "directories=9", "files=50", "sources=15", "headers=2",
+                                      "most_seconds=1s", "phases=make,compile,remove"},
+                                     2);
     SCOPED_TRACE(fmt::format("cut at {}", cut));
     expect_rules_kept(*pattern, whole_run(*pattern, 2, false, [&](size_t, uint32_t rank) { return cut + rank; }));
   }
@@ -280,20 +321,21 @@ TEST(SourceTree, ACutCompilationIsCleanedExactly)
 
 TEST(SourceTree, RefusesWhatCannotBe)
 {
-  for (const std::vector<std::string>& settings : std::vector<std::vector<std::string>>{{"tree=mine"},
-                                                                                        {"users=two"},
-                                                                                        {"shape=round"},
-                                                                                        {"order=backwards"},
-                                                                                        {"files=100"}, // 40 sources
-                                                                                        {"files=100", "stats=101", "phases=stat"},
-                                                                                        {"stride=5"},
-                                                                                        {"stride=1", "tree=shared"},
-                                                                                        {"split=true"},
-                                                                                        {"phases=make,chill"},
-                                                                                        {"phases=remove,make"},
-                                                                                        {"phases=make,look"},
-                                                                                        {"shape=regular", "depth=9", "fan_out=10"},
-                                                                                        {"shape=regular", "depth=100", "fan_out=1"}})
+  for (const std::vector<std::string>& settings :
+       std::vector<std::vector<std::string>>{{"tree=mine"},
+                                             {"users=two"},
+                                             {"shape=round"},
+                                             {"order=backwards"},
+                                             {"files=100"}, // 40 sources
+                                             {"files=100", "stats=101", "phases=stat"},
+                                             {"stride=5"},
+                                             {"stride=1", "tree=shared"},
+                                             {"split=true"},
+                                             {"phases=make,chill"},
+                                             {"phases=remove,make"},
+                                             {"phases=make,look"},
+                                             {"shape=regular", "depth=9", "fan_out=10"},
+                                             {"shape=regular", "depth=100", "fan_out=1"}})
     EXPECT_THROW(source_tree(settings, 4), InputError) << fmt::format("{}", fmt::join(settings, " "));
   EXPECT_EQ(source_tree({"copies=2"})->warnings().size(), 1U);
   EXPECT_TRUE(source_tree({"copies=2", "phases=make,chill,list,remove"})->warnings().empty());

@@ -21,7 +21,8 @@ Platform truth(const std::string& text)
   return platform;
 }
 
-const std::string routes = "operations: {stat: [{station: s, demand: 10ms}], unlink: [{station: s, demand: 30ms}], create: {open: [], write: [], close: []}}\n";
+const std::string routes = "operations: {stat: [{station: s, demand: 10ms}], unlink: [{station: s, demand: 30ms}], "
+                           "create: {open: [], write: [], close: []}}\n";
 
 TEST(Stations, AreFirstComeFirstServed)
 {
@@ -38,7 +39,10 @@ TEST(Stations, AreFirstComeFirstServed)
 
 TEST(Stations, StallsHoldTheServer)
 {
-  Stations stalled(truth("stations: {s: {}}\nstalls: {c: {station: s, every: 1s, length: 400ms, sigma: 0, operations: [unlink]}}\n" + routes), 1);
+  Stations stalled(
+      truth("stations: {s: {}}\nstalls: {c: {station: s, every: 1s, length: 400ms, sigma: 0, operations: [unlink]}}\n" +
+            routes),
+      1);
   StallClock clock({"c", 0, 1, 0.4, 0, {}}, 1, 0);
   double now = 5;
   while (clock.end_of_window(now) == now)
@@ -50,11 +54,16 @@ TEST(Stations, StallsHoldTheServer)
 
 TEST(Stations, RefuseWhatTheyCannotBe)
 {
-  for (const std::string bad : {"stations: {s: {count: 2}}\n", "stations: {s: {contention: 0.1}}\n", "stations: {s: {speeds: [1, 0.9]}}\n", "stations: {s: {priority: [stat]}}\n", "stations: {s: {discipline: ps}}\n", "stations: {s: {per: node}}\n",
-                                "stations: {s: {}}\nfailures: {f: {station: s, at: 1s, length: 1s}}\n"})
+  for (const std::string bad :
+       {"stations: {s: {count: 2}}\n", "stations: {s: {contention: 0.1}}\n", "stations: {s: {speeds: [1, 0.9]}}\n",
+        "stations: {s: {priority: [stat]}}\n", "stations: {s: {discipline: ps}}\n", "stations: {s: {per: node}}\n",
+        "stations: {s: {}}\nfailures: {f: {station: s, at: 1s, length: 1s}}\n"})
     EXPECT_THROW(Stations(truth(bad + routes), 1), InputError) << bad;
   EXPECT_THROW(Stations(truth("stations: {s: {}}\noperations: {stat: [{delay: 1ms}]}\n"), 1), InputError);
-  EXPECT_THROW(Stations(truth("stations: {s: {}}\noperations: {stat: [{station: s, demand: 1ms}, {station: s, demand: 1ms}]}\n"), 1), InputError);
+  EXPECT_THROW(
+      Stations(truth("stations: {s: {}}\noperations: {stat: [{station: s, demand: 1ms}, {station: s, demand: 1ms}]}\n"),
+               1),
+      InputError);
 }
 
 TEST(Answers, ComeWhenTheyAreDueAndNotBefore)

@@ -101,7 +101,9 @@ TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
   const SharedServer server;
   int holds = 0, given = 0;
   for (int run = 0; run < runs; ++run) {
-    const auto found = steady_state(phase_of(90, SharedServer::highest, server.path(static_cast<uint64_t>(run) + 1000), static_cast<uint64_t>(run)), {90.0});
+    const auto found = steady_state(
+        phase_of(90, SharedServer::highest, server.path(static_cast<uint64_t>(run) + 1000), static_cast<uint64_t>(run)),
+        {90.0});
     if (!found)
       continue;
     ++given;
@@ -113,9 +115,10 @@ TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
 
 TEST(SteadyState, RanksWithoutOperationsAreNotTheFirstToEnd)
 {
-  const auto recorder = phase_of(8, 2000, [](double) { return 2000; }, 1);
-  const auto all      = steady_state(recorder, {8.0, 7.9});
-  const auto some     = steady_state(recorder, {0.0, 8.0, 0.0, 7.9});
+  const auto recorder = phase_of(
+      8, 2000, [](double) { return 2000; }, 1);
+  const auto all  = steady_state(recorder, {8.0, 7.9});
+  const auto some = steady_state(recorder, {0.0, 8.0, 0.0, 7.9});
   ASSERT_TRUE(all && some);
   EXPECT_EQ(all->end_seconds, some->end_seconds);
   EXPECT_FALSE(steady_state(recorder, {0.0, 0.0}));
@@ -124,19 +127,25 @@ TEST(SteadyState, RanksWithoutOperationsAreNotTheFirstToEnd)
 TEST(SteadyState, ARateThatGrowsAllTheTimeIsNotSteady)
 {
   for (uint64_t run = 0; run < 50; ++run)
-    EXPECT_FALSE(steady_state(phase_of(8, 4000, [](double at) { return 500 * at; }, run), {8.0}));
+    EXPECT_FALSE(steady_state(phase_of(
+                                  8, 4000, [](double at) { return 500 * at; }, run),
+                              {8.0}));
 }
 
 TEST(SteadyState, ShortPhasesSayNothing)
 {
-  EXPECT_FALSE(steady_state(phase_of(0.7, 5000, [](double) { return 5000; }, 1), {0.7}));
+  EXPECT_FALSE(steady_state(phase_of(
+                                0.7, 5000, [](double) { return 5000; }, 1),
+                            {0.7}));
   EXPECT_FALSE(steady_state(PhaseRecorder(), {5.0, 0.0}));
   EXPECT_FALSE(steady_state(PhaseRecorder(), {}));
 }
 
 TEST(SteadyState, LongPhasesAreSeenInWiderBins)
 {
-  const auto found = steady_state(phase_of(100, 300, [](double) { return 300; }, 3), {100.0});
+  const auto found = steady_state(phase_of(
+                                      100, 300, [](double) { return 300; }, 3),
+                                  {100.0});
   ASSERT_TRUE(found);
   EXPECT_LE(found->begin_seconds, 50);
   EXPECT_NEAR(found->rate, 300, 3 * found->rate_half_width);

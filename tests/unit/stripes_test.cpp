@@ -38,7 +38,8 @@ std::map<uint32_t, std::pair<uint64_t, std::set<uint32_t>>> counted(const Op& op
   std::map<uint32_t, std::pair<uint64_t, std::set<uint32_t>>> at;
   for (uint32_t block = 0; block < op.count; ++block)
     for (uint64_t byte = 0; byte < op.size; ++byte) {
-      auto& [bytes, blocks] = at[static_cast<uint32_t>((op.offset + block * op.stride + byte) / spec.stripe_size % spec.stripe_count)];
+      auto& [bytes, blocks] =
+          at[static_cast<uint32_t>((op.offset + block * op.stride + byte) / spec.stripe_size % spec.stripe_count)];
       ++bytes;
       blocks.insert(block);
     }
@@ -49,7 +50,8 @@ TEST(Stripes, ByHand)
 {
   StripeCutter cutter;
   const auto spec = striped(100, 3);
-  const auto& two = cutter.cut(access(250, 100), spec); // half of stripe 2, half of stripe 3, which is the first instance's
+  const auto& two =
+      cutter.cut(access(250, 100), spec); // half of stripe 2, half of stripe 3, which is the first instance's
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].turn, 2u);
   EXPECT_EQ(two[0].bytes, 50u);
@@ -91,9 +93,12 @@ TEST(Stripes, AsCountedByteByByte)
 
 const std::string reads = "operations:\n  stat: []\n  read: {{open: [], read: [{}], close: []}}\n";
 
-double seconds_of(const std::string& station, const std::string& step, uint32_t ranks, const std::string& size, const std::string& rest = "")
+double seconds_of(const std::string& station, const std::string& step, uint32_t ranks, const std::string& size,
+                  const std::string& rest = "")
 {
-  return run(fmt::format("stations: {{s: {{{}}}}}\n{}{}", station, rest, fmt::format(fmt::runtime(reads), step)), ranks, 100, "object_size=" + size).seconds;
+  return run(fmt::format("stations: {{s: {{{}}}}}\n{}{}", station, rest, fmt::format(fmt::runtime(reads), step)), ranks,
+             100, "object_size=" + size)
+      .seconds;
 }
 
 TEST(Stripes, AVisitEndsWithItsLastPart)
@@ -104,7 +109,8 @@ TEST(Stripes, AVisitEndsWithItsLastPart)
   EXPECT_NEAR(seconds_of(four, step + ", stripes: spanned}", 1, "2560B"), 100 * 2e-3, 1e-9);
   EXPECT_NEAR(seconds_of(four, step + "}", 1, "2560B"), 100 * 3.5e-3, 1e-9); // whole at one instance
   EXPECT_NEAR(seconds_of(four, step + ", stripes: spanned}", 1, "1000B"), 100 * (1e-3 + 1000 / 1024e3), 1e-9);
-  EXPECT_NEAR(seconds_of(four, step + ", stripes: spanned}", 1, "6KiB"), 100 * 3e-3, 1e-9); // two KiB each at two of four
+  EXPECT_NEAR(seconds_of(four, step + ", stripes: spanned}", 1, "6KiB"), 100 * 3e-3,
+              1e-9); // two KiB each at two of four
   // All at all four: they are like one server each rank has its turn at.
   EXPECT_NEAR(seconds_of(four, step + ", stripes: spanned}", 5, "4KiB"), 5 * 100 * 2e-3, 1e-9);
 }
@@ -114,8 +120,10 @@ TEST(Stripes, ATransferEndsWithItsLastPart)
   const std::string four = "count: 4, spread: stripe, stripe_size: 1000B";
   const auto network     = [](const std::string& links) { return "network: {latency: 1ms, " + links + "}\n"; };
   const std::string step = "{transfer: read, station: s, stripes: spanned}";
-  EXPECT_NEAR(seconds_of(four, step, 1, "2500B", network("node_bandwidth: 100MB/s, server_bandwidth: 1MB/s")), 100 * (1e-3 + 1e-3), 1e-9);
-  EXPECT_NEAR(seconds_of(four, step, 1, "2500B", network("node_bandwidth: 1MB/s, server_bandwidth: 1MB/s")), 100 * (1e-3 + 2.5e-3), 1e-9);
+  EXPECT_NEAR(seconds_of(four, step, 1, "2500B", network("node_bandwidth: 100MB/s, server_bandwidth: 1MB/s")),
+              100 * (1e-3 + 1e-3), 1e-9);
+  EXPECT_NEAR(seconds_of(four, step, 1, "2500B", network("node_bandwidth: 1MB/s, server_bandwidth: 1MB/s")),
+              100 * (1e-3 + 2.5e-3), 1e-9);
 }
 
 TEST(Stripes, AFailedInstanceHoldsUpItsPartOnly)
@@ -123,9 +131,12 @@ TEST(Stripes, AFailedInstanceHoldsUpItsPartOnly)
   // Each read needs all four instances; one is away for 5 ms at the eleventh.
   const std::string four = "count: 4, spread: stripe, stripe_size: 1KiB";
   const std::string away = "failures: {f: {station: s, instance: 2, at: 10500us, length: 5ms}}\n";
-  EXPECT_NEAR(seconds_of(four, "{station: s, demand: 1ms, stripes: spanned}", 1, "4KiB", away), 100 * 1e-3 + 5.5e-3, 1e-9);
+  EXPECT_NEAR(seconds_of(four, "{station: s, demand: 1ms, stripes: spanned}", 1, "4KiB", away), 100 * 1e-3 + 5.5e-3,
+              1e-9);
   // A transfer's parts on their way arrive; the next begins with three of four.
-  EXPECT_NEAR(seconds_of(four, "{transfer: read, station: s, stripes: spanned}", 1, "4KiB", away + "network: {latency: 1ms}\n"), 100 * 1e-3 + 4.5e-3, 1e-9);
+  EXPECT_NEAR(
+      seconds_of(four, "{transfer: read, station: s, stripes: spanned}", 1, "4KiB", away + "network: {latency: 1ms}\n"),
+      100 * 1e-3 + 4.5e-3, 1e-9);
 }
 
 TEST(Stripes, AreRefusedWhereThereAreNone)
@@ -144,7 +155,8 @@ TEST(Stripes, AreRefusedWhereThereAreNone)
   refused("count: 400, spread: stripe", "{station: s, demand: 1ms, stripes: spanned}", "at most 255 parts");
   refused("count: 4, spread: stripe", "{station: s, demand: 1ms, stripes: spanned, per: entry}", "no stripes");
   refused("count: 4, spread: stripe", "{transfer: read, station: s, stripes: 2}", "'spanned'");
-  refused("count: 4, spread: stripe, discipline: timeslice", "{station: s, demand: 1ms, stripes: spanned}", "fcfs or ps");
+  refused("count: 4, spread: stripe, discipline: timeslice", "{station: s, demand: 1ms, stripes: spanned}",
+          "fcfs or ps");
 }
 
 } // namespace

@@ -10,8 +10,8 @@
 namespace iocast {
 namespace {
 
-using small::stat_then_read;
 using small::run;
+using small::stat_then_read;
 
 TEST(System, OneRankSeesItsDemandsOnly)
 {
@@ -43,26 +43,32 @@ TEST(System, SpeedDividesService)
 TEST(System, ContentionSlowsAllBusyServers)
 {
   // Two busy servers each run at 1 / (1 + 0.5).
-  EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + stat_then_read, 2, 100).seconds, 0.3, 1e-9);
+  EXPECT_NEAR(run(std::string("stations: {s: {servers: 2, contention: 0.5}}\n") + stat_then_read, 2, 100).seconds, 0.3,
+              1e-9);
 }
 
 TEST(System, ServersAreAsFastAsWasMeasured)
 {
-  const auto seconds = [](const std::string& station, uint32_t ranks) { return run(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), ranks, 100).seconds; };
+  const auto seconds = [](const std::string& station, uint32_t ranks) {
+    return run(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), ranks, 100).seconds;
+  };
   for (const std::string discipline : {"fcfs", "ps", "timeslice"}) {
     const std::string table = "servers: 4, speeds: [1, 0.8, 0.5], discipline: " + discipline;
     EXPECT_NEAR(seconds(table, 1), 0.2, 1e-9);
     EXPECT_NEAR(seconds(table, 2), 0.2 / 0.8, 1e-9);
     EXPECT_NEAR(seconds(table, 4), 0.2 / 0.5, 1e-9); // beyond the table the last
   }
-  EXPECT_NEAR(seconds("servers: 2, speeds: [1, 0.8, 0.5]", 4), 0.4 / 0.8, 1e-9); // more than there are servers is never busy
+  EXPECT_NEAR(seconds("servers: 2, speeds: [1, 0.8, 0.5]", 4), 0.4 / 0.8,
+              1e-9); // more than there are servers is never busy
   EXPECT_NEAR(seconds("servers: 2, speeds: [0.5]", 1), 0.4, 1e-9);
   EXPECT_NEAR(seconds("servers: 2, speeds: [0.5, 1], speed: 2", 2), 0.1, 1e-9);
 }
 
 TEST(System, ATableOfSpeedsThatSaysTooLittleOrTooMuchIsRefused)
 {
-  const auto refused = [](const std::string& station, const std::string& why) { small::expect_refused(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), why); };
+  const auto refused = [](const std::string& station, const std::string& why) {
+    small::expect_refused(fmt::format("stations: {{s: {{{}}}}}\n{}", station, stat_then_read), why);
+  };
   refused("speeds: []", "at least that of one busy server");
   refused("speeds: [1, 0]", "0 is outside its range");
   refused("speeds: 1", "a list is expected");
@@ -74,7 +80,10 @@ TEST(System, ATableOfSpeedsThatSaysTooLittleOrTooMuchIsRefused)
 TEST(System, MemoryOnOtherSocketsMakesServicesLonger)
 {
   const auto run_on = [](int servers) {
-    return run(fmt::format("stations: {{s: {{servers: {}, sockets: {{servers: 2, remote: 1.5}}}}}}\n{}", servers, stat_then_read), 1, 100).seconds;
+    return run(fmt::format("stations: {{s: {{servers: {}, sockets: {{servers: 2, remote: 1.5}}}}}}\n{}", servers,
+                           stat_then_read),
+               1, 100)
+        .seconds;
   };
   EXPECT_NEAR(run_on(2), 0.2, 1e-9);
   EXPECT_NEAR(run_on(3), 0.2 * (1 + 1.5 / 2), 1e-9); // half of the memory is on the other one of two sockets
@@ -108,7 +117,9 @@ TEST(System, TimeSlicesAlternateAtTheQuantum)
 {
   // Two ranks on one core with operations far shorter than the quantum: the one that waits sees exactly one quantum,
   // now and then.
-  const auto outcome = run(std::string("stations: {s: {per: node, servers: 1, discipline: timeslice, quantum: 10500us}}\n") + stat_then_read, 2, 100);
+  const auto outcome = run(
+      std::string("stations: {s: {per: node, servers: 1, discipline: timeslice, quantum: 10500us}}\n") + stat_then_read,
+      2, 100);
   EXPECT_NEAR(outcome.seconds, 0.4, 1e-9);
   const auto& stat = outcome.latency[static_cast<size_t>(OpKind::stat)];
   EXPECT_NEAR(stat.quantile_ns(0.5), 1e6, 1e3);
@@ -124,7 +135,10 @@ TEST(System, WaitingFactorIsTheIdentity)
 
 TEST(System, AStallHitsOnlyItsOperations)
 {
-  const std::string stalled = std::string("stations: {s: {servers: 2}}\nstalls: {c: {station: s, every: 100ms, length: 20ms, operations: [read]}}\n") + stat_then_read;
+  const std::string stalled =
+      std::string(
+          "stations: {s: {servers: 2}}\nstalls: {c: {station: s, every: 100ms, length: 20ms, operations: [read]}}\n") +
+      stat_then_read;
   const auto outcome = run(stalled, 2, 500);
   EXPECT_EQ(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns(), 1'000'000);
   EXPECT_GT(outcome.latency[static_cast<size_t>(OpKind::read)].max_ns(), 10'000'000);
@@ -136,8 +150,8 @@ TEST(System, LittlesLawHoldsAtTheStation)
   const std::string random = "stations: {s: {servers: 2}}\noperations:\n"
                              "  stat: [{station: s, demand: {law: exponential, mean: 1ms}}]\n"
                              "  read: {open: [{station: s, demand: {law: lognormal, mean: 2ms, sigma: 1}}]}\n";
-  const auto outcome = run(random, 5, 400);
-  double inside = 0;
+  const auto outcome       = run(random, 5, 400);
+  double inside            = 0;
   for (const auto& sums : outcome.stations[0])
     inside += sums.total;
   double responding = 0;
@@ -148,7 +162,8 @@ TEST(System, LittlesLawHoldsAtTheStation)
 
 TEST(System, AnOperationWithoutRouteIsRefused)
 {
-  EXPECT_THROW(run("stations: {s: {servers: 1}}\noperations:\n  stat: [{station: s, demand: 1ms}]\n", 1, 1), InputError);
+  EXPECT_THROW(run("stations: {s: {servers: 1}}\noperations:\n  stat: [{station: s, demand: 1ms}]\n", 1, 1),
+               InputError);
 }
 
 } // namespace

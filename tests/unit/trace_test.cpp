@@ -8,9 +8,9 @@
 #include "workload/workload.hpp"
 
 #include <cmath>
-#include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <limits>
 #include <sstream>
 #include <unistd.h>
@@ -23,7 +23,10 @@ namespace {
 /// A directory that goes with the test.
 class Trace : public testing::Test {
 protected:
-  Trace() : directory_(fs::temp_directory_path() / ("iocast-trace-" + std::to_string(getpid()))) { fs::create_directory(directory_); }
+  Trace() : directory_(fs::temp_directory_path() / ("iocast-trace-" + std::to_string(getpid())))
+  {
+    fs::create_directory(directory_);
+  }
   ~Trace() override { fs::remove_all(directory_); }
   std::string file(const std::string& name = "ops.h5") const { return (directory_ / name).string(); }
 
@@ -38,7 +41,8 @@ protected:
       for (const auto& op : stream_of(*pattern, rank)) {
         const auto words = random_words(0, Stream::service, rank, count++);
         const auto u     = to_uniform(words[0]);
-        const auto ns    = op.kind == OpKind::phase ? 0 : static_cast<int64_t>(3000 * std::exp(0.4 * std::log(u / (1 - u))));
+        const auto ns =
+            op.kind == OpKind::phase ? 0 : static_cast<int64_t>(3000 * std::exp(0.4 * std::log(u / (1 - u))));
         trace.add(rank, {op, now, ns, op.kind == OpKind::stat && count % 97 == 0 ? 5 : 0});
         now += ns + (op.kind == OpKind::phase ? 0 : 250 + words[1] % 64);
       }
@@ -63,9 +67,10 @@ TEST(OpCodec, GivesBackWhatItGot)
     const auto a = random_words(1, Stream::service, 0, 2 * i);
     const auto b = random_words(1, Stream::service, 0, 2 * i + 1);
     TracedOp one;
-    one.op       = {static_cast<OpKind>(a[0] % op_count), uint64_t{a[1]} << a[2] % 33, a[3], uint64_t{b[0]} << b[1] % 33, uint64_t{b[2]} << b[3] % 33};
-    one.op.flags = a[0] >> 24;
-    one.op.count = a[1] % 3 ? 1 : b[0];
+    one.op = {static_cast<OpKind>(a[0] % op_count), uint64_t{a[1]} << a[2] % 33, a[3], uint64_t{b[0]} << b[1] % 33,
+              uint64_t{b[2]} << b[3] % 33};
+    one.op.flags  = a[0] >> 24;
+    one.op.count  = a[1] % 3 ? 1 : b[0];
     one.op.stride = a[1] % 3 ? 0 : UINT64_MAX - b[1];
     one.start_ns  = static_cast<int64_t>(b[3]) - (i % 5 ? 0 : 4'000'000'000);
     one.ns        = a[3];
@@ -138,13 +143,15 @@ TEST_F(Trace, DamagedFilesAreRefused)
     std::ofstream(file("cut.h5")) << bytes.substr(0, kept);
     EXPECT_NE(words_of(file("cut.h5")).find("was cut off"), std::string::npos) << kept;
   }
-  auto changed = bytes; // the name of an operation in the file's type
+  auto changed     = bytes; // the name of an operation in the file's type
   const auto place = changed.find("rmdir");
   ASSERT_NE(place, std::string::npos);
   for (size_t at = place; at != std::string::npos; at = changed.find("rmdir", at))
     changed.replace(at, 5, "mvdir");
   std::ofstream(file("unknown.h5")) << changed;
-  EXPECT_NE(words_of(file("unknown.h5")).find("the operation 'mvdir', which this program doesn't know"), std::string::npos) << words_of(file("unknown.h5"));
+  EXPECT_NE(words_of(file("unknown.h5")).find("the operation 'mvdir', which this program doesn't know"),
+            std::string::npos)
+      << words_of(file("unknown.h5"));
   EXPECT_NE(words_of(file("none.h5")).find("No such file"), std::string::npos);
   EXPECT_NE(words_of("").find("set file"), std::string::npos);
   std::ofstream(file("text.h5")) << "no HDF5 at all";
@@ -170,8 +177,10 @@ TEST_F(Trace, ReplayGivesTheRecordedStreams)
         EXPECT_EQ(ops, stream_of(*pattern, rank)) << name << " " << small;
         for (const auto& op : ops)
           if (op.kind != OpKind::phase) {
-            EXPECT_EQ(std::string(one, replay->name_dataset(op.dataset, one)), std::string(other, pattern->name_dataset(op.dataset, other)));
-            EXPECT_EQ(std::string(one, replay->name_object_in(op.dataset, op.object, one)), std::string(other, pattern->name_object_in(op.dataset, op.object, other)));
+            EXPECT_EQ(std::string(one, replay->name_dataset(op.dataset, one)),
+                      std::string(other, pattern->name_dataset(op.dataset, other)));
+            EXPECT_EQ(std::string(one, replay->name_object_in(op.dataset, op.object, one)),
+                      std::string(other, pattern->name_object_in(op.dataset, op.object, other)));
           }
       }
       for (const uint32_t ranks : {1U, 3U, 5U, 15U}) {
@@ -196,7 +205,8 @@ TEST_F(Trace, TimingByHand)
   write_trace(trace, *pattern, file(), about_trace("bench", workload.to_json(), {1, 1}, *pattern, 0));
   auto waits = [&](const std::string& timing, const std::string& scale) {
     std::vector<uint64_t> sizes;
-    const auto replay = open_workload("replay", {"file=" + file(), "timing=" + timing, "time_scale=" + scale}).make({1, 1});
+    const auto replay =
+        open_workload("replay", {"file=" + file(), "timing=" + timing, "time_scale=" + scale}).make({1, 1});
     for (const auto& op : stream_of(*replay, 0))
       if (op.kind == OpKind::think) {
         EXPECT_EQ(op.flags, timing == "start" ? until : 0);
@@ -211,7 +221,8 @@ TEST_F(Trace, TimingByHand)
   EXPECT_EQ(waits("think", "1"), (std::vector<uint64_t>{100, 70, 70, 70}));
   EXPECT_EQ(waits("think", "0.5"), (std::vector<uint64_t>{50, 35, 35, 35}));
   EXPECT_EQ(waits("start", "2"), (std::vector<uint64_t>{200, 400, 600, 800}));
-  for (const auto& bad : {std::vector<std::string>{"timing=soon"}, {"timing=start", "rate=5/s"}, {"timing=think", "waiting_factor=1"}})
+  for (const auto& bad :
+       {std::vector<std::string>{"timing=soon"}, {"timing=start", "rate=5/s"}, {"timing=think", "waiting_factor=1"}})
     EXPECT_THROW(
         {
           auto settings = bad;

@@ -144,7 +144,9 @@ TEST(Permutation, IsRandom)
   auto chi_square = [](const std::vector<double>& counts, double cells) {
     double sum = 0;
     for (const double count : counts)
-      sum += count > 0 || cells == static_cast<double>(counts.size()) ? (count - draws / cells) * (count - draws / cells) / (draws / cells) : 0;
+      sum += count > 0 || cells == static_cast<double>(counts.size())
+                 ? (count - draws / cells) * (count - draws / cells) / (draws / cells)
+                 : 0;
     return sum;
   };
   EXPECT_LT(chi_square(first, 6), 25.7);

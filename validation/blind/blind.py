@@ -62,7 +62,13 @@ def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterati
     }  # fmt: skip
     phase.latency |= {name: phase.latency["stat"].of_values(values) for name, values in parts.items()}
     record = Record(out.name, "second simulator", [phase], pattern="md-workbench", ranks=clients, nodes=clients)
-    record.parameters = {"datasets": 1, "objects": iterations, "iterations": iterations, "waiting_factor": factor, "object_size": 3901}
+    record.parameters = {
+        "datasets": 1,
+        "objects": iterations,
+        "iterations": iterations,
+        "waiting_factor": factor,
+        "object_size": 3901,
+    }
     record.label, record.imported = out.name, {"format": "second simulator", "files": [], "missing": {}}
     write_record(record, out)
 
@@ -72,7 +78,14 @@ def measured(truth: Truth, points: list[Request], repeats: int, first_seed: int,
     for clients, factor, iterations in points:
         for repeat in range(repeats):
             seed += 1
-            write_run(run(truth.system, clients, iterations, factor, seed), truth, clients, factor, iterations, out / f"{clients}-{factor:g}-{repeat}")
+            write_run(
+                run(truth.system, clients, iterations, factor, seed),
+                truth,
+                clients,
+                factor,
+                iterations,
+                out / f"{clients}-{factor:g}-{repeat}",
+            )
     return group([Run(path) for path in sorted(out.iterdir())])
 
 
@@ -108,11 +121,34 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
         forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
-        validation = validate(platform, measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"), forecasts=[Earlier.of_document(one) for one in forecasts])
+        validation = validate(
+            platform,
+            measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"),
+            forecasts=[Earlier.of_document(one) for one in forecasts],
+        )
         notes = platform.fitted["notes"]
-        found = {"truth": truth.name, "side": truth.side, "system": vars(truth.system), "forecasts_sha256": digest, "validation": validation}
+        found = {
+            "truth": truth.name,
+            "side": truth.side,
+            "system": vars(truth.system),
+            "forecasts_sha256": digest,
+            "validation": validation,
+        }
         found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}
-        return found | {key: platform.fitted[key] for key in ("structure", "parameters", "misfit", "discrepancy", "alternatives", "holdout", "fit", "noise", "blend")}
+        return found | {
+            key: platform.fitted[key]
+            for key in (
+                "structure",
+                "parameters",
+                "misfit",
+                "discrepancy",
+                "alternatives",
+                "holdout",
+                "fit",
+                "noise",
+                "blend",
+            )
+        }
 
 
 def _settings(factor: float, iterations: int) -> dict[str, str]:
@@ -140,7 +176,10 @@ def outcomes(chosen: list[tuple[int, Truth]], keep: Path) -> list[dict[str, Any]
                 print(f"{made[done].name}: {done.exception()}", file=sys.stderr)
                 continue
             write_json(file(made[done]), done.result())
-            print(f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in throughput", file=sys.stderr)
+            print(
+                f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in throughput",
+                file=sys.stderr,
+            )
     return [json.loads(file(truth).read_text()) for _, truth in chosen if file(truth).exists()]
 
 
@@ -149,8 +188,16 @@ def table(found: list[dict[str, Any]]) -> list[str]:
     groups = {"all": found} | {f"all {side}": [f for f in found if f["side"] == side] for side in SIDES}
     for one in found:
         groups.setdefault(one["truth"].partition(" ")[2], []).append(one)
-    more = {name: {"truths": str(len(ones)), "alarm": f"{100 * np.mean([o['alarm'] for o in ones]):.0f} %"} for name, ones in groups.items() if ones}
-    return error_table("64 and 256 clients from up to 16", {name: scores([o["validation"] for o in ones]) for name, ones in groups.items() if ones}, more)
+    more = {
+        name: {"truths": str(len(ones)), "alarm": f"{100 * np.mean([o['alarm'] for o in ones]):.0f} %"}
+        for name, ones in groups.items()
+        if ones
+    }
+    return error_table(
+        "64 and 256 clients from up to 16",
+        {name: scores([o["validation"] for o in ones]) for name, ones in groups.items() if ones},
+        more,
+    )
 
 
 def main() -> None:
@@ -162,9 +209,16 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
-    chosen = [(n, t) for n, t in enumerate(truths(given.count, given.seed)) if not given.only or any(word in t.name for word in given.only)]
+    chosen = [
+        (n, t)
+        for n, t in enumerate(truths(given.count, given.seed))
+        if not given.only or any(word in t.name for word in given.only)
+    ]
     if not chosen:
-        parser.error("there is no such truth; their names are a number and one of " + ", ".join(kind for kinds in SIDES.values() for kind in kinds))
+        parser.error(
+            "there is no such truth; their names are a number and one of "
+            + ", ".join(kind for kinds in SIDES.values() for kind in kinds)
+        )
     with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
         found = outcomes(chosen, given.keep or Path(scratch))
     if given.json:
@@ -172,18 +226,29 @@ def main() -> None:
     if not found:
         parser.error("nothing is finished yet")
     lines = table(found)
-    missed, inside, outside = [], *([one for one in found if one["side"] == side] for side in ("in the grid", "out of it"))
+    missed, inside, outside = (
+        [],
+        *([one for one in found if one["side"] == side] for side in ("in the grid", "out of it")),
+    )
     if inside:
         missed += judge(scores([one["validation"] for one in inside]), BARS)
         missed += ["false alarms"] if np.mean([one["alarm"] for one in inside]) > FALSE_ALARM else []
     if outside and np.mean([one["alarm"] for one in outside]) < ALARM:
         missed.append("alarms")
     kinds = sorted({one["truth"].partition(" ")[2] for one in found})
-    behind = {kind: behind_rules([one["validation"] for one in found if one["truth"].partition(" ")[2] == kind]) for kind in kinds}
+    behind = {
+        kind: behind_rules([one["validation"] for one in found if one["truth"].partition(" ")[2] == kind])
+        for kind in kinds
+    }
     missed += [f"{kind}: {reported}" for kind, all_told in behind.items() for reported in all_told]
     if len(found) < len(chosen):
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
-    lines += ["", f"Targets missed (truths in the grid, alarms, classes against simple rules): {', '.join(missed)}." if missed else "All targets are met."]
+    lines += [
+        "",
+        f"Targets missed (truths in the grid, alarms, classes against simple rules): {', '.join(missed)}."
+        if missed
+        else "All targets are met.",
+    ]
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
         put(given.page, "blind", lines)

@@ -74,7 +74,14 @@ def _serial(r: random.Random, system: System) -> None:
     system.journal = system.serial
 
 
-INSIDE: dict[str, Change] = {"plain": _nothing, "contention": _contention, "crowding": _crowding, "stall": _stall, "journal": _journal, "others": _others}
+INSIDE: dict[str, Change] = {
+    "plain": _nothing,
+    "contention": _contention,
+    "crowding": _crowding,
+    "stall": _stall,
+    "journal": _journal,
+    "others": _others,
+}
 OUTSIDE: dict[str, Change] = {
     "cliff": _cliff, "detour": _detour, "shards": _shards, "newest first": _newest_first, "cache": _cache, "serial": _serial,
 }  # fmt: skip
@@ -116,7 +123,10 @@ def truths(count: int, seed: int) -> list[Truth]:
 
 def _plain(r: random.Random) -> System:
     stat = _log_uniform(r, 4e-4, 1.2e-3)
-    service = {op: stat * r.uniform(low, high) for op, low, high in (("stat", 1, 1), ("read", 1, 1.6), ("unlink", 1.3, 2.5), ("create", 1.4, 3))}
+    service = {
+        op: stat * r.uniform(low, high)
+        for op, low, high in (("stat", 1, 1), ("read", 1, 1.6), ("unlink", 1.3, 2.5), ("create", 1.4, 3))
+    }
     return System(
         threads=r.choice((1, 2, 4, 8)), service=service, sigma=r.uniform(0.2, 0.9), round_trip=_log_uniform(r, 5e-5, 4e-4),
         storage=_log_uniform(r, 1e-4, 1e-3), client=_log_uniform(r, 2e-6, 1e-5),

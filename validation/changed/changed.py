@@ -45,7 +45,12 @@ Answer = dict[str, float]
 ASKED = [
     ("md-workbench", {"datasets": "3", "objects": "20", "iterations": "20"}, 2, 20),
     ("md-workbench", {"datasets": "2", "objects": "8", "iterations": "8"}, 150, 2),
-    ("md-workbench", {"datasets": "2", "objects": "20", "iterations": "20", "waiting_factor": "1", "object_size": "5MB"}, 2, 3),
+    (
+        "md-workbench",
+        {"datasets": "2", "objects": "20", "iterations": "20", "waiting_factor": "1", "object_size": "5MB"},
+        2,
+        3,
+    ),
     ("md-workbench", {"datasets": "2", "objects": "60", "iterations": "60", "think_time": "200ms"}, 2, 4),
     ("md-workbench", {"datasets": "1", "objects": "800", "iterations": "800", "think_time": "5ms"}, 1, 4),
     ("mdtest-shared", {"items": "40", "think_time": "100ms"}, 2, 4),
@@ -136,11 +141,17 @@ def others(value: Any) -> list[Any]:
         return [f"{value}-else"]
     number_, unit = found
     if number_ == 0:
-        return [f"{one}{unit}" if unit else one for one in (1, 2)] + ([] if isinstance(value, int) else [f"0.5{unit}" if unit else 0.5])
+        return [f"{one}{unit}" if unit else one for one in (1, 2)] + (
+            [] if isinstance(value, int) else [f"0.5{unit}" if unit else 0.5]
+        )
     made = [number_ * factor for factor in FACTORS]
     if number_ == int(number_):  # things, bytes: 1.5 of them would only be refused
         made = [max(1.0, float(round(one))) if unit in ("", "B") else one for one in made]
-    return [f"{one:.12f}".rstrip("0").rstrip(".") + unit if unit else int(one) if one == int(one) else one for one in dict.fromkeys(made) if one != number_]
+    return [
+        f"{one:.12f}".rstrip("0").rstrip(".") + unit if unit else int(one) if one == int(one) else one
+        for one in dict.fromkeys(made)
+        if one != number_
+    ]
 
 
 def farthest_of(what: str, path: str, value: Any, tried: Iterator[tuple[Any, float | str]]) -> Change:
@@ -165,7 +176,10 @@ def told_by(run: Any, prefix: str) -> Answer:
         found[f"{name} rate"] = math.log(max(phase["rate"] or 0, 1e-12))
         for operation, known in phase["latency"].items():
             if known.get("count"):
-                found |= {f"{name} {operation} {key}": math.log(max(known[key], 1e-12)) for key in ("mean", "q50", "q99", "max")}
+                found |= {
+                    f"{name} {operation} {key}": math.log(max(known[key], 1e-12))
+                    for key in ("mean", "q50", "q99", "max")
+                }
     return found
 
 
@@ -208,15 +222,32 @@ class Asker:
         """@raises InputError, RunError with the simulator's sentences"""
         found: Answer = {}
         for place, (workload, settings, nodes, per_node) in enumerate(rows):
-            found |= told_by(binaries.simulate(platform, str(workload), settings, nodes, per_node, seed), f"{place} {workload}")
+            found |= told_by(
+                binaries.simulate(platform, str(workload), settings, nodes, per_node, seed), f"{place} {workload}"
+            )
         return found
 
     def operations(self, content: Any, name: str, settings: dict[str, str]) -> str:
         """Hash of what each rank does; "" where the simulator refuses."""
         with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
             streams = Path(scratch) / "streams"
-            command = [binaries.find("iocast-sim"), "--json", "--platform", "lustre", "--workload", str(self.write(content, name)), "--nodes", "2", "--ppn", "4"]
-            command += ["--dump-ops", str(streams), *(word for key, printed in settings.items() for word in ("--set", f"{key}={printed}"))]
+            command = [
+                binaries.find("iocast-sim"),
+                "--json",
+                "--platform",
+                "lustre",
+                "--workload",
+                str(self.write(content, name)),
+                "--nodes",
+                "2",
+                "--ppn",
+                "4",
+            ]
+            command += [
+                "--dump-ops",
+                str(streams),
+                *(word for key, printed in settings.items() for word in ("--set", f"{key}={printed}")),
+            ]
             try:
                 binaries.run_json(command)
             except (InputError, RunError):
@@ -227,11 +258,17 @@ class Asker:
         return list(self._pool.map(ask, tasks))
 
 
-def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = ASKED) -> list[Change]:
+def changed_platform(
+    asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = ASKED
+) -> list[Change]:
     """Every value of a platform, changed one at a time."""
     seeds = [asker.simulated(asker.write(document, name), rows, seed) for seed in (0, 1, 2)]
     noise = asker.noise(seeds)
-    chosen = [(path, value) for path, value in values(document) if path[0] not in DESCRIPTIVE["platform"] and value not in (None, [], {})][sample]
+    chosen = [
+        (path, value)
+        for path, value in values(document)
+        if path[0] not in DESCRIPTIVE["platform"] and value not in (None, [], {})
+    ][sample]
 
     resolved = binaries.resolve_platform(asker.write(document, name))
 
@@ -248,7 +285,10 @@ def changed_platform(asker: Asker, name: str, document: dict[str, Any], sample: 
         def tried() -> Iterator[tuple[Any, float | str]]:
             for other in others(value):
                 try:
-                    yield other, farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), rows), noise)
+                    yield (
+                        other,
+                        farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), rows), noise),
+                    )
                 except (InputError, RunError) as error:
                     yield other, str(error)
 
@@ -275,7 +315,10 @@ def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: 
 
         def ask(platform: str, printed: Any, seed: int = 0) -> Answer:
             file = asker.write(replaced(document, path, printed), name)
-            return {key.partition(str(file))[2]: log for key, log in asker.simulated(platform, [(file, settings, 2, 4)], seed).items()}
+            return {
+                key.partition(str(file))[2]: log
+                for key, log in asker.simulated(platform, [(file, settings, 2, 4)], seed).items()
+            }
 
         start = small[own] if own else value  # as small as the others, where that is what keeps the run short
 
@@ -296,7 +339,9 @@ def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: 
         best = farthest_of(name, shown, value, tried())
         if best.noticed:
             return best
-        streams = [asker.operations(replaced(document, path, printed), name, settings) for printed in (start, *others(start))]
+        streams = [
+            asker.operations(replaced(document, path, printed), name, settings) for printed in (start, *others(start))
+        ]
         return replace(best, operations=any(one != streams[0] for one in streams[1:] if one))
 
     return asker.each(chosen, one)
@@ -309,7 +354,11 @@ def platforms(asker: Asker, only: list[str]) -> list[Change]:
 
 def workloads(asker: Asker, only: list[str]) -> list[Change]:
     files = [file for file in sorted((ROOT / "workload" / "catalogue").glob("*.yaml")) if not only or file.stem in only]
-    return [change for file in files for change in changed_workload(asker, file.stem, yaml.load(file.read_text(), Loader=yaml.BaseLoader))]
+    return [
+        change
+        for file in files
+        for change in changed_workload(asker, file.stem, yaml.load(file.read_text(), Loader=yaml.BaseLoader))
+    ]
 
 
 def studies(asker: Asker, only: list[str]) -> list[Change]:
@@ -373,14 +422,26 @@ def main() -> int:
     with Asker() as asker:
         found = [change for kind in given.kinds or KINDS for change in KINDS[kind](asker, given.only)]
     unnoticed = [change for change in found if not change.noticed]
-    refused, elsewhere = sum(bool(change.refused) for change in found), [change for change in found if change.operations]
+    refused, elsewhere = (
+        sum(bool(change.refused) for change in found),
+        [change for change in found if change.operations],
+    )
     if given.json:
-        print(json.dumps({"changed": len(found), "refused": refused, "unnoticed": [vars(change) for change in unnoticed]}, indent=1))
+        print(
+            json.dumps(
+                {"changed": len(found), "refused": refused, "unnoticed": [vars(change) for change in unnoticed]},
+                indent=1,
+            )
+        )
     else:
         moving = len(found) - refused - len(elsewhere) - len(unnoticed)
-        print(f"{len(found)} values changed: {moving} move the answer, {refused} are refused, {len(elsewhere)} change operations alone, {len(unnoticed)} change nothing.")
+        print(
+            f"{len(found)} values changed: {moving} move the answer, {refused} are refused, {len(elsewhere)} change operations alone, {len(unnoticed)} change nothing."
+        )
         for change in unnoticed:
-            print(f"  {change.what}: {change.path} = {change.before} -> {change.after} (moved {change.moved:.2g} times what seeds differ by)")
+            print(
+                f"  {change.what}: {change.path} = {change.before} -> {change.after} (moved {change.moved:.2g} times what seeds differ by)"
+            )
     return 4 if unnoticed else 0
 
 

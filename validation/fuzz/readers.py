@@ -61,7 +61,9 @@ TOKENS = [
     b"NaN", b"Infinity", b"-Infinity", b"1e999", b"9" * 5000, b"-5", b"null", b"[" * 300, b"{" * 300, b'{"a":' * 200, b"\xff\xfe", b"\x00", b"&a [*a]", b"*a", b"!!python/object:os.system x",
     b"!!int x", b"? [", b"- " * 300, b"2001-13-45", b"../../x", b"\x1b]0;t\x07", b"\n", b"\t", b":", b"'", b'"', b"\\", b"#", b"%YAML 9.9\n", b"---\n", b"<<: *a", b"\xe2\x80\xa8", b"Tag=", b",",
 ]  # fmt: skip
-BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
 
 PLAN = """schema_version: 1
 description: many things
@@ -93,9 +95,21 @@ fitted:
   notes: [fitted by hand]
 """
 TABLE = "workload,phase,operation,nodes,ppn,rate,operations,q50,q99,waiting_factor\nmine,benchmark,create,1,2,1000.5,200,0.001,0.01,0\nmine,benchmark,create,2,2,1900,400,0.001,0.02,1\n"
-OBSERVATION = '{"kind": "observation", "schema_version": 1, "host": "h", "started": "2026-11-24T10:00:00.000Z", "cpus": 2}\n' + "".join(
-    json.dumps({"monotonic": n / 10, "time": 1.7e9 + n / 10, "cpu": {"user": n, "system": n}, "disks": {"sda": {"busy": n / 20, "read": n}}, "net": {"eth0": {"rx": n, "tx": n}}}) + "\n"
-    for n in range(8)
+OBSERVATION = (
+    '{"kind": "observation", "schema_version": 1, "host": "h", "started": "2026-11-24T10:00:00.000Z", "cpus": 2}\n'
+    + "".join(
+        json.dumps(
+            {
+                "monotonic": n / 10,
+                "time": 1.7e9 + n / 10,
+                "cpu": {"user": n, "system": n},
+                "disks": {"sda": {"busy": n / 20, "read": n}},
+                "net": {"eth0": {"rx": n, "tx": n}},
+            }
+        )
+        + "\n"
+        for n in range(8)
+    )
 )
 
 
@@ -150,7 +164,9 @@ KINDS = {
     "plan": Kind("plan.yaml", lambda d: read_plan(str(d / "plan.yaml")), 3),
     "study": Kind("study.yaml", lambda d: read_study(d / "study.yaml"), 3),
     "fitted": Kind("fitted.yaml", use_fitted, 3),
-    "forecast": Kind("forecast.json", lambda d: (read_json(d / "forecast.json", "forecast"), read_sources([d / "forecast.json"])), 2),
+    "forecast": Kind(
+        "forecast.json", lambda d: (read_json(d / "forecast.json", "forecast"), read_sources([d / "forecast.json"])), 2
+    ),
     "observation": Kind("observation.jsonl", lambda d: Observation(d / "observation.jsonl")),
     "table": Kind("table.csv", use_imported),
 }
@@ -164,9 +180,27 @@ def make_corpus(directory: Path) -> None:
     settings = [a for one in ("datasets=1", "objects=20", "iterations=20") for a in ("--set", one)]
     for out in ("run", "campaign/runs/n1-t0-r1", "campaign/runs/n1-t0-r2"):
         (directory / out).parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([simulator, "--platform", "local", "--ppn", "2", *settings, "--out", directory / out], check=True, capture_output=True)
-    points = [{"name": f"n1-t0-r{n}", "nodes": 1, "ranks_per_node": 2, "settings": {}, "role": role, "status": "complete"} for n, role in ((1, "fit"), (2, "check"))]
-    campaign = {"schema_version": 1, "kind": "campaign", "id": "0", "workload": "md-workbench", "root": "/x", "plan": "p", "plan_sha256": "0", "overrides": {}, "seed": 0, "points": points}
+        subprocess.run(
+            [simulator, "--platform", "local", "--ppn", "2", *settings, "--out", directory / out],
+            check=True,
+            capture_output=True,
+        )
+    points = [
+        {"name": f"n1-t0-r{n}", "nodes": 1, "ranks_per_node": 2, "settings": {}, "role": role, "status": "complete"}
+        for n, role in ((1, "fit"), (2, "check"))
+    ]
+    campaign = {
+        "schema_version": 1,
+        "kind": "campaign",
+        "id": "0",
+        "workload": "md-workbench",
+        "root": "/x",
+        "plan": "p",
+        "plan_sha256": "0",
+        "overrides": {},
+        "seed": 0,
+        "points": points,
+    }
     (directory / "campaign" / "campaign.json").write_text(json.dumps(campaign, indent=1))
     (directory / "plan.yaml").write_text(PLAN)
     (directory / "fitted.yaml").write_text(FITTED)
@@ -213,7 +247,9 @@ def damaged(content: bytes, name: str, chance: random.Random) -> bytes:
             numbers = list(re.finditer(rb"-?\d+(\.\d+)?", bytes(out[place : place + 500])))
             if numbers:
                 found = chance.choice(numbers)
-                out[place + found.start() : place + found.end()] = chance.choice((b"-1", b"NaN", b"1e400", b"0", b"9" * 30, b"9" * 5000, b"''", b"{}", b".inf"))
+                out[place + found.start() : place + found.end()] = chance.choice(
+                    (b"-1", b"NaN", b"1e400", b"0", b"9" * 30, b"9" * 5000, b"''", b"{}", b".inf")
+                )
     return bytes(out)
 
 
@@ -229,7 +265,9 @@ def _changed(document: Any, chance: random.Random) -> Any:
     if not places:
         return copy.deepcopy(chance.choice(HOSTILE))
     # The top of a file is read by most.
-    holder, key = places[int(chance.random() ** 4 * (len(places) - 1))] if chance.random() < 0.5 else chance.choice(places)
+    holder, key = (
+        places[int(chance.random() ** 4 * (len(places) - 1))] if chance.random() < 0.5 else chance.choice(places)
+    )
     way = chance.random()
     if way < 0.15:
         del holder[key]
@@ -319,7 +357,10 @@ def main() -> None:
         for kind, tried in count.items():
             print(f"{tried:8}  {kind}")
         print(f"Unforeseen: {unforeseen.total()}" + "".join(f"\n{n:8}  {key}" for key, n in unforeseen.most_common()))
-        print(f"{count.total()} inputs, {faults.total()} faults" + ("." if not faults else ": " + "; ".join(f"{n} x {key}" for key, n in faults.most_common())))
+        print(
+            f"{count.total()} inputs, {faults.total()} faults"
+            + ("." if not faults else ": " + "; ".join(f"{n} x {key}" for key, n in faults.most_common()))
+        )
     sys.exit(1 if faults else 0)
 
 

@@ -122,8 +122,25 @@ class Rounds:
 
     def _measure(self, place: Path) -> subprocess.Popen[str]:
         (place / "root").mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "iocast", "measure", str(place / "root"), "--campaign", str(self.plan), "--out", str(place / "out")]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        command = [
+            sys.executable,
+            "-m",
+            "iocast",
+            "measure",
+            str(place / "root"),
+            "--campaign",
+            str(self.plan),
+            "--out",
+            str(place / "out"),
+        ]
+        return subprocess.Popen(
+            command,
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def _kill(self, child: subprocess.Popen[str], victim: str, outcome: Outcome) -> None:
         with contextlib.suppress(psutil.Error):
@@ -144,8 +161,16 @@ class Rounds:
         for manifest in (place / "root").glob("*/*/iocast.manifest.json"):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 content = json.loads(manifest.read_text())
-                return str(content.get("phase") or content.get("state") or content.get("status") or "a data set lies there")
-        return "a place, and no manifest" if any((place / "root").glob("*/*/")) else "no place yet" if not (place / "out").exists() else "between two runs"
+                return str(
+                    content.get("phase") or content.get("state") or content.get("status") or "a data set lies there"
+                )
+        return (
+            "a place, and no manifest"
+            if any((place / "root").glob("*/*/"))
+            else "no place yet"
+            if not (place / "out").exists()
+            else "between two runs"
+        )
 
     def _results(self, place: Path) -> Any:
         """What does not depend on time: per run its phases' operations and errors."""
@@ -153,7 +178,10 @@ class Rounds:
         found = {}
         for point in content["points"]:
             run = json.loads((place / "out" / "runs" / point["name"] / "run.json").read_text())
-            phases = [(p["name"], p["operations"], p["errors"], {op: of["count"] for op, of in p["latency"].items()}) for p in run["phases"]]
+            phases = [
+                (p["name"], p["operations"], p["errors"], {op: of["count"] for op, of in p["latency"].items()})
+                for p in run["phases"]
+            ]
             found[point["name"]] = [point["status"], run["status"], run["seed"], phases]
         return json.loads(json.dumps(found))
 
@@ -162,7 +190,9 @@ def _of(place: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.name() in ("iocast-bench", "mpirun", "orterun", "prterun") and any(str(place) in word for word in process.cmdline()):
+            if process.name() in ("iocast-bench", "mpirun", "orterun", "prterun") and any(
+                str(place) in word for word in process.cmdline()
+            ):
                 found.append(process)
     return found
 
@@ -184,11 +214,23 @@ def main() -> None:
             break
         outcomes.append(rounds.round(number, VICTIMS[number % len(VICTIMS)]))
         for fault in outcomes[-1].faults:
-            print(f"round {number}, {outcomes[-1].victim} killed, {outcomes[-1].phase}: {fault}", file=sys.stderr, flush=True)
+            print(
+                f"round {number}, {outcomes[-1].victim} killed, {outcomes[-1].phase}: {fault}",
+                file=sys.stderr,
+                flush=True,
+            )
     struck = Counter((o.victim, o.phase) for o in outcomes)
     bad = [o for o in outcomes if o.faults]
     if given.json:
-        print(json.dumps({"kills": len(outcomes), "faults": len(bad), "struck": [{"victim": v, "phase": p, "count": n} for (v, p), n in sorted(struck.items())]}))
+        print(
+            json.dumps(
+                {
+                    "kills": len(outcomes),
+                    "faults": len(bad),
+                    "struck": [{"victim": v, "phase": p, "count": n} for (v, p), n in sorted(struck.items())],
+                }
+            )
+        )
     else:
         for (victim, phase), count in sorted(struck.items()):
             print(f"{count:5}  {victim:22} {phase}")

@@ -61,7 +61,17 @@ def cells(simulator: Path, short: bool, seconds: float, scales: Iterable[int]) -
 
 
 def run(simulator: Path, platform: str, workload: str, nodes: int, settings: tuple[str, ...], seconds: float) -> Cell:
-    command = [str(simulator), "--json", "--brief", "--platform", platform, "--workload", workload, "--nodes", str(nodes)]
+    command = [
+        str(simulator),
+        "--json",
+        "--brief",
+        "--platform",
+        platform,
+        "--workload",
+        workload,
+        "--nodes",
+        str(nodes),
+    ]
     command += [part for setting in settings for part in ("--set", setting)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
@@ -70,7 +80,13 @@ def run(simulator: Path, platform: str, workload: str, nodes: int, settings: tup
     if done.returncode:
         return Cell(platform, workload, nodes, (), (), done.stderr.strip().splitlines()[-1])
     document = json.loads(done.stdout)
-    return Cell(platform, workload, nodes, tuple(document.get("model_limits", {}).get("findings", ())), tuple(document["warnings"]))
+    return Cell(
+        platform,
+        workload,
+        nodes,
+        tuple(document.get("model_limits", {}).get("findings", ())),
+        tuple(document["warnings"]),
+    )
 
 
 def line(cell: Cell) -> str:
@@ -99,11 +115,24 @@ def main() -> None:
         if cell.findings or cell.error:
             lines.append(line(cell))
             print(lines[-1], flush=True)
-    totals = [f"{count} cells, {flagged} with findings", *(f"{kind}: {times} cells" for kind, times in kinds.most_common())]
+    totals = [
+        f"{count} cells, {flagged} with findings",
+        *(f"{kind}: {times} cells" for kind, times in kinds.most_common()),
+    ]
     print("\n".join(totals))
     if options.out:
         settings = "shortened settings" if options.short else "the catalogue's settings"
-        options.out.write_text("\n".join([f"python validation/model_limits/sweep.py{' --short' * options.short} --nodes {' '.join(map(str, options.nodes))}: {settings}, one rank a node", *totals, "", *lines, ""]))
+        options.out.write_text(
+            "\n".join(
+                [
+                    f"python validation/model_limits/sweep.py{' --short' * options.short} --nodes {' '.join(map(str, options.nodes))}: {settings}, one rank a node",
+                    *totals,
+                    "",
+                    *lines,
+                    "",
+                ]
+            )
+        )
 
 
 if __name__ == "__main__":

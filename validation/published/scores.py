@@ -63,7 +63,9 @@ def forecasts_of(question: Question) -> list[Row]:
             answer = predict(Fitted.open(str(platform)), None, {}, nodes, ranks_per_node)
             document = {name: answer["baselines"].get(name, {}).get("rate") for name in BASELINES}
             document |= rulers(question.fitted, nodes * ranks_per_node)
-            rows.append({"nodes": nodes, "ranks_per_node": ranks_per_node, "iocast": answer["quantities"]["rate"], **document})
+            rows.append(
+                {"nodes": nodes, "ranks_per_node": ranks_per_node, "iocast": answer["quantities"]["rate"], **document}
+            )
     return rows
 
 
@@ -87,7 +89,11 @@ def rulers(fitted: tuple[Rate, ...], ranks: int) -> dict[str, float]:
 def score(question: Question) -> list[Row]:
     rows = forecasts_of(question)
     for row in rows:
-        seen = [rate.rate for rate in question.asked if (rate.nodes, rate.ranks_per_node) == (row["nodes"], row["ranks_per_node"])]
+        seen = [
+            rate.rate
+            for rate in question.asked
+            if (rate.nodes, rate.ranks_per_node) == (row["nodes"], row["ranks_per_node"])
+        ]
         row["measured"] = math.exp(float(np.mean(np.log(seen))))
         row |= {"family": question.family, "system": question.system, "quantity": question.quantity}
         row |= {"site": site(question), "why_not": no_question_of_scale(question, row["nodes"], row["ranks_per_node"])}
@@ -105,14 +111,28 @@ def summary(rows: list[Row]) -> Row:
     known = [row for row in rows if row["iocast"]["low"] is not None]
     inside = [row["iocast"]["low"] <= row["measured"] <= row["iocast"]["high"] for row in known]
     widths = [row["iocast"]["high"] / row["iocast"]["low"] for row in known]
-    found: Row = {"forecasts": len(rows), "beyond": float(np.median([row["beyond"] for row in rows])), "median": float(np.median(errors))}
-    found |= {"nine_in_ten": float(np.quantile(errors, 0.9)), "worst": max(errors), "inside": float(np.mean(inside)), "width": float(np.median(widths))}
-    found |= {"without_interval": len(rows) - len(known), "site_equal": site_equal([(row["site"], row["iocast"]["value"] / row["measured"]) for row in rows])}
+    found: Row = {
+        "forecasts": len(rows),
+        "beyond": float(np.median([row["beyond"] for row in rows])),
+        "median": float(np.median(errors)),
+    }
+    found |= {
+        "nine_in_ten": float(np.quantile(errors, 0.9)),
+        "worst": max(errors),
+        "inside": float(np.mean(inside)),
+        "width": float(np.median(widths)),
+    }
+    found |= {
+        "without_interval": len(rows) - len(known),
+        "site_equal": site_equal([(row["site"], row["iocast"]["value"] / row["measured"]) for row in rows]),
+    }
     for name in BASELINES:
         own = [row for row in rows if row[name] is not None]
         enough = len(own) > len(rows) / 2
         found[name] = float(np.median([error(row[name], row["measured"]) for row in own])) if enough else None
-        found[f"{name}, site-equal"] = site_equal([(row["site"], row[name] / row["measured"]) for row in own]) if enough else None
+        found[f"{name}, site-equal"] = (
+            site_equal([(row["site"], row[name] / row["measured"]) for row in own]) if enough else None
+        )
     return found
 
 
@@ -127,7 +147,11 @@ def site_equal(ratios: list[tuple[str, float]]) -> float:
 def falls(rows: list[Row]) -> tuple[int, int]:
     """How many of the clean rows fell below three quarters of the last value with more ranks, and how many of these lay
     inside."""
-    fallen = [row for row in rows if row["beyond"] > 1 and row["measured"] < 0.75 * row["last value"] and row["iocast"]["low"] is not None]
+    fallen = [
+        row
+        for row in rows
+        if row["beyond"] > 1 and row["measured"] < 0.75 * row["last value"] and row["iocast"]["low"] is not None
+    ]
     return len(fallen), sum(row["iocast"]["low"] <= row["measured"] for row in fallen)
 
 
@@ -149,11 +173,28 @@ def table(families: dict[str, Row]) -> list[str]:
     def shown(found: Row, name: str) -> str:
         return "-" if found[name] is None else f"{percent(found[name])} ({found[f'{name}, site-equal']:.2f})"
 
-    header = ["", "forecasts", "target / fitted ranks", "median error", "nine in ten below", "worst", "inside 90 %", "high / low", "site-equal"]
+    header = [
+        "",
+        "forecasts",
+        "target / fitted ranks",
+        "median error",
+        "nine in ten below",
+        "worst",
+        "inside 90 %",
+        "high / low",
+        "site-equal",
+    ]
     header += [*BASELINES, "target"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for family, found in families.items():
-        cells = [family, str(found["forecasts"]), f"{found['beyond']:.1f}", percent(found["median"]), percent(found["nine_in_ten"]), f"x {1 + found['worst']:.1f}"]
+        cells = [
+            family,
+            str(found["forecasts"]),
+            f"{found['beyond']:.1f}",
+            percent(found["median"]),
+            percent(found["nine_in_ten"]),
+            f"x {1 + found['worst']:.1f}",
+        ]
         cells += [percent(found["inside"]), f"{found['width']:.1f}", f"{found['site_equal']:.2f}"]
         cells += [shown(found, name) for name in BASELINES] + [verdict(family, found)]
         lines.append("| " + " | ".join(cells) + " |")
@@ -169,7 +210,10 @@ def main() -> None:
     given = parser.parse_args()
     entries = [question for question in questions(given.data) if given.family in (None, question.family)]
     if not entries:
-        parser.error(f"There is no question in '{given.data}'" + (f" of the family '{given.family}'." if given.family else "; README.md says which tables are read."))
+        parser.error(
+            f"There is no question in '{given.data}'"
+            + (f" of the family '{given.family}'." if given.family else "; README.md says which tables are read.")
+        )
     rows: dict[str, list[Row]] = defaultdict(list)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for question, found in zip(entries, pool.map(score, entries), strict=True):
@@ -177,7 +221,9 @@ def main() -> None:
     everything = [row for found in rows.values() for row in found]
     asked_once = [row for row in everything if row["why_not"] not in DROPPED]
     clean = [row for row in everything if not row["why_not"]]
-    families = {family: summary(kept) for family, found in rows.items() if (kept := [row for row in found if row in asked_once])}
+    families = {
+        family: summary(kept) for family, found in rows.items() if (kept := [row for row in found if row in asked_once])
+    }
     if len(rows) > 1:
         families |= {"all": summary(asked_once), "clean": summary(clean), "every row": summary(everything)}
     if given.json:
@@ -187,7 +233,10 @@ def main() -> None:
     without = sum(row["iocast"]["low"] is None for row in asked_once)
     reasons = Counter(row["why_not"] for row in everything if row["why_not"])
     lines = table(families)
-    lines += ["", f"Of the clean rows {fallen} fell below three quarters of the last value; {held} of them lie inside. {without} forecasts have no interval (more processes than cores)."]
+    lines += [
+        "",
+        f"Of the clean rows {fallen} fell below three quarters of the last value; {held} of them lie inside. {without} forecasts have no interval (more processes than cores).",
+    ]
     if reasons:
         lines += ["", "Not clean: " + "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common()) + "."]
     print("\n".join(lines))

@@ -78,8 +78,16 @@ def mistral(data: Path) -> Iterator[Question]:
         ("mdworkbench/parallel_2017_mdreal_phases.csv", "phase", "obj_per_s", "md-workbench"),
         ("mdworkbench/parallel_2017_mdtest.csv", "operation", "rate_per_s", "mdtest"),
     ):
-        rows = [r for r in _rows(data, file) if "Mistral" in r["system"] and r.get("scope", "all") == "all" and "Tree" not in r[op]]
-        groups = _group(rows, lambda r: (f"Mistral {r['fs']}", tool, r[op]), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r[rate])))  # noqa: B023
+        rows = [
+            r
+            for r in _rows(data, file)
+            if "Mistral" in r["system"] and r.get("scope", "all") == "all" and "Tree" not in r[op]
+        ]
+        groups = _group(
+            rows,
+            lambda r: (f"Mistral {r['fs']}", tool, r[op]),
+            lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r[rate])),
+        )  # noqa: B023
         yield from _split("Mistral", groups, lambda one, rates: one.nodes <= 10)
 
 
@@ -87,8 +95,16 @@ def cirrus(data: Path) -> Iterator[Question]:
     """EPCC Cirrus and ARCHER, mdtest of files: Cirrus fitted at up to 8 nodes, asked at up to 128; ARCHER at 1 and 2,
     asked at 4 and 8."""
     for system, most in (("Cirrus", 8), ("ARCHER", 2)):
-        rows = [r for r in _rows(data, "scaling/archer_mdtest_scaling.csv") if r["system"] == system and r["operation"].startswith("File") and not r["mode"].startswith("sp")]
-        groups = _group(rows, lambda r: (system, r["mode"], r["operation"]), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_per_s"])))  # noqa: B023
+        rows = [
+            r
+            for r in _rows(data, "scaling/archer_mdtest_scaling.csv")
+            if r["system"] == system and r["operation"].startswith("File") and not r["mode"].startswith("sp")
+        ]
+        groups = _group(
+            rows,
+            lambda r: (system, r["mode"], r["operation"]),
+            lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_per_s"])),
+        )  # noqa: B023
         yield from _split(system, groups, lambda one, rates: one.nodes <= most)  # noqa: B023
 
 
@@ -102,7 +118,11 @@ def io500(data: Path) -> Iterator[Question]:
                 if nodes > 0 and ranks >= nodes and _number(row[column]) > 0:
                     name = (f"{row['institution']} {row['system']}", row["fs_type"], row["ds_nodes"], column)
                     groups[name].append(Rate(nodes, ranks // nodes, 1000 * _number(row[column])))
-        groups = {name: rates for name, rates in groups.items() if max(r.nodes for r in rates) >= 1.5 * min(r.nodes for r in rates)}
+        groups = {
+            name: rates
+            for name, rates in groups.items()
+            if max(r.nodes for r in rates) >= 1.5 * min(r.nodes for r in rates)
+        }
         yield from _split(f"IO500 {kind}", groups, lambda one, rates: one.nodes <= max(10, min(r.nodes for r in rates)))
 
 
@@ -114,7 +134,11 @@ def threads(data: Path) -> Iterator[Question]:
         lambda r: (r["system"], r["operation"], r["block_size"], r["random"], r["target"]),
         lambda r: Rate(int(r["hosts"]), int(r["threads"]), _number(r["iops_last"])),
     )
-    yield from _split("thread scans", groups, lambda one, rates: one.ranks_per_node <= (4 if max(r.ranks_per_node for r in rates) > 4 else 2))
+    yield from _split(
+        "thread scans",
+        groups,
+        lambda one, rates: one.ranks_per_node <= (4 if max(r.ranks_per_node for r in rates) > 4 else 2),
+    )
 
 
 def cubefs(data: Path) -> Iterator[Question]:
@@ -126,17 +150,36 @@ def cubefs(data: Path) -> Iterator[Question]:
             return None
         return Rate(int(clients), int(processes), _number(row["value"]))
 
-    groups = _group(_rows(data, "scaling/cubefs_doc_clients_x_procs.csv"), lambda r: ("CubeFS", r["metric"], Path(r["source_path"]).name), rate)
-    yield from _split("CubeFS", {name: list(dict.fromkeys(rates)) for name, rates in groups.items()}, lambda one, rates: one.ranks <= 8)
+    groups = _group(
+        _rows(data, "scaling/cubefs_doc_clients_x_procs.csv"),
+        lambda r: ("CubeFS", r["metric"], Path(r["source_path"]).name),
+        rate,
+    )
+    yield from _split(
+        "CubeFS",
+        {name: list(dict.fromkeys(rates)) for name, rates in groups.items()},
+        lambda one, rates: one.ranks <= 8,
+    )
 
 
 def local(data: Path) -> Iterator[Question]:
     """ext4, XFS and btrfs on one machine, md-workbench with memory for its working set: fitted at 1 and 2 processes,
     asked at more."""
-    rows = [r for r in _rows(data, "mdworkbench/sandy9_local_fs.csv") if r["scope"] == "all" and r["lim_free_mem_mb"] == "100000"]
+    rows = [
+        r
+        for r in _rows(data, "mdworkbench/sandy9_local_fs.csv")
+        if r["scope"] == "all" and r["lim_free_mem_mb"] == "100000"
+    ]
     groups = _group(
         rows,
-        lambda r: (f"{r['device']} {r['fs']}", r["experiment"], f"D={r['D']}", f"P={r['P']}", f"{r['obj_bytes']} B", r["phase"]),
+        lambda r: (
+            f"{r['device']} {r['fs']}",
+            r["experiment"],
+            f"D={r['D']}",
+            f"P={r['P']}",
+            f"{r['obj_bytes']} B",
+            r["phase"],
+        ),
         lambda r: Rate(1, int(r["nproc"]), _number(r["obj_per_s"])),
     )
     yield from _split("local file systems", groups, lambda one, rates: one.ranks <= 2)
@@ -144,8 +187,16 @@ def local(data: Path) -> Iterator[Question]:
 
 def _table_2(data: Path) -> Groups:
     """The MDWorkbench paper's Table 2 by system, without the two rows of KAUST that its scan lost."""
-    rows = [r for r in _rows(data, "seeds/mdworkbench_table2.csv") if "KAUST" not in r["system"] or r["rate_creates_per_s"] not in ("6510", "1860")]
-    return _group(rows, lambda r: (r["system"], r["filesystem"], r["n_md_or_bb"]), lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_creates_per_s"])))
+    rows = [
+        r
+        for r in _rows(data, "seeds/mdworkbench_table2.csv")
+        if "KAUST" not in r["system"] or r["rate_creates_per_s"] not in ("6510", "1860")
+    ]
+    return _group(
+        rows,
+        lambda r: (r["system"], r["filesystem"], r["n_md_or_bb"]),
+        lambda r: Rate(int(r["nodes"]), int(r["ppn"]), _number(r["rate_creates_per_s"])),
+    )
 
 
 def paper(data: Path) -> Iterator[Question]:
@@ -158,7 +209,9 @@ def paper(data: Path) -> Iterator[Question]:
 
 def paper_from_smallest(data: Path) -> Iterator[Question]:
     """Table 2, a system's larger placements by its smallest one, most with a rank on each of 10 nodes."""
-    yield from _split("MDWorkbench Table 2 from smallest", _table_2(data), lambda one, rates: one.ranks == min(r.ranks for r in rates))
+    yield from _split(
+        "MDWorkbench Table 2 from smallest", _table_2(data), lambda one, rates: one.ranks == min(r.ranks for r in rates)
+    )
 
 
 def site(question: Question) -> str:

@@ -42,9 +42,16 @@ points:
   - {{ranks: [1, 2, 4], waiting_factor: [0, 1], role: fit}}
   - {{ranks: 32, waiting_factor: [0, 1], role: check}}
 """
-SLEEPING = {"seconds": 0.7, "benchmark_repeats": 1, "repeats": 2}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
+SLEEPING = {
+    "seconds": 0.7,
+    "benchmark_repeats": 1,
+    "repeats": 2,
+}  # servers that sleep: runs last as long as they should, and no page cache makes one unlike the other
 FEW = {"queuefs": SLEEPING, "glusterfs": SLEEPING}
-MANY = {"weak": {"seconds": 0.7, "benchmark_repeats": 3, "repeats": 3}, "strong": {"seconds": 12, "benchmark_repeats": 3, "repeats": 2}}
+MANY = {
+    "weak": {"seconds": 0.7, "benchmark_repeats": 3, "repeats": 3},
+    "strong": {"seconds": 12, "benchmark_repeats": 3, "repeats": 2},
+}
 """With strong scaling few ranks have as many objects as many have: what these fill (a journal, a cache of inodes) is in
 the fitted runs too."""
 BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverage=(0.80, 0.97))
@@ -52,7 +59,9 @@ BARS = Bars(throughput=0.10, quantiles=0.15, q99=0.30, wasserstein=0.15, coverag
 
 def iocast(*arguments: object, allowed: tuple[int, ...] = (0,)) -> str:
     command = [sys.executable, "-c", "from iocast.cli import main; main()", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
     if done.returncode not in allowed:
         sys.exit(f"iocast {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")
     return done.stdout
@@ -63,7 +72,9 @@ def validation_of(kind: str, scaling: str, place: Path, out: Path) -> dict[str, 
     if (out / "validation.json").exists():
         return json.loads((out / "validation.json").read_text())
     if out.exists():
-        sys.exit(f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere.")
+        sys.exit(
+            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere."
+        )
     with MOUNTS[kind](place) as directory:
         out.mkdir(parents=True)
         plan = out / "campaign.yaml"
@@ -81,8 +92,20 @@ def forecast_and_check(storage: list[object], family: str, plan: Path, out: Path
 
 
 def validated(out: Path) -> dict[str, Any]:
-    earlier = [argument for forecast in sorted((out / "forecasts").glob("*.json")) for argument in ("--forecast", forecast)]
-    iocast("validate", out / "fitted.yaml", out / "campaign", "--role", "check", *earlier, "--out", out / "validation.json", allowed=(0, 4))
+    earlier = [
+        argument for forecast in sorted((out / "forecasts").glob("*.json")) for argument in ("--forecast", forecast)
+    ]
+    iocast(
+        "validate",
+        out / "fitted.yaml",
+        out / "campaign",
+        "--role",
+        "check",
+        *earlier,
+        "--out",
+        out / "validation.json",
+        allowed=(0, 4),
+    )
     return json.loads((out / "validation.json").read_text())
 
 
@@ -90,7 +113,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="FILESYSTEM", help=f"of {', '.join(MOUNTS)}; all without")
     parser.add_argument("--scaling", choices=sorted(MANY), default="weak")
-    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie")
+    parser.add_argument(
+        "--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie"
+    )
     parser.add_argument("--keep", type=Path, help="a directory for campaigns, forecasts and validations")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
@@ -100,7 +125,9 @@ def main() -> None:
         parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(MOUNTS)}")
     kinds = given.kinds or [kind for kind in MOUNTS if given.scaling == "weak" or kind not in FEW]
     if given.scaling == "strong" and (slow := [kind for kind in kinds if kind in FEW]):
-        parser.error(f"thirty-two ranks would have next to nothing to do if they shared what a rank alone does on {', '.join(slow)}; use --scaling weak")
+        parser.error(
+            f"thirty-two ranks would have next to nothing to do if they shared what a rank alone does on {', '.join(slow)}; use --scaling weak"
+        )
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
         out = (given.keep or Path(scratch)) / given.scaling
         found = {kind: validation_of(kind, given.scaling, given.place, out / kind) for kind in kinds}

@@ -44,14 +44,20 @@ def on_loop_device(make: list[str], package: str, place: Path) -> Iterator[Path]
 
 @contextmanager
 def tmpfs(place: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="iocast-real-", dir=place) as scratch, _mounted(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "iocast", scratch], Path(scratch)):
+    with (
+        tempfile.TemporaryDirectory(prefix="iocast-real-", dir=place) as scratch,
+        _mounted(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "iocast", scratch], Path(scratch)),
+    ):
         yield Path(scratch)
 
 
 @contextmanager
 def queuefs(place: Path) -> Iterator[Path]:
     del place  # it keeps nothing
-    with tempfile.TemporaryDirectory(prefix="iocast-queuefs-") as scratch, selftest.mounted("queuefs", Path(scratch) / "log.csv", 1) as directory:
+    with (
+        tempfile.TemporaryDirectory(prefix="iocast-queuefs-") as scratch,
+        selftest.mounted("queuefs", Path(scratch) / "log.csv", 1) as directory,
+    ):
         yield directory
 
 
@@ -72,22 +78,47 @@ def glusterfs(place: Path) -> Iterator[Path]:
         layers = [
             ("posix", "storage/posix", {"directory": brick}),
             ("locks", "features/locks", {}),
-            ("delay", "debug/delay-gen", {"delay-duration": round(DELAY * 1e6), "delay-percentage": 100, "enable": HELD}),
+            (
+                "delay",
+                "debug/delay-gen",
+                {"delay-duration": round(DELAY * 1e6), "delay-percentage": 100, "enable": HELD},
+            ),
             ("threads", "performance/io-threads", {"thread-count": THREADS}),
             ("brick", "debug/io-stats", {"unique-id": brick}),
-            ("server", "protocol/server", {"transport-type": "tcp", "transport.socket.bind-address": "127.0.0.1", "transport.socket.listen-port": port, "auth.addr.brick.allow": "127.0.0.1"}),
+            (
+                "server",
+                "protocol/server",
+                {
+                    "transport-type": "tcp",
+                    "transport.socket.bind-address": "127.0.0.1",
+                    "transport.socket.listen-port": port,
+                    "auth.addr.brick.allow": "127.0.0.1",
+                },
+            ),
         ]
         (home / "server.vol").write_text(_volumes(layers))
         client = {"transport-type": "tcp", "remote-host": "127.0.0.1", "remote-port": port, "remote-subvolume": "brick"}
         (home / "client.vol").write_text(_volumes([("client", "protocol/client", client)]))
         server = subprocess.Popen(["glusterfsd", "-N", "-f", home / "server.vol", "-l", home / "server.log"])
-        mount = ["glusterfs", "-N", "-f", home / "client.vol", "-l", home / "client.log", "--entry-timeout=0", "--attribute-timeout=0", directory]
+        mount = [
+            "glusterfs",
+            "-N",
+            "-f",
+            home / "client.vol",
+            "-l",
+            home / "client.log",
+            "--entry-timeout=0",
+            "--attribute-timeout=0",
+            directory,
+        ]
         daemon = subprocess.Popen(mount)
         try:
             until = time.monotonic() + PATIENCE
             while not _answers(directory):
                 if time.monotonic() > until:
-                    sys.exit(f"GlusterFS did not answer within {PATIENCE:g} s:\n{(home / 'client.log').read_text()[-2000:]}")
+                    sys.exit(
+                        f"GlusterFS did not answer within {PATIENCE:g} s:\n{(home / 'client.log').read_text()[-2000:]}"
+                    )
                 time.sleep(0.05)
             yield directory
         finally:
@@ -101,7 +132,13 @@ def _volumes(layers: list[tuple[str, str, dict[str, object]]]) -> str:
     """A volume file of GlusterFS, each layer on top of the one before."""
     text, below = "", ""
     for name, kind, options in layers:
-        lines = [f"volume {name}", f"  type {kind}", *(f"  option {key} {value}" for key, value in options.items()), *([f"  subvolumes {below}"] if below else []), "end-volume"]
+        lines = [
+            f"volume {name}",
+            f"  type {kind}",
+            *(f"  option {key} {value}" for key, value in options.items()),
+            *([f"  subvolumes {below}"] if below else []),
+            "end-volume",
+        ]
         text += "\n".join(lines) + "\n"
         below = name
     return text

@@ -42,7 +42,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 8])
-    parser.add_argument("--rounds", type=int, default=3, help="of two runs with and two without, for each number of ranks")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="of two runs with and two without, for each number of ranks"
+    )
     parser.add_argument("--seconds", type=float, default=3, help="that a rank alone takes for its phases")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -57,14 +59,26 @@ def main() -> None:
             ways = [("caches dropped", "true"), ("as they come", "false")]
             for way, drop in ways if number % 2 == 0 else reversed(ways):
                 plan, out = Path(scratch) / "plan.yaml", Path(scratch) / f"{drop}-{number}"
-                plan.write_text(CAMPAIGN.format(seconds=given.seconds, drop=drop) + "".join(f"  - {json.dumps(point)}\n" for point in points))
+                plan.write_text(
+                    CAMPAIGN.format(seconds=given.seconds, drop=drop)
+                    + "".join(f"  - {json.dumps(point)}\n" for point in points)
+                )
                 iocast("measure", given.directory, "--campaign", plan, "--out", out, "--seed", number)
                 for run in find_runs([out], "benchmark")[0]:
                     rates[way].setdefault(run.ranks, []).append(run.rate)
                     # The first campaign's pilot finds how long runs are; all others are as long.
-                    next(point for point in points if point["ranks"] == run.ranks).setdefault("settings", {name: run.parameters[name] for name in ("iterations", "objects")})
+                    next(point for point in points if point["ranks"] == run.ranks).setdefault(
+                        "settings", {name: run.parameters[name] for name in ("iterations", "objects")}
+                    )
     found = {
-        way: {n: {"rates": by_ranks[n], "highest_over_lowest": max(by_ranks[n]) / min(by_ranks[n]), "sd_log": float(np.std(np.log(by_ranks[n]), ddof=1))} for n in sorted(by_ranks)}
+        way: {
+            n: {
+                "rates": by_ranks[n],
+                "highest_over_lowest": max(by_ranks[n]) / min(by_ranks[n]),
+                "sd_log": float(np.std(np.log(by_ranks[n]), ddof=1)),
+            }
+            for n in sorted(by_ranks)
+        }
         for way, by_ranks in rates.items()
     }
     if given.json:
@@ -72,7 +86,9 @@ def main() -> None:
         return
     for way, by_ranks in found.items():
         for n, printed in by_ranks.items():
-            print(f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in printed['rates'])}; highest {printed['highest_over_lowest']:.2f} times the lowest")
+            print(
+                f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in printed['rates'])}; highest {printed['highest_over_lowest']:.2f} times the lowest"
+            )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "tests/backends"), str(ROOT / "tests")]
+sys.path[:0] = [
+    str(ROOT),
+    str(ROOT / "validation"),
+    str(ROOT / "validation/real"),
+    str(ROOT / "tests/backends"),
+    str(ROOT / "tests"),
+]
 from filesystems import forecast_and_check, report, validated  # noqa: E402
 from servers import Buckets, CephFiles, Tables  # noqa: E402
 
@@ -35,10 +41,16 @@ class HeldCephFiles(CephFiles):
     def start_metadata_server(self) -> None:
         super().start_metadata_server()
         if not (GROUPS / "cpu.cfs_quota_us").exists():
-            sys.exit(f"CephFS needs control groups of version 1 with their processor controller at {GROUPS}, which this machine doesn't have.")
+            sys.exit(
+                f"CephFS needs control groups of version 1 with their processor controller at {GROUPS}, which this machine doesn't have."
+            )
         self.group = GROUPS / f"iocast-{os.getpid()}"
         self.group.mkdir()
-        for name, value in (("cpu.cfs_period_us", PERIOD), ("cpu.cfs_quota_us", QUOTA), ("cgroup.procs", self.servers["ceph-mds"].pid)):
+        for name, value in (
+            ("cpu.cfs_period_us", PERIOD),
+            ("cpu.cfs_quota_us", QUOTA),
+            ("cgroup.procs", self.servers["ceph-mds"].pid),
+        ):
             (self.group / name).write_text(str(value))
 
     def stop(self) -> None:
@@ -60,7 +72,9 @@ points:
   - {{ranks: 32, waiting_factor: [0, 1], role: check}}
 """
 LONG = {"seconds": 2, "repeats": 3}
-SHORT = {"cephfs": {"seconds": 0.5, "repeats": 2}}  # a lone client is answered from its cache; many take a hundred times as long
+SHORT = {
+    "cephfs": {"seconds": 0.5, "repeats": 2}
+}  # a lone client is answered from its cache; many take a hundred times as long
 
 
 def validation_of(kind: str, out: Path) -> dict[str, Any]:
@@ -68,7 +82,9 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((out / "validation.json").read_text())
         return found
     if out.exists():
-        sys.exit(f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere.")
+        sys.exit(
+            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere."
+        )
     out.mkdir(parents=True)
     plan = out / "campaign.yaml"
     plan.write_text(CAMPAIGN.format(**SHORT.get(kind, LONG)))
@@ -76,7 +92,11 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
     with start() as service:
         os.environ |= service.environment
         pairs = service.options[2:]
-        storage = ["--backend", kind, *(f"--backend-option={name}={value}" for name, value in zip(pairs[::2], pairs[1::2], strict=True))]
+        storage = [
+            "--backend",
+            kind,
+            *(f"--backend-option={name}={value}" for name, value in zip(pairs[::2], pairs[1::2], strict=True)),
+        ]
         forecast_and_check(list(storage), family, plan, out)
     return validated(out)
 
@@ -84,7 +104,11 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="SERVICE", help=f"of {', '.join(KINDS)}; all without")
-    parser.add_argument("--keep", type=Path, help="a directory for campaigns, forecasts and validations; what is finished there is not measured again")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a directory for campaigns, forecasts and validations; what is finished there is not measured again",
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()

@@ -41,7 +41,9 @@ LEAST = 0.03
 
 def ranks_under(launcher: int) -> list[psutil.Process]:
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [process for process in psutil.Process(launcher).children(recursive=True) if process.name() == "iocast-bench"]
+        return [
+            process for process in psutil.Process(launcher).children(recursive=True) if process.name() == "iocast-bench"
+        ]
     return []
 
 
@@ -51,15 +53,36 @@ def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> 
     found: Counter[str | None] = Counter()
     repeats = max(1, round(operations / (ranks * objects * DATASETS * OPERATIONS_PER_ITERATION)))
     settings = {"datasets": DATASETS, "objects": objects, "iterations": objects, "repeats": repeats}
-    with MOUNTS[kind](place) as directory, tempfile.TemporaryFile() as printed, tempfile.TemporaryDirectory(prefix="iocast-waits-") as scratch:
+    with (
+        MOUNTS[kind](place) as directory,
+        tempfile.TemporaryFile() as printed,
+        tempfile.TemporaryDirectory(prefix="iocast-waits-") as scratch,
+    ):
         root = directory / "ranks"
         root.mkdir()
-        command = [*bench_command(1, ranks), "--workload", "md-workbench", *settings_arguments(settings), "--posix.root", str(root), "--quiet"]
-        subprocess.run([*command, "--set", "phases=precreate"], check=True, stdout=subprocess.DEVNULL, env=bench_environment())
+        command = [
+            *bench_command(1, ranks),
+            "--workload",
+            "md-workbench",
+            *settings_arguments(settings),
+            "--posix.root",
+            str(root),
+            "--quiet",
+        ]
+        subprocess.run(
+            [*command, "--set", "phases=precreate"], check=True, stdout=subprocess.DEVNULL, env=bench_environment()
+        )
         run = Path(scratch) / "run"
-        launcher = subprocess.Popen([*command, "--set", "phases=benchmark", "--out", str(run)], stdout=subprocess.DEVNULL, stderr=printed, env=bench_environment())
+        launcher = subprocess.Popen(
+            [*command, "--set", "phases=benchmark", "--out", str(run)],
+            stdout=subprocess.DEVNULL,
+            stderr=printed,
+            env=bench_environment(),
+        )
         try:
-            while launcher.poll() is None and not (run / "run.json").exists():  # which is there when the first phase begins
+            while (
+                launcher.poll() is None and not (run / "run.json").exists()
+            ):  # which is there when the first phase begins
                 time.sleep(EVERY / 10)
             while launcher.poll() is None:
                 for rank in ranks_under(launcher.pid):
@@ -71,7 +94,9 @@ def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> 
             launcher.wait()
         if launcher.returncode != 0 or not found:
             printed.seek(0)
-            sys.exit(f"The benchmark on {kind} with {told(ranks, objects)} failed, or ended before it was looked at: {printed.read().decode().strip()}")
+            sys.exit(
+                f"The benchmark on {kind} with {told(ranks, objects)} failed, or ended before it was looked at: {printed.read().decode().strip()}"
+            )
         phases = json.loads((run / "run.json").read_text())["phases"]
     rate = sum(phase["operations"] for phase in phases) / sum(phase["seconds"] for phase in phases)
     return rate, {where: count / found.total() for where, count in found.most_common() if where}
@@ -91,14 +116,32 @@ def case(text: str) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="+", metavar="FILESYSTEM", choices=sorted(MOUNTS), help=f"of {', '.join(MOUNTS)}")
-    parser.add_argument("--of", type=case, nargs="+", default=[(4, 4000), (4, 32_000), (32, 4000)], metavar="RANKSxOBJECTS", help="objects of each rank in each of four datasets")
-    parser.add_argument("--operations", type=int, default=3_000_000, help="of all ranks of a run in benchmark phases: some ten seconds and more")
-    parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie")
+    parser.add_argument(
+        "kinds", nargs="+", metavar="FILESYSTEM", choices=sorted(MOUNTS), help=f"of {', '.join(MOUNTS)}"
+    )
+    parser.add_argument(
+        "--of",
+        type=case,
+        nargs="+",
+        default=[(4, 4000), (4, 32_000), (32, 4000)],
+        metavar="RANKSxOBJECTS",
+        help="objects of each rank in each of four datasets",
+    )
+    parser.add_argument(
+        "--operations",
+        type=int,
+        default=3_000_000,
+        help="of all ranks of a run in benchmark phases: some ten seconds and more",
+    )
+    parser.add_argument(
+        "--place", type=Path, default=Path(tempfile.gettempdir()), help="where the loop devices' files lie"
+    )
     parser.add_argument("--page", type=Path, help="put what was found there, between its marks")
     given = parser.parse_args()
     named = ", of ".join(told(*one) for one in given.of)
-    lines = [f"Linux {platform.release().partition('-')[0]}; throughput, and shares of the ranks' time asleep, of {named}:"]
+    lines = [
+        f"Linux {platform.release().partition('-')[0]}; throughput, and shares of the ranks' time asleep, of {named}:"
+    ]
     for kind in given.kinds:
         rates, shares = zip(*(waits(kind, given.place, *one, given.operations) for one in given.of), strict=True)
         lines += ["", "".join(f"{quantity('rate', rate):>9}" for rate in rates) + f"  {kind}"]

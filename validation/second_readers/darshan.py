@@ -13,7 +13,11 @@ LEFT_OUT = ("/dev/", "/proc/", "/sys/", "<")
 def read(path: Path) -> Reading | None:
     """None when the file is no log."""
     head = path.read_bytes()[:16]
-    if len(head) < 16 or head[1:2] != b"." or 6567223 not in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big")):
+    if (
+        len(head) < 16
+        or head[1:2] != b"."
+        or 6567223 not in (int.from_bytes(head[8:16], "little"), int.from_bytes(head[8:16], "big"))
+    ):
         return None
     import darshan.backend.cffi_backend as backend
 

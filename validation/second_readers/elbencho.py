@@ -21,9 +21,18 @@ from typing import Any
 from . import Printed, Quantity, Reading, figure
 
 MIB = 2.0**20
-OPERATIONS = {"WRITE": "pwrite", "READ": "pread", "MKDIRS": "mkdir", "RMDIRS": "rmdir", "RMFILES": "unlink", "STAT": "stat"}
+OPERATIONS = {
+    "WRITE": "pwrite",
+    "READ": "pread",
+    "MKDIRS": "mkdir",
+    "RMDIRS": "rmdir",
+    "RMFILES": "unlink",
+    "STAT": "stat",
+}
 HEADER = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.M)
-TYPES = r"Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total MiB|(?:Files|Dirs)(?:/s| total)|(?:IO|Ent|Dirs|Files) lat[^:]*?"
+TYPES = (
+    r"Elapsed (?:ms|time)|IOPS|Throughput MiB/s|Total MiB|(?:Files|Dirs)(?:/s| total)|(?:IO|Ent|Dirs|Files) lat[^:]*?"
+)
 LINE = re.compile(rf"^(\S+)?\s+({TYPES})\s*:\s+(.*)$")
 
 
@@ -134,7 +143,9 @@ def of_phases(text: str) -> Reading:
         run.put(operation.lower(), repeat, bytes_per_second=figure(last["bytes/s"]), bytes=volume)
         known = last.get("latency", {}).get("IO", {})
         if known:
-            put_latency(run, operation, repeat, [figure(known[which], 1e-6) for which in ("min_us", "avg_us", "max_us")])
+            put_latency(
+                run, operation, repeat, [figure(known[which], 1e-6) for which in ("min_us", "avg_us", "max_us")]
+            )
     return Reading("elbencho", f"{version} JSON", [run] if run.phases else [], "" if run.phases else "no rate in it")
 
 

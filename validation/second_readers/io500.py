@@ -27,7 +27,12 @@ OLD = re.compile(rf"^\[RESULT(?:-invalid)?\] (?:BW|IOPS)\s+phase \d+\s+(\w+)\s+(
 SECTION = re.compile(r"^\[([\w-]+)\]\s*$")
 SCALE = {"GiB/s": 2.0**30, "GB/s": 2.0**30, "kIOPS": 1e3, "kiops": 1e3}
 OPERATION = {"write": "file-create", "stat": "file-stat", "read": "file-read", "delete": "file-remove"}
-COLUMN = {"write": "time-File creation", "stat": "time-File stat", "read": "time-File read", "delete": "time-File removal"}
+COLUMN = {
+    "write": "time-File creation",
+    "stat": "time-File stat",
+    "read": "time-File read",
+    "delete": "time-File removal",
+}
 
 
 def read(path: Path, text: str) -> Reading | None:
@@ -169,5 +174,3 @@ def add_output(run: Printed, name: str, part: Printed, phase: str) -> None:
         if "transfer_size" not in run.phases[name, 0]:
             run.put(name, 0, transfer_size=found["transfer_size"])
             run.put(name, 0, rate=ior.ratio(run.phases[name, 0]["bytes_per_second"], found["transfer_size"]))
-
-

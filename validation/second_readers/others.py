@@ -14,7 +14,26 @@ from . import Printed, Quantity, Reading
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_cosbench, _dlio, _ycsb, _rados, _filebench, _warp, _dd, _fs_mark, _postmark, _latencies, _table, _sysbench, _pgbench, _smallfile, _iozone, _hacc, _lustre, _db_bench):
+    for reader in (
+        _cosbench,
+        _dlio,
+        _ycsb,
+        _rados,
+        _filebench,
+        _warp,
+        _dd,
+        _fs_mark,
+        _postmark,
+        _latencies,
+        _table,
+        _sysbench,
+        _pgbench,
+        _smallfile,
+        _iozone,
+        _hacc,
+        _lustre,
+        _db_bench,
+    ):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -28,13 +47,22 @@ def _cosbench(path: Path, text: str) -> Reading | None:
         rows = [line.split(",") for line in text.splitlines()[1:] if line.count(",") > 1]
         stages = {row[0] if row[0] in ("init", "prepare", "cleanup", "dispose") else "main" for row in rows}
         if len(stages) > 1 or any(len(row) > 9 for row in rows):
-            return Reading("cosbench", "drivers", refusal="ambiguous placement that no option settles: stages of other numbers of workers")
+            return Reading(
+                "cosbench",
+                "drivers",
+                refusal="ambiguous placement that no option settles: stages of other numbers of workers",
+            )
         run, parts = Printed(), {}
         for row in rows:
             parts.setdefault(OBJECTS[row[1]], []).append(row)
         if path.name.endswith("worker.csv"):
             run.ranks = max(len(own) for own in parts.values())
-        run.put(next(iter(stages)), 0, rate=Quantity(sum(float(row[6]) for row in rows), 1e-6), bytes=float(sum(int(row[3]) for row in rows)) or None)
+        run.put(
+            next(iter(stages)),
+            0,
+            rate=Quantity(sum(float(row[6]) for row in rows), 1e-6),
+            bytes=float(sum(int(row[3]) for row in rows)) or None,
+        )
         for op, own in parts.items():
             _responses(run, next(iter(stages)), op, [(int(r[2]), r[4]) for r in own])
         run.put(next(iter(stages)), 0, operations=float(sum(int(row[2]) for row in rows)))
@@ -128,7 +156,13 @@ def _filebench(path: Path, text: str) -> Reading | None:
         threads = re.findall(r"Starting (\d+) \S+ threads", text[began : part.start()])
         run = Printed(sum(map(int, threads)) or None, nodes=1)
         began = part.end()
-        run.put("benchmark", 0, operations=float(part[1]), rate=float(part[2]), seconds=Quantity(int(part[1]) / float(part[2]), 1e-4))
+        run.put(
+            "benchmark",
+            0,
+            operations=float(part[1]),
+            rate=float(part[2]),
+            seconds=Quantity(int(part[1]) / float(part[2]), 1e-4),
+        )
         reading.runs.append(run)
     return reading
 
@@ -138,7 +172,9 @@ def _warp(path: Path, text: str) -> Reading | None:
     if '"by_op_type"' not in text or '"commandline"' not in text:
         return None
     document = json.loads(text)
-    run = Printed(document["total"]["concurrency"] * len(document["total"]["clients"]), len(document["total"]["clients"]))
+    run = Printed(
+        document["total"]["concurrency"] * len(document["total"]["clients"]), len(document["total"]["clients"])
+    )
     for name, part in document["by_op_type"].items():
         through = part["throughput"]
         seconds = through["measure_duration_millis"] / 1000
@@ -159,7 +195,9 @@ def _dd(path: Path, text: str) -> Reading | None:
     size, seconds = float(results[-1][0]), float(results[-1][1])
     records = re.findall(r"^(\d+)\+(\d+) records out", text, re.M)[-1]
     count = int(records[0]) + int(records[1])
-    run.put("copy", 0, bytes=size, seconds=seconds, operations=float(count), bytes_per_second=Quantity(size / seconds, 1e-6))
+    run.put(
+        "copy", 0, bytes=size, seconds=seconds, operations=float(count), bytes_per_second=Quantity(size / seconds, 1e-6)
+    )
     return Reading("dd", "text", [run])
 
 
@@ -171,7 +209,13 @@ def _fs_mark(path: Path, text: str) -> Reading | None:
     rows = re.findall(r"^\s*\d+%?\s+(\d+)\s+\d+\s+([\d.]+)\s", text, re.M)
     for number, (count, rate) in enumerate(rows, start=1):
         files, before = int(count) - before, int(count)
-        run.put("create", number if len(rows) > 1 else 0, operations=float(files), rate=float(rate), seconds=Quantity(files / float(rate), 1e-6))
+        run.put(
+            "create",
+            number if len(rows) > 1 else 0,
+            operations=float(files),
+            rate=float(rate),
+            seconds=Quantity(files / float(rate), 1e-6),
+        )
     return Reading("fs_mark", "", [run])
 
 
@@ -181,7 +225,9 @@ def _postmark(path: Path, text: str) -> Reading | None:
         return None
     run = Printed(1, 1)
     value = lambda pattern: float(re.findall(pattern, text)[-1])  # noqa: E731
-    run.put("precreate", 0, operations=value(r"Creation alone: (\d+)"), rate=value(r"Creation alone: \d+ files \((\d+)"))
+    run.put(
+        "precreate", 0, operations=value(r"Creation alone: (\d+)"), rate=value(r"Creation alone: \d+ files \((\d+)")
+    )
     run.put("cleanup", 0, operations=value(r"Deletion alone: (\d+)"), rate=value(r"Deletion alone: \d+ files \((\d+)"))
     mixed = sum(float(n) for n in re.findall(r"Mixed with transactions: (\d+)", text))
     done = mixed + value(r"(\d+) read \(") + value(r"(\d+) appended \(")
@@ -234,7 +280,9 @@ def _pgbench(path: Path, text: str) -> Reading | None:
     del path
     if "number of transactions actually processed" not in text:
         return None
-    tps = re.search(r"^tps = ([\d.]+) \((?:without initial connection time|excluding connections establishing)\)", text, re.M)
+    tps = re.search(
+        r"^tps = ([\d.]+) \((?:without initial connection time|excluding connections establishing)\)", text, re.M
+    )
     if not tps:
         return Reading("pgbench", refusal="truncated")
     run = Printed(int(re.search(r"^number of clients: (\d+)", text, re.M)[1]), 1)
@@ -250,7 +298,14 @@ def _smallfile(path: Path, text: str) -> Reading | None:
     value = lambda name: float(re.search(rf"^{name} =\s+([\d.]+)", text, re.M)[1])  # noqa: E731
     run = Printed(int(value("total threads")), len(set(re.findall(r"^host = (\S+?),", text, re.M))) or None)
     name = re.search(r"^\s*operation : (\S+)", text, re.M)[1]
-    run.put(name, 0, operations=value("total files"), seconds=value("elapsed time"), rate=value("files/sec"), bytes_per_second=value("MiB/sec") * 2**20)
+    run.put(
+        name,
+        0,
+        operations=value("total files"),
+        seconds=value("elapsed time"),
+        rate=value("files/sec"),
+        bytes_per_second=value("MiB/sec") * 2**20,
+    )
     return Reading("smallfile", "", [run])
 
 
@@ -288,7 +343,10 @@ def _lustre(path: Path, text: str) -> Reading | None:
     parts = re.split(r"^\s*snapshot_time:?\s+([\d.]+).*$", text, flags=re.M)
     times, bodies = [float(t) for t in parts[1::2]], parts[2::2]
     sample = r"^\s*(\w+):?\s+(?:\{ samples:\s*)?(\d+)(?:,| samples) (?:unit:\s*|\[)(\w+)"
-    counts = [{words.get(m[1], m[1]): int(m[2]) for m in re.finditer(sample, body, re.M) if m[3] != "bytes"} for body in bodies]
+    counts = [
+        {words.get(m[1], m[1]): int(m[2]) for m in re.finditer(sample, body, re.M) if m[3] != "bytes"}
+        for body in bodies
+    ]
     elapsed = re.search(r"^\s*elapsed_time:?\s+([\d.]+)", text, re.M)
     if len(times) < 2 and not elapsed:
         return Reading("lustre", refusal="no rate in it")
@@ -299,13 +357,17 @@ def _lustre(path: Path, text: str) -> Reading | None:
         total += count - first.get(op, 0)
         if count - first.get(op, 0):
             run.put("observed", 0, **{f"latency__{op}__count": float(count - first.get(op, 0))})
-    run.put("observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9), rate=Quantity(total / seconds, 1e-9))
+    run.put(
+        "observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9), rate=Quantity(total / seconds, 1e-9)
+    )
     return Reading("lustre", "job_stats" if "job_stats" in text else "md_stats", [run])
 
 
 def _db_bench(path: Path, text: str) -> Reading | None:
     del path
-    results = re.findall(r"^(\w+)\s+:\s+[\d.]+ micros/op\s+(\d+) ops/sec(?:\s+([\d.]+) seconds (\d+) operations)?", text, re.M)
+    results = re.findall(
+        r"^(\w+)\s+:\s+[\d.]+ micros/op\s+(\d+) ops/sec(?:\s+([\d.]+) seconds (\d+) operations)?", text, re.M
+    )
     if not results:
         return None
     run = Printed(nodes=1)

@@ -36,7 +36,14 @@ OF_THE_RUN = ("tool", "simgrid", "command", "requests_per_second", "wall_seconds
 
 def step(*command: str | Path, log: Path, cwd: Path | None = None, environment: dict[str, str] | None = None) -> None:
     with log.open("a") as out:
-        code = subprocess.run(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}, check=False).returncode
+        code = subprocess.run(
+            command,
+            cwd=cwd,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            check=False,
+        ).returncode
     if code:
         sys.exit(f"'{' '.join(map(str, command))}' failed; {log} says why.")
 
@@ -49,10 +56,34 @@ def other_simulator(cache: Path, version: str) -> Path:
     found = sorted(prefix.rglob("simgrid.pc"))
     if not found:
         print(f"Building SimGrid {version} in {place}; this is done once.", flush=True)
-        step(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", f"simgrid=={version}", "--dest", place, log=log)
+        step(
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            f"simgrid=={version}",
+            "--dest",
+            place,
+            log=log,
+        )
         step("tar", "xzf", place / f"simgrid-{version}.tar.gz", "-C", place, log=log)
         off = [f"-Denable_{name}=OFF" for name in OPTIONS]
-        step("cmake", "-G", "Ninja", "-S", place / f"simgrid-{version}", "-B", place / "build", f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_BUILD_TYPE=Release", *off, log=log)
+        step(
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            place / f"simgrid-{version}",
+            "-B",
+            place / "build",
+            f"-DCMAKE_INSTALL_PREFIX={prefix}",
+            "-DCMAKE_BUILD_TYPE=Release",
+            *off,
+            log=log,
+        )
         step("ninja", "-C", place / "build", "install", log=log)
         found = sorted(prefix.rglob("simgrid.pc"))
     build = place / "iocast"
@@ -68,19 +99,45 @@ def said(program: Path, platform: str, workload: str) -> tuple[dict[str, Any], b
     with tempfile.TemporaryDirectory(prefix="iocast-versions-") as scratch:
         out = Path(scratch) / "run"
         settings = [argument for setting in WORKLOADS[workload] for argument in ("--set", setting)]
-        command = [program, "--platform", platform, "--workload", workload, *settings, "--nodes", "3", "--ppn", "4", "--seed", "7", "--no-time-limits", "--trace", "--out", out, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "IOCAST_HOME": str(ROOT)}, check=False)
+        command = [
+            program,
+            "--platform",
+            platform,
+            "--workload",
+            workload,
+            *settings,
+            "--nodes",
+            "3",
+            "--ppn",
+            "4",
+            "--seed",
+            "7",
+            "--no-time-limits",
+            "--trace",
+            "--out",
+            out,
+            "--json",
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "IOCAST_HOME": str(ROOT)}, check=False
+        )
         if done.returncode:
             sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
         run = json.loads(done.stdout)
-        return {key: value for key, value in run.items() if key not in OF_THE_RUN}, (out / "ops.h5").read_bytes(), run["simgrid"]
+        return (
+            {key: value for key, value in run.items() if key not in OF_THE_RUN},
+            (out / "ops.h5").read_bytes(),
+            run["simgrid"],
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("platforms", nargs="*", metavar="PLATFORM", help="all of the catalogue without")
     parser.add_argument("--simgrid", default="4.1", metavar="VERSION", help="of PyPI's source packages; default 4.1")
-    parser.add_argument("--cache", type=Path, default=Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "iocast")
+    parser.add_argument(
+        "--cache", type=Path, default=Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "iocast"
+    )
     given = parser.parse_args()
     known = sorted(file.stem for file in (ROOT / "platforms").glob("*.yaml"))
     unknown = [name for name in given.platforms if name not in known]
@@ -94,7 +151,10 @@ def main() -> None:
             same = runs[0][:2] == runs[1][:2]
             differing += not same
             operations = sum(phase["operations"] for phase in runs[0][0]["phases"])
-            print(f"{platform:<18}{workload:<14}{operations:>8} operations  SimGrid {runs[0][2]} and {runs[1][2]}: {'identical bytes' if same else 'DIFFERENT'}", flush=True)
+            print(
+                f"{platform:<18}{workload:<14}{operations:>8} operations  SimGrid {runs[0][2]} and {runs[1][2]}: {'identical bytes' if same else 'DIFFERENT'}",
+                flush=True,
+            )
     sys.exit(4 if differing else 0)
 
 

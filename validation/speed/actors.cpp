@@ -27,12 +27,13 @@ int main(int argc, char** argv)
   const int nodes = std::atoi(argv[1]), ranks = std::atoi(argv[2]), requests = std::atoi(argv[3]);
   constexpr int servers = 16;
   s4u::Engine::set_config("network/model:CM02"); // a message takes the link's latency, nothing else
-  const auto began      = std::chrono::steady_clock::now();
+  const auto began = std::chrono::steady_clock::now();
 
   auto* const zone   = compat::add_star_zone("system");
   auto* const server = compat::add_host(zone, "server", 1e9);
   auto* const client = compat::add_host(zone, "clients", 1e9);
-  auto* const way    = compat::add_link(zone, "way", 1e15)->set_latency(5e-6)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+  auto* const way =
+      compat::add_link(zone, "way", 1e15)->set_latency(5e-6)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
   zone->add_route(client->get_netpoint(), nullptr, nullptr, nullptr, {s4u::LinkInRoute(way)}, true);
   zone->add_route(server->get_netpoint(), nullptr, nullptr, nullptr, {}, true);
   zone->seal();
@@ -67,7 +68,7 @@ int main(int argc, char** argv)
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  std::printf("{\"requests\": %lld, \"wall_seconds\": %.6f, \"simulated_seconds\": %.6f, \"peak_rss_bytes\": %lld}\n", 1LL * nodes * ranks * requests, seconds,
-              s4u::Engine::get_clock(), 1024LL * used.ru_maxrss);
+  std::printf("{\"requests\": %lld, \"wall_seconds\": %.6f, \"simulated_seconds\": %.6f, \"peak_rss_bytes\": %lld}\n",
+              1LL * nodes * ranks * requests, seconds, s4u::Engine::get_clock(), 1024LL * used.ru_maxrss);
   return 0;
 }

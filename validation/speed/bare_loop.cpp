@@ -83,8 +83,9 @@ Plan plan_of(const Pattern& pattern)
       }
     }
     if (op.kind != OpKind::phase && op.kind <= OpKind::open) {
-      char* end             = pattern.name_dataset(op.dataset, name);
-      const bool on_dataset = op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole);
+      char* end = pattern.name_dataset(op.dataset, name);
+      const bool on_dataset =
+          op.kind == OpKind::mkdir || op.kind == OpKind::rmdir || op.kind == OpKind::readdir || (op.flags & whole);
       if (!on_dataset) {
         *end++ = '/';
         end    = pattern.name_object_in(op.dataset, op.object, end);
@@ -107,8 +108,9 @@ struct Memory {
 bool transfer(int fd, const Op& op, bool writes, Memory& memory)
 {
   for (uint32_t block = 0; block < op.count; ++block) {
-    const auto at    = static_cast<off_t>(op.offset + block * op.stride);
-    const auto moved = writes ? pwrite(fd, memory.sent.data(), op.size, at) : pread(fd, memory.received.data(), op.size, at);
+    const auto at = static_cast<off_t>(op.offset + block * op.stride);
+    const auto moved =
+        writes ? pwrite(fd, memory.sent.data(), op.size, at) : pread(fd, memory.received.data(), op.size, at);
     if (moved != static_cast<ssize_t>(op.size))
       return false;
   }
@@ -123,7 +125,8 @@ bool in_one_go(int root, const char* path, int access, uint64_t size, Memory& me
   constexpr uint64_t chunk = uint64_t{1} << 20;
   for (uint64_t done = 0; done < size; done += chunk) {
     const size_t bytes = std::min(chunk, size - done);
-    const auto moved   = access == O_RDONLY ? read(fd, memory.received.data(), bytes) : write(fd, memory.sent.data(), bytes);
+    const auto moved =
+        access == O_RDONLY ? read(fd, memory.received.data(), bytes) : write(fd, memory.sent.data(), bytes);
     if (moved != static_cast<ssize_t>(bytes))
       return false;
   }
@@ -163,36 +166,66 @@ template <bool stamps> int run(const char* place, const Pattern& pattern)
     if constexpr (stamps)
       stamp = ticks();
     switch (op.kind) {
-      case OpKind::phase: begins.emplace_back(op.object, now()); break;
-      case OpKind::mkdir: good = mkdirat(root, path, 0777) == 0; break;
-      case OpKind::rmdir: good = unlinkat(root, path, AT_REMOVEDIR) == 0; break;
-      case OpKind::unlink: good = unlinkat(root, path, 0) == 0; break;
-      case OpKind::stat: good = fstatat(root, path, &found, AT_SYMLINK_NOFOLLOW) == 0; break;
-      case OpKind::create: good = in_one_go(root, path, O_WRONLY | O_CREAT | O_TRUNC, op.size, memory); break;
-      case OpKind::append: good = in_one_go(root, path, O_WRONLY | O_APPEND, op.size, memory); break;
-      case OpKind::read: good = in_one_go(root, path, O_RDONLY, op.size, memory); break;
-      case OpKind::readdir: good = list(root, path); break;
-      case OpKind::open:
-        files[slot] = openat(root, path, (op.flags & for_writing ? O_RDWR : O_RDONLY) | (op.flags & make_it ? O_CREAT : 0) | O_CLOEXEC, 0666);
-        good        = files[slot] >= 0;
+      case OpKind::phase:
+        begins.emplace_back(op.object, now());
         break;
-      case OpKind::pwrite: good = transfer(files[slot], op, true, memory); break;
-      case OpKind::pread: good = transfer(files[slot], op, false, memory); break;
-      case OpKind::fsync: good = fsync(files[slot]) == 0; break;
-      case OpKind::close: good = close(files[slot]) == 0; break;
-      case OpKind::think: break;
+      case OpKind::mkdir:
+        good = mkdirat(root, path, 0777) == 0;
+        break;
+      case OpKind::rmdir:
+        good = unlinkat(root, path, AT_REMOVEDIR) == 0;
+        break;
+      case OpKind::unlink:
+        good = unlinkat(root, path, 0) == 0;
+        break;
+      case OpKind::stat:
+        good = fstatat(root, path, &found, AT_SYMLINK_NOFOLLOW) == 0;
+        break;
+      case OpKind::create:
+        good = in_one_go(root, path, O_WRONLY | O_CREAT | O_TRUNC, op.size, memory);
+        break;
+      case OpKind::append:
+        good = in_one_go(root, path, O_WRONLY | O_APPEND, op.size, memory);
+        break;
+      case OpKind::read:
+        good = in_one_go(root, path, O_RDONLY, op.size, memory);
+        break;
+      case OpKind::readdir:
+        good = list(root, path);
+        break;
+      case OpKind::open:
+        files[slot] =
+            openat(root, path,
+                   (op.flags & for_writing ? O_RDWR : O_RDONLY) | (op.flags & make_it ? O_CREAT : 0) | O_CLOEXEC, 0666);
+        good = files[slot] >= 0;
+        break;
+      case OpKind::pwrite:
+        good = transfer(files[slot], op, true, memory);
+        break;
+      case OpKind::pread:
+        good = transfer(files[slot], op, false, memory);
+        break;
+      case OpKind::fsync:
+        good = fsync(files[slot]) == 0;
+        break;
+      case OpKind::close:
+        good = close(files[slot]) == 0;
+        break;
+      case OpKind::think:
+        break;
     }
     if constexpr (stamps)
       stamp = ticks();
     if (!good) {
-      std::fprintf(stderr, "bare-loop: %.*s '%s' failed: %s.\n", static_cast<int>(name_of(op.kind).size()), name_of(op.kind).data(), path, std::strerror(errno));
+      std::fprintf(stderr, "bare-loop: %.*s '%s' failed: %s.\n", static_cast<int>(name_of(op.kind).size()),
+                   name_of(op.kind).data(), path, std::strerror(errno));
       return 1;
     }
   }
   begins.emplace_back(0, now());
   for (size_t i = 0; i + 1 < begins.size(); ++i)
-    std::printf("%s{\"name\": \"%s\", \"seconds\": %.9f}", i ? ", " : "[", pattern.phases()[begins[i].first].name.c_str(),
-                begins[i + 1].second - begins[i].second);
+    std::printf("%s{\"name\": \"%s\", \"seconds\": %.9f}", i ? ", " : "[",
+                pattern.phases()[begins[i].first].name.c_str(), begins[i + 1].second - begins[i].second);
   std::printf("]\n");
   return 0;
 }

@@ -75,7 +75,12 @@ def huge_pages(root: str) -> Iterator[str]:
     """A memory file system with huge pages within the directory, or the directory itself where none can be mounted."""
     place = Path(root) / "huge"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "huge=always", "none", str(place)], check=False, capture_output=True).returncode == 0
+    mounted = (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "huge=always", "none", str(place)], check=False, capture_output=True
+        ).returncode
+        == 0
+    )
     try:
         yield str(place) if mounted else root
     finally:
@@ -103,7 +108,9 @@ def run_bare(program: list[str | Path], root: str, workload: str, settings: list
 
 def run_bench(program: list[str | Path], root: str, workload: str, settings: list[str]) -> list[dict]:
     chosen = [argument for setting in settings for argument in ("--set", setting)]
-    done = subprocess.run([*program, "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True)
+    done = subprocess.run(
+        [*program, "--workload", workload, *chosen, "--posix.root", root, "--json"], capture_output=True, text=True
+    )
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout)["phases"]
@@ -111,7 +118,13 @@ def run_bench(program: list[str | Path], root: str, workload: str, settings: lis
 
 def run_postmark(root: str, way: str) -> float:
     begin = time.monotonic()
-    subprocess.run(["postmark"], input=POSTMARK.format(root=root, more=POSTMARK_WAYS[way]), check=True, capture_output=True, text=True)
+    subprocess.run(
+        ["postmark"],
+        input=POSTMARK.format(root=root, more=POSTMARK_WAYS[way]),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return time.monotonic() - begin
 
 
@@ -131,11 +144,28 @@ def creation_in(phase: dict) -> Creation:
 
 
 def run_fs_mark(root: str, files: int, size: int) -> Creation:
-    command = ["fs_mark", "-k", "-S", "0", "-d", "fs_mark", "-n", str(files), "-s", str(size), "-w", str(size), "-l", "fs_mark.log"]
+    command = [
+        "fs_mark",
+        "-k",
+        "-S",
+        "0",
+        "-d",
+        "fs_mark",
+        "-n",
+        str(files),
+        "-s",
+        str(size),
+        "-w",
+        str(size),
+        "-l",
+        "fs_mark.log",
+    ]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     shutil.rmtree(Path(root) / "fs_mark")
     (Path(root) / "fs_mark.log").unlink()
-    _, count, _, rate, overhead = done.stdout.splitlines()[-1].split()  # FSUse% Count Size Files/sec App-Overhead, in microseconds
+    _, count, _, rate, overhead = done.stdout.splitlines()[
+        -1
+    ].split()  # FSUse% Count Size Files/sec App-Overhead, in microseconds
     seconds = int(count) / float(rate)
     return Creation(int(count), seconds, seconds - int(overhead) * 1e-6)
 
@@ -145,12 +175,17 @@ def in_pairs(ours: list[float], theirs: list[float]) -> dict:
     neighbours = sorted(a / b for a, b in zip(ours, theirs, strict=True))
     pairs = len(neighbours)
     # How many of n ratios lie below their true median is binomial.
-    beyond = next((k for k in range(pairs // 2, -1, -1) if 2 * sum(math.comb(pairs, i) for i in range(k + 1)) / 2**pairs <= 0.05), None)
+    beyond = next(
+        (k for k in range(pairs // 2, -1, -1) if 2 * sum(math.comb(pairs, i) for i in range(k + 1)) / 2**pairs <= 0.05),
+        None,
+    )
     interval = [None, None] if beyond is None else [neighbours[beyond], neighbours[-1 - beyond]]
     return {"pairs": statistics.median(neighbours), "interval": interval}
 
 
-def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool, more: list[str]) -> dict:
+def compare(
+    floor: list[str | Path], benchmark: Path, root: str, workload: str, pairs: int, stamps: bool, more: list[str]
+) -> dict:
     named = dict(setting.split("=", 1) for setting in [*WORKLOADS[workload].split(), *more])
     settings = [f"{name}={value}" for name, value in named.items()]
     bare: list[Phases] = []
@@ -182,17 +217,32 @@ def compare(floor: list[str | Path], benchmark: Path, root: str, workload: str, 
 
     def ratios(of) -> dict:
         without, with_timing = [of(phases) for phases in bare], [of(phases) for phases in bench]
-        return {"bare": min(without), "bench": min(with_timing), "minima": min(with_timing) / min(without)} | in_pairs(with_timing, without)
+        return {"bare": min(without), "bench": min(with_timing), "minima": min(with_timing) / min(without)} | in_pairs(
+            with_timing, without
+        )
 
-    result = {"settings": " ".join(settings), "whole": ratios(sum), "slowest_phase": ratios(lambda phases: phases[slowest])}
+    result = {
+        "settings": " ".join(settings),
+        "whole": ratios(sum),
+        "slowest_phase": ratios(lambda phases: phases[slowest]),
+    }
     if stamped:
-        result["stamps"] = statistics.median(sum(with_stamps) / sum(without) for with_stamps, without in zip(stamped, bare))
+        result["stamps"] = statistics.median(
+            sum(with_stamps) / sum(without) for with_stamps, without in zip(stamped, bare)
+        )
     if fs_mark:
         for name, runs in ("bench", created), ("fs_mark", fs_mark):
-            result[f"creation_by_{name}"] = {"files": runs[-1].files, "seconds": min(run.seconds for run in runs), "calls": min(run.calls for run in runs)}
+            result[f"creation_by_{name}"] = {
+                "files": runs[-1].files,
+                "seconds": min(run.seconds for run in runs),
+                "calls": min(run.calls for run in runs),
+            }
     if postmark:
         whole = [sum(phases) for phases in bench]
-        result["postmark"] = {way: {"seconds": min(seconds), "minima": min(whole) / min(seconds)} | in_pairs(whole, seconds) for way, seconds in postmark.items()}
+        result["postmark"] = {
+            way: {"seconds": min(seconds), "minima": min(whole) / min(seconds)} | in_pairs(whole, seconds)
+            for way, seconds in postmark.items()
+        }
     return result
 
 
@@ -200,10 +250,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all without")
     parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting of the workload, for a shorter run")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another setting of the workload, for a shorter run",
+    )
     parser.add_argument("--root", default="/dev/shm", help="a directory on the file system to use, best a memory one")
     parser.add_argument("--without-mpi", action="store_true", help="compare with a loop that is no MPI program")
-    parser.add_argument("--time-stamps", action="store_true", help="also run the loop with two time stamps an operation")
+    parser.add_argument(
+        "--time-stamps", action="store_true", help="also run the loop with two time stamps an operation"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     unknown = [name for name in given.workloads if name not in WORKLOADS]
@@ -215,8 +273,12 @@ def main() -> None:
     results = {}
     try:
         if not given.json:
-            print(f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase")
-            print(f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}")
+            print(
+                f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase"
+            )
+            print(
+                f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}"
+            )
         for workload in given.workloads or WORKLOADS:
             with huge_pages(root) if workload in ON_HUGE_PAGES else contextlib.nullcontext(root) as place:
                 result = compare(floor, benchmark, place, workload, given.pairs, given.time_stamps, given.set)

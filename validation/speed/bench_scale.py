@@ -56,7 +56,9 @@ def run_mpi(ranks: int, *command: str | Path) -> float:
         flags = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     begin = time.monotonic()
-    done = subprocess.run(["mpirun", *flags, "-n", str(ranks), *command], capture_output=True, text=True, env=os.environ | as_root)
+    done = subprocess.run(
+        ["mpirun", *flags, "-n", str(ranks), *command], capture_output=True, text=True, env=os.environ | as_root
+    )
     seconds = time.monotonic() - begin
     if done.returncode:
         sys.exit(done.stderr)
@@ -67,7 +69,9 @@ def md_workbench(operations: float, ranks: int) -> list[str]:
     """Settings for at least so many in all: a rank makes n objects, then reads, looks at, removes and makes as many,
     then removes them."""
     objects = math.ceil(operations / (6 * ranks))
-    return [word for setting in ("datasets=1", f"objects={objects}", f"iterations={objects}") for word in ("--set", setting)]
+    return [
+        word for setting in ("datasets=1", f"objects={objects}", f"iterations={objects}") for word in ("--set", setting)
+    ]
 
 
 def run_of(directory: Path) -> dict:
@@ -97,15 +101,23 @@ def start(bench: Path, scratch: Path, given: argparse.Namespace) -> Figure:
 
 def end(bench: Path, scratch: Path, given: argparse.Namespace) -> Figure:
     out = scratch / "end"
-    whole = run_mpi(given.ranks, bench, "--backend", "dummy", "--quiet", *md_workbench(given.operations, given.ranks), "--out", out)
+    whole = run_mpi(
+        given.ranks, bench, "--backend", "dummy", "--quiet", *md_workbench(given.operations, given.ranks), "--out", out
+    )
     ended = time.time()
     run = run_of(out)
     last = run["phases"][-1]
-    answered = datetime.datetime.fromisoformat(run["started"].replace("Z", "+00:00")).timestamp() + last["start_seconds"] + last["seconds"]
+    answered = (
+        datetime.datetime.fromisoformat(run["started"].replace("Z", "+00:00")).timestamp()
+        + last["start_seconds"]
+        + last["seconds"]
+    )
     after, operations = ended - answered, operations_of(run)
     bar = max(2, 0.01 * whole)
     what = f"end of {given.ranks} ranks after {operations:.3g} operations: {after:.2f} s of {whole:.1f} s (at most {bar:.2g} s)"
-    return Figure("end", what, after, bar, after <= bar, {"ranks": given.ranks, "operations": operations, "seconds": whole})
+    return Figure(
+        "end", what, after, bar, after <= bar, {"ranks": given.ranks, "operations": operations, "seconds": whole}
+    )
 
 
 def memory(bench: Path, scratch: Path, given: argparse.Namespace) -> Figure:

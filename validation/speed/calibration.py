@@ -41,9 +41,19 @@ def main() -> None:
             began = time.perf_counter()
             fitted = calibrate(points, "lustre", 0, lambda *_: None)["fitted"]
             seconds = time.perf_counter() - began
-        found.append({"truth": known[number].name, "runs": sum(len(p.runs) for p in points), "simulations": fitted["simulations"], "seconds": seconds})
+        found.append(
+            {
+                "truth": known[number].name,
+                "runs": sum(len(p.runs) for p in points),
+                "simulations": fitted["simulations"],
+                "seconds": seconds,
+            }
+        )
         if not given.json:
-            print(f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MAX_SECONDS} on two)", flush=True)
+            print(
+                f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MAX_SECONDS} on two)",
+                flush=True,
+            )
     if given.json:
         print(json.dumps(found))
     sys.exit(4 if max(one["seconds"] for one in found) > MAX_SECONDS else 0)

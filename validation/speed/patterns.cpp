@@ -3,9 +3,11 @@
 // How fast are the patterns, alone? Operations a second of one core for every pattern and every workload of the
 // catalogue, and the bytes that a rank's state takes, at a million ranks.
 //
-//   in turn   each rank gives one operation after the other, as the simulator asks for them; default settings. Where only one or two of
+//   in turn   each rank gives one operation after the other, as the simulator asks for them; default settings. Where
+//   only one or two of
 //             the ranks do anything (hpcs-01, hpcs-02), most of the time goes to asking the others in vain
-//   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the slowest of these.
+//   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the
+//   slowest of these.
 //             Settings that are too small for so many ranks are taken with 16
 //
 // Times are processor time, the best of three. Bytes a rank are the cursor and whatever the pattern allocates while all
@@ -60,7 +62,8 @@ constexpr Placement few_ranks{16, 8};
 /// Something that depends on all of an operation, so that no part of making it can be left out.
 uint64_t digest(const Op& op)
 {
-  return static_cast<uint64_t>(op.kind) + op.flags + op.count + op.dataset + op.object + op.size + op.offset + op.stride;
+  return static_cast<uint64_t>(op.kind) + op.flags + op.count + op.dataset + op.object + op.size + op.offset +
+         op.stride;
 }
 
 uint64_t sink = 0;
@@ -140,8 +143,8 @@ int run(const Arguments& given)
   const auto placement     = make_placement(given.ranks / per_node, per_node);
   auto rows                = nlohmann::ordered_json::array();
   if (!given.json)
-    fmt::print("{:<28}{:>14}{:>14}{:>14}\n{:<28}{:>14}{:>14}{:>14}\n", fmt::format("{} ranks", placement.ranks), "in turn,", "slowest,", "state,", "", "million/s",
-               "million/s", "bytes/rank");
+    fmt::print("{:<28}{:>14}{:>14}{:>14}\n{:<28}{:>14}{:>14}{:>14}\n", fmt::format("{} ranks", placement.ranks),
+               "in turn,", "slowest,", "state,", "", "million/s", "million/s", "bytes/rank");
   for (const auto& name : names) {
     nlohmann::ordered_json row{{"name", name}};
     const auto workload = open_workload(name, {});
@@ -166,13 +169,14 @@ int run(const Arguments& given)
       }
     }
     if (!given.json)
-      fmt::print("{:<28}{:>14.1f}{:>14.1f}{:>14.1f}  {}\n", name, row.value("in_turn", 0.0) * 1e-6, row.value("slowest", 0.0) * 1e-6,
-                 row.value("bytes_per_rank", 0.0), row.value("refused", ""));
+      fmt::print("{:<28}{:>14.1f}{:>14.1f}{:>14.1f}  {}\n", name, row.value("in_turn", 0.0) * 1e-6,
+                 row.value("slowest", 0.0) * 1e-6, row.value("bytes_per_rank", 0.0), row.value("refused", ""));
     std::fflush(stdout);
     rows.push_back(row);
   }
   if (given.json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"ranks", placement.ranks}, {"patterns", rows}, {"digest", sink}}.dump(1));
+    fmt::print("{}\n",
+               nlohmann::ordered_json{{"ranks", placement.ranks}, {"patterns", rows}, {"digest", sink}}.dump(1));
   return 0;
 }
 
@@ -182,13 +186,16 @@ int run(const Arguments& given)
 int main(int argc, char** argv)
 {
   using namespace iocast;
-  CLI::App app{"pattern-speed says how many operations a second each pattern and workload generates on one core, and what a rank's state takes."};
+  CLI::App app{"pattern-speed says how many operations a second each pattern and workload generates on one core, and "
+               "what a rank's state takes."};
   app.footer("Example: pattern-speed application iozone --json");
   Arguments given;
   app.add_option("names", given.names, "patterns and workloads; all when none is named");
   app.add_option("--ranks", given.ranks, "ranks on their way at once, 100 a node")->capture_default_str();
-  app.add_option("--operations", given.operations, "at least so many operations are timed when ranks take turns")->capture_default_str();
-  app.add_option("--own-operations", given.own_operations, "and so many of whole streams, with each small setting")->capture_default_str();
+  app.add_option("--operations", given.operations, "at least so many operations are timed when ranks take turns")
+      ->capture_default_str();
+  app.add_option("--own-operations", given.own_operations, "and so many of whole streams, with each small setting")
+      ->capture_default_str();
   app.add_flag("--json", given.json, "one JSON object on standard output");
   try {
     app.parse(argc, argv);

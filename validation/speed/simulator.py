@@ -40,9 +40,21 @@ EQUAL_WORK = 0.05
 """The two closed networks' simulated rates may differ by this share: their random numbers differ."""
 
 
-def simulate(program: str, platform: str, clients: int, *settings: str, ranks_per_node: int = RANKS_PER_NODE) -> dict[str, Any]:
+def simulate(
+    program: str, platform: str, clients: int, *settings: str, ranks_per_node: int = RANKS_PER_NODE
+) -> dict[str, Any]:
     ranks_per_node = min(ranks_per_node, clients)
-    command = [program, "--json", "--platform", platform, "--nodes", str(clients // ranks_per_node), "--ppn", str(ranks_per_node), *settings]
+    command = [
+        program,
+        "--json",
+        "--platform",
+        platform,
+        "--nodes",
+        str(clients // ranks_per_node),
+        "--ppn",
+        str(ranks_per_node),
+        *settings,
+    ]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -54,7 +66,12 @@ def run(program: str, platform: str, clients: int, operations: int, times: int =
 def requests_per_operation(result: dict[str, Any]) -> float:
     """To servers; at least one, be it to the node's own system."""
     servers = [name for name, station in result["platform"]["stations"].items() if station.get("per") != "node"]
-    visits = sum(of["visits"] for phase in result["phases"] for name in servers for of in phase["stations"][name]["operations"].values())
+    visits = sum(
+        of["visits"]
+        for phase in result["phases"]
+        for name in servers
+        for of in phase["stations"][name]["operations"].values()
+    )
     return max(1.0, visits / result["requests"])
 
 
@@ -85,12 +102,16 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
     first, last = sizes[0], sizes[-1]
     slowest = min(one["operations_per_second"]["median"] * one["requests_per_operation"] for one in sizes)
     if any("buffers" in phase for phase in runs[last["clients"]][0]["phases"]):
-        twice = (run(program, platform, last["clients"], given.operations, times=2)["peak_rss_bytes"] - empty) / last["clients"]
+        twice = (run(program, platform, last["clients"], given.operations, times=2)["peak_rss_bytes"] - empty) / last[
+            "clients"
+        ]
         last["bytes_per_client_in_buffers"] = twice - last["bytes_per_client"]
         last["bytes_per_client"] -= last["bytes_per_client_in_buffers"]
     bars = {
         "least requests a second": {"value": slowest, "asked": LEAST_RATE, "met": slowest >= LEAST_RATE},
-        "growth of an operation's cost": _at_most(first["operations_per_second"]["median"] / last["operations_per_second"]["median"], MAX_GROWTH),
+        "growth of an operation's cost": _at_most(
+            first["operations_per_second"]["median"] / last["operations_per_second"]["median"], MAX_GROWTH
+        ),
     }
     if last["clients"] >= MANY:
         bars["bytes a client"] = _at_most(last["bytes_per_client"], MAX_BYTES)
@@ -108,14 +129,28 @@ def against_actors(program: str, actors: str, clients: int, requests: int, runs:
     factors, rates = [], []
     for _ in range(runs):
         ours = simulate(program, str(CLOSED), clients, *sized(iterations), "--set", "phases=benchmark")
-        theirs = json.loads(subprocess.run([actors, str(clients // RANKS_PER_NODE), str(RANKS_PER_NODE), str(each)], check=True, capture_output=True, text=True).stdout)
+        theirs = json.loads(
+            subprocess.run(
+                [actors, str(clients // RANKS_PER_NODE), str(RANKS_PER_NODE), str(each)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
         simulated = ours["phases"][0]["rate"], theirs["requests"] / theirs["simulated_seconds"]
         if not 1 - EQUAL_WORK < simulated[0] / simulated[1] < 1 + EQUAL_WORK:
-            sys.exit(f"The two networks of {clients} clients are not the same one: {simulated[0]:.0f} requests a simulated second, with actors {simulated[1]:.0f}.")
+            sys.exit(
+                f"The two networks of {clients} clients are not the same one: {simulated[0]:.0f} requests a simulated second, with actors {simulated[1]:.0f}."
+            )
         rates.append((ours["requests_per_second"], theirs["requests"] / theirs["wall_seconds"]))
         factors.append(rates[-1][0] / rates[-1][1])
     ours_median, theirs_median = (statistics.median(pair[n] for pair in rates) for n in (0, 1))
-    return {"clients": clients, "requests_per_second": ours_median, "with_actors": theirs_median, "factor": {"min": min(factors), "median": statistics.median(factors), "max": max(factors)}}
+    return {
+        "clients": clients,
+        "requests_per_second": ours_median,
+        "with_actors": theirs_median,
+        "factor": {"min": min(factors), "median": statistics.median(factors), "max": max(factors)},
+    }
 
 
 def main() -> None:
@@ -132,14 +167,27 @@ def main() -> None:
     program = binaries.find("iocast-sim")
     actors = str(Path(program).with_name("actors"))
     if given.actors and not Path(actors).is_file():
-        sys.exit("The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors without a number.")
+        sys.exit(
+            "The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors without a number."
+        )
     families = [family(program, platform, given) for platform in given.platform]
     beside = [against_actors(program, actors, clients, given.actor_operations, given.runs) for clients in given.actors]
     bulk = simulate(program, "xt4", BULK_CLIENTS, "--workload", "hpcs-07", ranks_per_node=1)
     bulk_bar = _at_most(bulk["wall_seconds"], BULK_SECONDS)
     met = bulk_bar["met"] and all(bar["met"] for one in families for bar in one["bars"].values())
     if given.json:
-        print(json.dumps({"runs": given.runs, "families": families, "actors": beside, "bulk": {"clients": BULK_CLIENTS, "seconds": bulk_bar}, "met": met}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "runs": given.runs,
+                    "families": families,
+                    "actors": beside,
+                    "bulk": {"clients": BULK_CLIENTS, "seconds": bulk_bar},
+                    "met": met,
+                },
+                indent=1,
+            )
+        )
     else:
         show(families, beside, bulk_bar, given.runs)
     sys.exit(0 if met else 4)
@@ -156,7 +204,18 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
     print(f"md-workbench, {runs} runs a size, one core; operations a second, and requests to servers in the median")
     print(
         text.table(
-            ["platform", "clients", "operations", "events each", "seconds", "min", "median", "max", "requests", "bytes a client"],
+            [
+                "platform",
+                "clients",
+                "operations",
+                "events each",
+                "seconds",
+                "min",
+                "median",
+                "max",
+                "requests",
+                "bytes a client",
+            ],
             [
                 [
                     one["platform"],
@@ -183,12 +242,19 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
             text.table(
                 ["clients", "iocast-sim", "actors", "factor", "min", "max"],
                 [
-                    [f"{row['clients']:,}", text.quantity("rate", row["requests_per_second"]), text.quantity("rate", row["with_actors"]), *(f"{row['factor'][of]:.1f}" for of in ("median", "min", "max"))]
+                    [
+                        f"{row['clients']:,}",
+                        text.quantity("rate", row["requests_per_second"]),
+                        text.quantity("rate", row["with_actors"]),
+                        *(f"{row['factor'][of]:.1f}" for of in ("median", "min", "max")),
+                    ]
                     for row in beside
                 ],
             )
         )
-    print(f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, target at most {bulk['asked']} s.")
+    print(
+        f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, target at most {bulk['asked']} s."
+    )
 
 
 if __name__ == "__main__":

@@ -53,13 +53,25 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 def command_of(study: dict[str, Any], out: Path, *options: str) -> list[str]:
     file = out.parent / f"{out.name}.yaml"
     file.write_text(yaml.safe_dump(study, sort_keys=False))
-    return [sys.executable, "-c", "from iocast.cli import main; main()", "study", str(file), "--out", str(out), "--json", *options]
+    return [
+        sys.executable,
+        "-c",
+        "from iocast.cli import main; main()",
+        "study",
+        str(file),
+        "--out",
+        str(out),
+        "--json",
+        *options,
+    ]
 
 
 def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[str, Any], str]:
     """Seconds of wall time, the answer, and what was said on standard error."""
     began = time.monotonic()
-    done = subprocess.run(command_of(study, out, *options), env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command_of(study, out, *options), env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     seconds = time.monotonic() - began
     if done.returncode not in (0, 4):
         raise SystemExit(done.stderr)
@@ -88,7 +100,11 @@ def screening(scratch: Path) -> dict[str, Any]:
 def whole(scratch: Path) -> dict[str, Any]:
     seconds, reported, _ = run(STUDY, scratch / "whole")
     assert reported["search"]["looked_at"] == 200 and reported["search"]["simulated"] >= 20, reported["search"]
-    return {"what": f"the whole study, {reported['search']['simulated']} designs simulated, {reported['search']['computed']} evaluations", "seconds": seconds, "target": 300}
+    return {
+        "what": f"the whole study, {reported['search']['simulated']} designs simulated, {reported['search']['computed']} evaluations",
+        "seconds": seconds,
+        "target": 300,
+    }
 
 
 def price(scratch: Path) -> list[dict[str, Any]]:
@@ -103,7 +119,11 @@ def price(scratch: Path) -> list[dict[str, Any]]:
     first, heard = first_answer(with_core_at(500), scratch / "whole")
     return [
         {"what": whole, "seconds": statistics.median(seconds), "target": 2},
-        {"what": f"a price after which other designs are simulated, until \u201c{heard.strip()}\u201d", "seconds": first, "target": 2},
+        {
+            "what": f"a price after which other designs are simulated, until \u201c{heard.strip()}\u201d",
+            "seconds": first,
+            "target": 2,
+        },
     ]
 
 
@@ -114,7 +134,9 @@ def with_core_at(price: float) -> dict[str, Any]:
 def first_answer(study: dict[str, Any], out: Path) -> tuple[float, str]:
     """Seconds until the study says what earlier runs know, and what it says; then it goes on to its end."""
     began = time.monotonic()
-    with subprocess.Popen(command_of(study, out), env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command_of(study, out), env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         lines = iter(process.stderr)
         heard = next((line for line in lines if "earlier runs" in line), "")
@@ -174,7 +196,16 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
         machine = plain[1] / plain[count] / used
         raw = by_workers[1] / seconds / used
         what = f"{count} workers on {cores} cores, 40 simulations: {raw:.2f} of one worker's speed a core; plain processes {machine:.2f}"
-        reported.append({"what": what, "seconds": seconds, "plain_seconds": plain[count], "raw_efficiency": raw, "efficiency": plain[count] / seconds, "least_efficiency": 0.9})
+        reported.append(
+            {
+                "what": what,
+                "seconds": seconds,
+                "plain_seconds": plain[count],
+                "raw_efficiency": raw,
+                "efficiency": plain[count] / seconds,
+                "least_efficiency": 0.9,
+            }
+        )
     assert all(answer == answers[0] for answer in answers), "another number of workers gave another answer"
     return reported
 
@@ -183,7 +214,10 @@ def million(scratch: Path) -> dict[str, Any]:
     study = {
         **STUDY,
         "workloads": {"mix": {"workload": "md-workbench", "settings": {"datasets": 1, "objects": 1, "iterations": 1}}},
-        "scales": {"small": {"nodes": 10, "ranks_per_node": 100}, "a million": {"nodes": 10_000, "ranks_per_node": 100}},
+        "scales": {
+            "small": {"nodes": 10, "ranks_per_node": 100},
+            "a million": {"nodes": 10_000, "ranks_per_node": 100},
+        },
         "axes": {"servers": {"path": "stations.mds.count", "values": [64, 256], "part": "server"}},
         "levels": ["p99(stat) < 10 s"],
         "most_operations": 4_000_000,
@@ -192,7 +226,11 @@ def million(scratch: Path) -> dict[str, Any]:
     }
     seconds, reported, _ = run(study, scratch / "million")
     row = next(r for r in reported["curves"] if r["scale"] == "a million" and r["quantity"] == "rate")
-    return {"what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {reported['search']['computed']} evaluations", "seconds": seconds, "target": None}
+    return {
+        "what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {reported['search']['computed']} evaluations",
+        "seconds": seconds,
+        "target": None,
+    }
 
 
 def main() -> None:
@@ -204,15 +242,25 @@ def main() -> None:
     missed = False
     with tempfile.TemporaryDirectory(prefix="iocast-speed-") as scratch:
         for name in given.only.split(","):
-            found = {"screening": screening, "whole": whole, "price": price, "workers": workers, "million": million}[name](Path(scratch))
+            found = {"screening": screening, "whole": whole, "price": price, "workers": workers, "million": million}[
+                name
+            ](Path(scratch))
             for r in found if isinstance(found, list) else [found]:
                 late = r.get("target") is not None and r["seconds"] > r["target"]
                 poor = "efficiency" in r and r["efficiency"] < r["least_efficiency"]
                 missed |= late or poor
                 results.append(r)
                 if not given.json:
-                    beside = f"target {r['target']} s" if r.get("target") else f"efficiency {r['efficiency']:.2f}" if "efficiency" in r else ""
-                    print(f"{r['what']}: {r['seconds']:.1f} s  {beside}{'  MISSED' if late or poor else ''}", flush=True)
+                    beside = (
+                        f"target {r['target']} s"
+                        if r.get("target")
+                        else f"efficiency {r['efficiency']:.2f}"
+                        if "efficiency" in r
+                        else ""
+                    )
+                    print(
+                        f"{r['what']}: {r['seconds']:.1f} s  {beside}{'  MISSED' if late or poor else ''}", flush=True
+                    )
     if given.json:
         print(json.dumps({"results": results, "missed": missed}))
     sys.exit(4 if missed else 0)

@@ -56,7 +56,14 @@ class Outcome:
 def make_root(root: Path, release: str, mirror: str, copied: list[Path], log: Path) -> None:
     """A minimal system with a clone of the tree in /root/iocast. @raises subprocess.CalledProcessError"""
     with log.open("ab") as out:
-        command = ["debootstrap", "--variant=minbase", "--include=ca-certificates,git", release, str(root), *([mirror] if mirror else [])]
+        command = [
+            "debootstrap",
+            "--variant=minbase",
+            "--include=ca-certificates,git",
+            release,
+            str(root),
+            *([mirror] if mirror else []),
+        ]
         subprocess.run(command, stdout=out, stderr=out, check=True)
         for file in copied:
             target = root / file.resolve().relative_to("/")
@@ -68,21 +75,48 @@ def make_root(root: Path, release: str, mirror: str, copied: list[Path], log: Pa
                 shutil.copyfile(file, link)
         with (root / "etc" / "hosts").open("a") as hosts:
             hosts.write(f"127.0.0.1 localhost\n127.0.1.1 {root.name}\n")
-        subprocess.run(["git", "clone", "--quiet", "--no-local", str(ROOT), str(root / "root" / "iocast")], stdout=out, stderr=out, check=True)
+        subprocess.run(
+            ["git", "clone", "--quiet", "--no-local", str(ROOT), str(root / "root" / "iocast")],
+            stdout=out,
+            stderr=out,
+            check=True,
+        )
 
 
 def enter(root: Path, command: str, environment: dict[str, str], log: Path) -> int:
     """Runs a command of the shell in the root, in namespaces of its own. @returns its exit status"""
     kept = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", **environment}
-    inside = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", str(root), "sh", "-c", f"cd /root/iocast && {command}"]
+    inside = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--uts",
+        "--ipc",
+        "--fork",
+        "--kill-child",
+        "sh",
+        "-c",
+        ENTER,
+        "sh",
+        str(root),
+        "sh",
+        "-c",
+        f"cd /root/iocast && {command}",
+    ]
     with log.open("ab") as out:
-        return subprocess.run(inside, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=kept, check=False).returncode
+        return subprocess.run(
+            inside, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=kept, check=False
+        ).returncode
 
 
 def last_words(log: Path, command: str) -> str:
     """Tests passed and failed, or what quickstart ended with."""
     text = log.read_text(errors="replace")
-    found = re.findall(r"=+ (.*(?:passed|failed|error).*) in [\d.]+s.*=+", text) if command == "check" else re.findall(r"^(Done in \d+ s)", text, re.MULTILINE)
+    found = (
+        re.findall(r"=+ (.*(?:passed|failed|error).*) in [\d.]+s.*=+", text)
+        if command == "check"
+        else re.findall(r"^(Done in \d+ s)", text, re.MULTILINE)
+    )
     return found[-1] if found else (text.strip().splitlines() or ["it printed nothing"])[-1][:120]
 
 
@@ -111,8 +145,22 @@ def main() -> None:
     parser.add_argument("releases", nargs="+", metavar="RELEASE", help="bookworm, trixie, ...")
     parser.add_argument("--mirror", default="", help="of Debian; debootstrap's own by default")
     parser.add_argument("--only", action="append", choices=COMMANDS, help="this command; may be repeated")
-    parser.add_argument("--copy", action="append", type=Path, default=[], metavar="FILE", help="a file of this machine that the root has too")
-    parser.add_argument("--pass", dest="passed", action="append", default=[], metavar="NAME", help="an environment variable that the commands have too")
+    parser.add_argument(
+        "--copy",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a file of this machine that the root has too",
+    )
+    parser.add_argument(
+        "--pass",
+        dest="passed",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an environment variable that the commands have too",
+    )
     parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where roots are made")
     parser.add_argument("--logs", type=Path, default=Path("build/systems"), help="directory of the logs")
     parser.add_argument("--keep", action="store_true", help="leave the roots")

@@ -24,7 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PURE = ["contract/test_importers.py", "python/test_residuals.py", "python/test_knee_search.py", "python/test_evidence.py"]
+PURE = [
+    "contract/test_importers.py",
+    "python/test_residuals.py",
+    "python/test_knee_search.py",
+    "python/test_evidence.py",
+]
 """Tests that start no program."""
 SMALL = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--verify"]
 
@@ -56,7 +61,13 @@ def newest_clang() -> str:
 
 def clang(place: Path, log: Path) -> str:
     compiler = newest_clang()
-    bin_ = build(place, log, f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_C_COMPILER={compiler.replace('++', '')}", "-DIOCAST_TESTS=ON")
+    bin_ = build(
+        place,
+        log,
+        f"-DCMAKE_CXX_COMPILER={compiler}",
+        f"-DCMAKE_C_COMPILER={compiler.replace('++', '')}",
+        "-DIOCAST_TESTS=ON",
+    )
     for test in ("iocast-unit-tests", "iocast-contract-tests"):
         run(log, bin_ / test, "--gtest_brief=1")
     return f"{compiler}: unit and contract tests pass"
@@ -65,23 +76,46 @@ def clang(place: Path, log: Path) -> str:
 def verified_run(bench: Path, launcher: list[str], place: Path, log: Path) -> None:
     root = place / "root"
     root.mkdir(exist_ok=True)
-    run(log, *launcher, bench, *SMALL, "--posix.root", root, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    run(
+        log,
+        *launcher,
+        bench,
+        *SMALL,
+        "--posix.root",
+        root,
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    )
 
 
 def mpich(place: Path, log: Path) -> str:
     compiler, launcher = shutil.which("mpicxx.mpich"), shutil.which("mpiexec.mpich")
     if not compiler or not launcher:
         raise NotTried("there is no MPICH; install the Debian packages libmpich-dev and mpich")
-    bin_ = build(place, log, "-DIOCAST_SIM=OFF", f"-DMPI_CXX_COMPILER={compiler}", f"-DMPIEXEC_EXECUTABLE={launcher}", targets=("iocast-bench",))
+    bin_ = build(
+        place,
+        log,
+        "-DIOCAST_SIM=OFF",
+        f"-DMPI_CXX_COMPILER={compiler}",
+        f"-DMPIEXEC_EXECUTABLE={launcher}",
+        targets=("iocast-bench",),
+    )
     verified_run(bin_ / "iocast-bench", [launcher, "-n", "4"], place, log)
     return "a verified run of 4 ranks"
 
 
 def bench_alone(place: Path, log: Path) -> str:
-    absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("HDF5", "CURL", "OpenSSL", "PostgreSQL", "mongoc-1.0")]
+    absent = [
+        f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("HDF5", "CURL", "OpenSSL", "PostgreSQL", "mongoc-1.0")
+    ]
     bin_ = build(place, log, "-DIOCAST_SIM=OFF", "-DIOCAST_CEPHFS=OFF", *absent, targets=("iocast-bench",))
     verified_run(bin_ / "iocast-bench", [], place, log)
-    refused = subprocess.run([bin_ / "iocast-bench", "--trace", "--out", place / "out", "--backend", "dummy"], capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [bin_ / "iocast-bench", "--trace", "--out", place / "out", "--backend", "dummy"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if refused.returncode != 2 or "no HDF5" not in refused.stderr:
         raise RuntimeError(f"--trace without HDF5 said: {refused.stderr}")
     return "a verified run; --trace is refused in a sentence"
@@ -89,7 +123,17 @@ def bench_alone(place: Path, log: Path) -> str:
 
 def simgrid(version: str) -> Callable[[Path, Path], str]:
     def leg(place: Path, log: Path) -> str:
-        run(log, sys.executable, ROOT / "validation" / "simgrid" / "versions.py", "local", "lustre", "--simgrid", version, "--cache", place)
+        run(
+            log,
+            sys.executable,
+            ROOT / "validation" / "simgrid" / "versions.py",
+            "local",
+            "lustre",
+            "--simgrid",
+            version,
+            "--cache",
+            place,
+        )
         return "the same bytes on two platforms with four workloads each"
 
     return leg
@@ -119,7 +163,9 @@ LEGS: dict[str, Callable[[Path, Path], str]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("legs", nargs="*", metavar="LEG", help="all without")
-    parser.add_argument("--place", type=Path, default=Path("build/legs"), help="directory for what is built, and for logs")
+    parser.add_argument(
+        "--place", type=Path, default=Path("build/legs"), help="directory for what is built, and for logs"
+    )
     given = parser.parse_args()
     unknown = [name for name in given.legs if name not in LEGS]
     if unknown:

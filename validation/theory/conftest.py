@@ -32,7 +32,9 @@ def iocast_sim() -> Path:
 def simulate(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
     """Runs a platform (as YAML text) once for each seed and gives the benchmark phases: stat, read, stat, read, ..."""
     binary = simulator()
-    assert binary.exists(), f"The simulator is not built: there is no {binary}. Run ./check, or set IOCAST_BUILD to a build directory."
+    assert binary.exists(), (
+        f"The simulator is not built: there is no {binary}. Run ./check, or set IOCAST_BUILD to a build directory."
+    )
     directory = tmp_path_factory.mktemp("platforms")
 
     def run(

@@ -40,25 +40,39 @@ def score(low: float, high: float, seen: float) -> float:
     return high - low + 2 / (1 - LEVEL) * (max(low - seen, 0) + max(seen - high, 0))
 
 
-def intervals(stranger: bool, median: float, spread: float, correlation: float, operations: int, runs: int, tries: int) -> dict[str, tuple[float, float]]:
+def intervals(
+    stranger: bool, median: float, spread: float, correlation: float, operations: int, runs: int, tries: int
+) -> dict[str, tuple[float, float]]:
     """By rule, share of forecasts inside and the relative interval score."""
     generator = np.random.default_rng(1)
     widths: dict[str, list[float]] = {"as calibrated": [], "every row a value": []}
     seen = []
     for _ in range(tries):
         true = median * math.exp(spread * generator.standard_normal())
-        errors = true * (math.sqrt(correlation) * generator.standard_normal() + math.sqrt(1 - correlation) * generator.standard_normal(operations))
+        errors = true * (
+            math.sqrt(correlation) * generator.standard_normal()
+            + math.sqrt(1 - correlation) * generator.standard_normal(operations)
+        )
         errors = errors + NOISE["q50"] / math.sqrt(runs) * generator.standard_normal(operations)
-        rows = [{"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x), "spread": 0.0} for i, x in enumerate(errors)]
+        rows = [
+            {"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x), "spread": 0.0}
+            for i, x in enumerate(errors)
+        ]
         deviation, degrees = fit._discrepancy({"rows": rows}, NOISE, stranger, 0.0)["q50"]
         others = degrees - fit.independent_values(rows) + operations
         for name, freedom in (("as calibrated", degrees), ("every row a value", others)):
             widen = float(stdtrit(freedom, (1 + LEVEL) / 2)) / 1.6449
             widths[name].append(1.6449 * math.hypot(widen * deviation, NOISE["q50"]))
         seen.append(true * generator.standard_normal() + NOISE["q50"] * generator.standard_normal())
-    reference = min(np.mean([score(-w, w, x) for x in seen]) for w in np.quantile(np.abs(seen), np.linspace(0.5, 0.99, 50)))
+    reference = min(
+        np.mean([score(-w, w, x) for x in seen]) for w in np.quantile(np.abs(seen), np.linspace(0.5, 0.99, 50))
+    )
     return {
-        name: (float(np.mean(np.abs(seen) <= half)), float(np.mean([score(-w, w, x) for w, x in zip(half, seen, strict=True)]) / reference)) for name, half in widths.items()
+        name: (
+            float(np.mean(np.abs(seen) <= half)),
+            float(np.mean([score(-w, w, x) for w, x in zip(half, seen, strict=True)]) / reference),
+        )
+        for name, half in widths.items()
     }
 
 
@@ -70,9 +84,18 @@ def false_alarms(runs: int, repeats: int, between: float, within: float, tries: 
         made: list[Any] = []
         for _ in range(runs):
             level = between * generator.standard_normal()
-            values = np.exp(np.r_[7 + level, np.full(5, -7 - level)][None] + within * generator.standard_normal((repeats, 6)))
+            values = np.exp(
+                np.r_[7 + level, np.full(5, -7 - level)][None] + within * generator.standard_normal((repeats, 6))
+            )
             quantities = ("mean", "q50", "q75", "q95", "q99")
-            phases = [{"rate": v[0], "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))}, "seconds": None} for v in values.tolist()]
+            phases = [
+                {
+                    "rate": v[0],
+                    "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))},
+                    "seconds": None,
+                }
+                for v in values.tolist()
+            ]
             made.append(SimpleNamespace(phases=phases, json={"source": "bench"}))
         return Side(name, made)
 
@@ -87,7 +110,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=4000)
     tries = parser.parse_args().tries
-    print("| population | correlation | operations | runs | inside 90 % | score | every row a value: inside | score |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| population | correlation | operations | runs | inside 90 % | score | every row a value: inside | score |\n|---|---|---|---|---|---|---|---|"
+    )
     for name, (stranger, median, spread) in POPULATIONS.items():
         for correlation, operations, runs in ((0.8, 8, 2), (0.8, 4, 2), (0.5, 4, 1), (0.8, 1, 2)):
             found = intervals(stranger, median, spread, correlation, operations, runs, tries)

@@ -22,7 +22,9 @@ class System:
     """Means are of one client alone."""
 
     threads: int = 8
-    service: dict[str, float] = field(default_factory=lambda: {"stat": 4e-4, "read": 5e-4, "unlink": 9e-4, "create": 1e-3})
+    service: dict[str, float] = field(
+        default_factory=lambda: {"stat": 4e-4, "read": 5e-4, "unlink": 9e-4, "create": 1e-3}
+    )
     sigma: float = 0.5  # of the logarithm of a service time
     round_trip: float = 2e-4  # of every request
     storage: float = 6e-4  # mean of a lognormal delay that only reads have
@@ -135,7 +137,11 @@ class _Machine:
             self.seen.opened[request.op].append(self.now - request.begun)
         if request.op == "read":
             slower = 1 + self.clients / self.system.cache if self.system.cache else 1.0
-            self.at(self.now + self.lognormal(self.system.storage * slower, 0.4) + self.system.client / 2, self.done, request)
+            self.at(
+                self.now + self.lognormal(self.system.storage * slower, 0.4) + self.system.client / 2,
+                self.done,
+                request,
+            )
         elif request.op == "create" and self.system.client:
             self.at(self.now + 1.5 * self.system.client, self.done, request)
         else:
@@ -163,7 +169,9 @@ class _Machine:
     def start(self, request: _Request) -> None:
         until = self.stalled_until() if request.modifies else self.now
         busy, waiting = self.busy[request.shard], len(self.queues[request.shard])
-        slower = (1 + self.system.contention * (busy - 1)) * (1 + self.system.crowding * math.log1p(waiting / self.system.threads))
+        slower = (1 + self.system.contention * (busy - 1)) * (
+            1 + self.system.crowding * math.log1p(waiting / self.system.threads)
+        )
         if self.system.cliff:
             slower *= 1 + self.system.cliff_slope * max(0, busy - self.system.cliff)
         request.service = self.lognormal(self.system.service[request.op], self.system.sigma) * slower

@@ -51,14 +51,25 @@ def flows_of(rows: np.ndarray) -> list[Flow]:
         while offset < end:
             stripe = offset // STRIPE
             until = min(end, (stripe + 1) * STRIPE)
-            flows.append(Flow(operation, start * 1e-9, float(until - offset), (f"node {rank // RANKS_PER_NODE}", f"server {stripe % SERVERS}")))
+            flows.append(
+                Flow(
+                    operation,
+                    start * 1e-9,
+                    float(until - offset),
+                    (f"node {rank // RANKS_PER_NODE}", f"server {stripe % SERVERS}"),
+                )
+            )
             offset = until
     return flows
 
 
 def fair_rates(active: dict[int, tuple[str, str]]) -> dict[int, float]:
     """Bytes a second of each flow, by its number."""
-    left = {link: NODE_BANDWIDTH if link.startswith("node") else SERVER_BANDWIDTH for links in active.values() for link in links}
+    left = {
+        link: NODE_BANDWIDTH if link.startswith("node") else SERVER_BANDWIDTH
+        for links in active.values()
+        for link in links
+    }
     rates: dict[int, float] = {}
     while len(rates) < len(active):
         waiting = {number: links for number, links in active.items() if number not in rates}
@@ -98,11 +109,21 @@ def test_flows_share_links_fairly_whenever_they_come(iocast_sim: Path, tmp_path:
     platform, out = tmp_path / "platform.yaml", tmp_path / "run"
     platform.write_text(PLATFORM)
     settings = ["segments=40", "transfer_size=47008B", "think_time=1ms", "think_law=exponential"]
-    command = [iocast_sim, "--platform", platform, "--workload", "ior-hard", *(word for setting in settings for word in ("--set", setting))]
+    command = [
+        iocast_sim,
+        "--platform",
+        platform,
+        "--workload",
+        "ior-hard",
+        *(word for setting in settings for word in ("--set", setting)),
+    ]
     placement = ["--nodes", str(NODES), "--ppn", str(RANKS_PER_NODE), "--no-time-limits"]
     subprocess.run([*command, *placement, "--trace", "--out", out], check=True, capture_output=True)
     with h5py.File(out / "ops.h5") as file:
-        rows = np.stack([file[name][:].astype(np.int64) for name in ("start_ns", "rank", "offset", "size", "duration_ns", "kind")], axis=1)
+        rows = np.stack(
+            [file[name][:].astype(np.int64) for name in ("start_ns", "rank", "offset", "size", "duration_ns", "kind")],
+            axis=1,
+        )
     rows = rows[rows[:, 5] == kind]
     assert len(rows) == 40 * NODES * RANKS_PER_NODE
     flows, ends = flows_of(rows), np.zeros(len(rows))

@@ -92,8 +92,13 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
     """
     ranks = 4000
     size = "8KiB" if stripes == "spanned" else "1B"
-    two = yaml({"s": station(1, count=2, stripe_size="4KiB") | {"spread": "stripe"}}, [{"station": "s", "demand": ("exponential", SERVICE), "stripes": 2}])
-    text = two.replace("  read: {}", f"  read: {{read: [{{station: s, demand: {{law: exponential, mean: 1ms}}, stripes: {stripes}}}]}}")
+    two = yaml(
+        {"s": station(1, count=2, stripe_size="4KiB") | {"spread": "stripe"}},
+        [{"station": "s", "demand": ("exponential", SERVICE), "stripes": 2}],
+    )
+    text = two.replace(
+        "  read: {}", f"  read: {{read: [{{station: s, demand: {{law: exponential, mean: 1ms}}, stripes: {stripes}}}]}}"
+    )
     settings = {"phases": "benchmark", "object_size": size, "rate": f"{load / SERVICE / ranks:.17g}/s"}
     phases = simulate(text, ranks, 1000, SEEDS, until="rate:0.5%", **settings)
     contains(mean_of(phases, ".response"), (12 - load) / 8 * SERVICE / (1 - load))
@@ -109,7 +114,11 @@ def test_classes_wait_behind_those_before_them(simulate: Simulate, count: int, o
     if count == 1:
         laws |= {"background": ("lognormal", SERVICE, 1.0), "read": ("constant", SERVICE)}
     others = {"o": {"station": "s", "rate": f"{each:.17g}/s", "demand": laws["background"]}}
-    text = yaml({"s": station(count, priority=f"[{', '.join(order)}]")}, [{"station": "s", "demand": laws["stat"]}], background=others)
+    text = yaml(
+        {"s": station(count, priority=f"[{', '.join(order)}]")},
+        [{"station": "s", "demand": laws["stat"]}],
+        background=others,
+    )
     text = text.replace("  read: {}", f"  read: {{open: [{{station: s, demand: {systems.yaml_law(laws['read'])}}}]}}")
     settings = {"phases": "benchmark", "rate": f"{2 * each / ranks:.17g}/s"}
     phases = simulate(text, ranks, 1000, SEEDS, until="rate:0.7%", **settings)

@@ -38,7 +38,9 @@ SEEDS = range(1, 11)
 def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any]]], name: str, factor: float) -> None:
     """Twelve clients at four threads; Welch's test of ten replications each, and 1 % for what the two leave different
     (the first moments of a run)."""
-    system = System(threads=4, contention=0.05 if name == "contention" else 0.0, journal=0.5 if name == "journal" else 0.0)
+    system = System(
+        threads=4, contention=0.05 if name == "contention" else 0.0, journal=0.5 if name == "journal" else 0.0
+    )
     platform = PLATFORM.format(
         contention=system.contention,
         locks="locks: {journal: {per: system}}" if system.journal else "",
@@ -54,7 +56,9 @@ def test_both_simulators_see_the_same(simulate: Callable[..., list[dict[str, Any
         slack = 0.01 * np.mean(b)
         error = float(np.sqrt(np.var(a, ddof=1) / len(a) + np.var(b, ddof=1) / len(b)))
         mean = float(np.mean(b))
-        sharpness.shift(f"relative difference of {what}", ((interval.high - interval.low) / 2 + slack) / mean, error / mean)
+        sharpness.shift(
+            f"relative difference of {what}", ((interval.high - interval.low) / 2 + slack) / mean, error / mean
+        )
         assert interval.low - slack <= 0 <= interval.high + slack, (what, np.mean(a), np.mean(b))
 
 

@@ -132,9 +132,13 @@ def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
     """The same with N = 16, each run as long as its own precision asks: of 40, so many intervals of 95 % hold rate and
     95th percentile as 40 of 88 % do with a probability of a false alarm of 1e-4 (some are lost by stopping as soon as
     an interval is narrow)."""
-    platform = yaml({"s": station(4)}, [VISIT]).replace("  read: {}", "  read: {open: [{delay: {law: exponential, mean: 2ms}}]}")
+    platform = yaml({"s": station(4)}, [VISIT]).replace(
+        "  read: {}", "  read: {open: [{delay: {law: exponential, mean: 2ms}}]}"
+    )
     phases = simulate(platform, 16, 10_000_000, range(40), until="rate:2%,stat.q95:3%", phases="benchmark")
-    truth = 2 * systems.repairman_throughput(16, np.minimum(np.arange(1, 17), 4) / 1e-3, 2e-3)  # a stat and a read a cycle
+    truth = 2 * systems.repairman_throughput(
+        16, np.minimum(np.arange(1, 17), 4) / 1e-3, 2e-3
+    )  # a stat and a read a cycle
     holds = {"rate": 0, "stat.q95": 0}
     for found in (phase["until"] for phase in phases):
         assert found["met"]
@@ -144,7 +148,11 @@ def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
             if name == "rate":
                 holds[name] += low <= truth <= high
             else:
-                holds[name] += systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, low) <= 0.95 <= systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, high)
+                holds[name] += (
+                    systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, low)
+                    <= 0.95
+                    <= systems.repairman_sojourn_cdf(16, 4, 1e-3, 2e-3, high)
+                )
     least = int(binom.ppf(1e-4, 40, 0.88))
     sharpness.fewer_than("coverage", least, 40)
     assert min(holds.values()) >= least, holds
@@ -253,7 +261,9 @@ def test_fork_join_of_two(simulate: Simulate, ranks: int) -> None:
 def test_fork_join_of_the_stripes_that_an_access_spans(simulate: Simulate, ranks: int) -> None:
     """The same rate with objects of two stripes: each read has a part at both servers."""
     striped = yaml({"s": station(1, count=2, stripe_size="4KiB") | {"spread": "stripe"}}, [])
-    platform = striped.replace("  read: {}", "  read: {read: [{station: s, demand: {law: exponential, mean: 1ms}, stripes: spanned}]}")
+    platform = striped.replace(
+        "  read: {}", "  read: {read: [{station: s, demand: {law: exponential, mean: 1ms}, stripes: spanned}]}"
+    )
     phases = simulate(platform, ranks, 80_000 // ranks, SEEDS, object_size="8KiB")
     contains([p["latency"]["read"]["mean"] for p in phases], 1e-3 * (2 * ranks + 1) / 2)
 
@@ -285,9 +295,13 @@ LATENCY = 1e-5
     ids=["server", "node", "backbone"],
 )
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_flows_share_the_tightest_link(simulate: Simulate, ranks: int, servers: int, links: dict[str, str], shared: float) -> None:
+def test_flows_share_the_tightest_link(
+    simulate: Simulate, ranks: int, servers: int, links: dict[str, str], shared: float
+) -> None:
     """Ranks of one node fetch 100 MB each at the same time, over and over: each takes N S/B and the latency."""
-    platform = yaml({"s": station(1, count=servers)}, []).replace("  read: {}", "  read: {read: [{transfer: read, station: s}]}")
+    platform = yaml({"s": station(1, count=servers)}, []).replace(
+        "  read: {}", "  read: {read: [{transfer: read, station: s}]}"
+    )
     platform += f"network: {{latency: 10us, {', '.join(f'{k}: {v}' for k, v in links.items())}}}\n"
     phase = simulate(platform, ranks, 20, object_size="100MB")[0]
     assert phase["latency"]["read"]["min"] == pytest.approx(ranks * 1e8 / shared + LATENCY, rel=RESOLUTION)
@@ -295,7 +309,9 @@ def test_flows_share_the_tightest_link(simulate: Simulate, ranks: int, servers: 
     assert phase["seconds"] == pytest.approx(20 * (ranks * 1e8 / shared + LATENCY), rel=1e-6)
 
 
-@pytest.mark.parametrize(("node", "server", "seconds"), [("16GB/s", "1GB/s", 25e-3), ("2GB/s", "1GB/s", 50e-3)], ids=["servers", "node"])
+@pytest.mark.parametrize(
+    ("node", "server", "seconds"), [("16GB/s", "1GB/s", 25e-3), ("2GB/s", "1GB/s", 50e-3)], ids=["servers", "node"]
+)
 def test_a_striped_flow_has_all_its_servers(simulate: Simulate, node: str, server: str, seconds: float) -> None:
     """100 MB in stripes of 1 MB over four servers: a quarter over each link at the same time, or all over the
     node's."""

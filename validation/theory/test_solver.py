@@ -303,11 +303,21 @@ def test_stripes_that_an_access_spans() -> None:
     station_of = {"s": station(1, count=8) | {"spread": "stripe", "stripe_size": 1000, "stripe_count": 8}}
     for operation, size, stripes in (("read", 4000, 4), ("read", 10, 1), ("create", 16000, 8), ("stat", 4000, 1)):
         spanned, fixed = (
-            {**resolved(station_of, []), "operations": {operation: resolved(station_of, [{**VISIT, "stripes": n}])["operations"]["stat"]}} for n in ("spanned", stripes)
+            {
+                **resolved(station_of, []),
+                "operations": {operation: resolved(station_of, [{**VISIT, "stripes": n}])["operations"]["stat"]},
+            }
+            for n in ("spanned", stripes)
         )
-        assert solve(spanned, {operation: 1}, 1, 3, 0.0, 1, size=size).rate == solve(fixed, {operation: 1}, 1, 3, 0.0, 1, size=size).rate
+        assert (
+            solve(spanned, {operation: 1}, 1, 3, 0.0, 1, size=size).rate
+            == solve(fixed, {operation: 1}, 1, 3, 0.0, 1, size=size).rate
+        )
     for operation, size in (("pread", 4000), ("append", 10), ("read", 4001)):
-        platform = {**resolved(station_of, []), "operations": {operation: resolved(station_of, [{**VISIT, "stripes": "spanned"}])["operations"]["stat"]}}
+        platform = {
+            **resolved(station_of, []),
+            "operations": {operation: resolved(station_of, [{**VISIT, "stripes": "spanned"}])["operations"]["stat"]},
+        }
         with pytest.raises(InputError, match=f"route of {operation} goes to the stripes"):
             solve(platform, {operation: 1}, 1, 3, 0.0, 1, size=size)
 

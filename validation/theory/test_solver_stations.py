@@ -37,7 +37,8 @@ def test_measured_speeds(customers: int, speeds: list[float], discipline: str) -
 def test_a_table_of_the_law_is_the_law() -> None:
     table = [1 / (1 + 0.05 * (n - 1.0) + 0.02 * n * (n - 1.0)) for n in range(1, 9)]
     law, measured = (
-        solve(resolved({"s": station(8, **how)}, [THINK, VISIT]), ONE, 1, 30, 1.0, 1000) for how in ({"contention": 0.05, "coherency": 0.02}, {"speeds": table})
+        solve(resolved({"s": station(8, **how)}, [THINK, VISIT]), ONE, 1, 30, 1.0, 1000)
+        for how in ({"contention": 0.05, "coherency": 0.02}, {"speeds": table})
     )
     assert measured.rate == pytest.approx(law.rate, rel=1e-12)
     assert measured.quantiles["stat"] == pytest.approx(law.quantiles["stat"], rel=1e-9)
@@ -50,13 +51,17 @@ def test_readers_of_a_lock_do_not_wait() -> None:
     for per in ("system", "object"):
         found = solve(resolved({"s": station(4)}, [THINK, reads], locks={"l": {"per": per}}), ONE, 1, 12, 0.0, 1)
         assert found.rate == solve(resolved({"s": station(4)}, [THINK, VISIT]), ONE, 1, 12, 0.0, 1).rate
-    one_at_a_time = solve(resolved({"s": station(4)}, [THINK, writes], locks={"l": {"per": "system"}}), ONE, 1, 12, 0.0, 1).rate
+    one_at_a_time = solve(
+        resolved({"s": station(4)}, [THINK, writes], locks={"l": {"per": "system"}}), ONE, 1, 12, 0.0, 1
+    ).rate
     assert one_at_a_time == pytest.approx(systems.repairman_throughput(12, [1e3], 2e-3), rel=EXACT)
     both = resolved({"s": station(4)}, [reads, writes], locks={"l": {"per": "system"}})
     with pytest.raises(InputError, match=r"shares the lock 'l', which stat takes alone.*use the simulator"):
         solve(both, ONE, 1, 12, 0.0, 1)
     with pytest.raises(InputError, match="use the simulator"):
-        solve(resolved({"s": station(4)}, [reads], locks={"l": {"per": "system", "hand_over": 1e-3}}), ONE, 1, 12, 0.0, 1)
+        solve(
+            resolved({"s": station(4)}, [reads], locks={"l": {"per": "system", "hand_over": 1e-3}}), ONE, 1, 12, 0.0, 1
+        )
 
 
 def test_priorities_are_for_the_solver_only_where_they_do_not_matter() -> None:
@@ -66,7 +71,9 @@ def test_priorities_are_for_the_solver_only_where_they_do_not_matter() -> None:
         together = resolved({"s": station(1, priority=order)}, [VISIT], background=background)
         assert solve(together, ONE, 1, 5, 0.0, 1) == plain
     apart = resolved({"s": station(1, priority=[["stat"], ["rest"]])}, [VISIT], background=background)
-    with pytest.raises(InputError, match=r"station s serves some of its work \(stat, background\) before other.*use the simulator"):
+    with pytest.raises(
+        InputError, match=r"station s serves some of its work \(stat, background\) before other.*use the simulator"
+    ):
         solve(apart, ONE, 1, 5, 0.0, 1)
     assert solve(apart | {"background": {}}, ONE, 1, 5, 0.0, 1).rate == pytest.approx(1e3, rel=EXACT)
     two = resolved({"s": station(2, priority=[["stat"], ["rest"]])}, [VISIT])

@@ -38,7 +38,8 @@ void History::Ranges::add(uint64_t begin, uint64_t end)
 
 bool History::Ranges::cover(uint64_t begin, uint64_t end) const
 {
-  return std::any_of(ranges_.begin(), ranges_.end(), [&](const auto& range) { return range.first <= begin && end <= range.second; });
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const auto& range) { return range.first <= begin && end <= range.second; });
 }
 
 History::History(Plan& plan, uint64_t done) : plan_(plan), states_(plan.files.size())
@@ -56,7 +57,7 @@ History::History(Plan& plan, uint64_t done) : plan_(plan), states_(plan.files.si
   const uint64_t all = plan_.phases.size();
   for (uint64_t i = 0; i < (done < all ? done : all + done % all); ++i)
     remember(plan_.phases[i % all]);
-  before_      = states_;
+  before_       = states_;
   peak_objects_ = peak_bytes_ = 0;
   note_peak();
   peak_before_ = {peak_objects_, peak_bytes_};
@@ -127,9 +128,10 @@ void History::check_written(PlannedPhase& phase, size_t number, Round round)
   if (known || did_it_itself(phase, number) || continues_timed_phase(phase, access, round))
     return;
   if (round == Round::wanting && state.touched)
-    warnings_.push_back(fmt::format("The files '{}' are filled before the benchmark begins, because the phase '{}' reads bytes that no phase "
-                                    "before it is sure to have written.",
-                                    plan_.files[access.file].name, phase.name));
+    warnings_.push_back(fmt::format(
+        "The files '{}' are filled before the benchmark begins, because the phase '{}' reads bytes that no phase "
+        "before it is sure to have written.",
+        plan_.files[access.file].name, phase.name));
   prepare(phase, access, true);
 }
 
@@ -141,7 +143,8 @@ bool History::did_it_itself(const PlannedPhase& phase, size_t number) const
     return false;
   for (size_t i = 0; i < number; ++i) {
     const auto& earlier = phase.accesses[i];
-    if (earlier.file != access.file || !earlier.writes() || earlier.operation == Operation::mixed || !earlier.same_processes(access))
+    if (earlier.file != access.file || !earlier.writes() || earlier.operation == Operation::mixed ||
+        !earlier.same_processes(access))
       continue;
     if (!access.moves_data())
       return alone(access);
@@ -162,7 +165,8 @@ bool History::did_it_itself(const PlannedPhase& phase, size_t number) const
 /// came.
 bool History::continues_timed_phase(const PlannedPhase& phase, Access& access, Round round)
 {
-  if (access.operation != Operation::read || access.shift != 0 || phase.at_once > 0 || access.together != Access::Together::nothing)
+  if (access.operation != Operation::read || access.shift != 0 || phase.at_once > 0 ||
+      access.together != Access::Together::nothing)
     return false;
   for (auto& earlier : plan_.phases) {
     if (&earlier == &phase)
@@ -171,7 +175,8 @@ bool History::continues_timed_phase(const PlannedPhase& phase, Access& access, R
       continue;
     for (size_t i = 0; i < earlier.accesses.size(); ++i) {
       const auto& wrote = earlier.accesses[i];
-      if (!wrote.writes() || wrote.operation == Operation::mixed || !wrote.same_requests(access) || wrote.layout->draws_places())
+      if (!wrote.writes() || wrote.operation == Operation::mixed || !wrote.same_requests(access) ||
+          wrote.layout->draws_places())
         continue;
       if (earlier.slot >= 0 && earlier.slot_access != i)
         continue;
@@ -194,11 +199,13 @@ void History::prepare(const PlannedPhase& phase, const Access& access, bool fill
   auto& file        = plan_.files[access.file];
   const auto& state = states_[access.file];
   if (file.prepare == FileClass::Prepare::never)
-    access.where.fail(fmt::format("the phase '{}' needs {} the files '{}' that no phase before it is sure to have made, and they are never "
-                                  "prepared",
-                                  phase.name, fill ? "bytes of" : "", file.name));
+    access.where.fail(fmt::format(
+        "the phase '{}' needs {} the files '{}' that no phase before it is sure to have made, and they are never "
+        "prepared",
+        phase.name, fill ? "bytes of" : "", file.name));
   if (state.removed)
-    access.where.fail(fmt::format("the phase '{}' needs the files '{}', which an earlier phase removes", phase.name, file.name));
+    access.where.fail(
+        fmt::format("the phase '{}' needs the files '{}', which an earlier phase removes", phase.name, file.name));
   file.made = true;
   if (fill)
     for (const size_t kind : group_kinds(access))
@@ -217,7 +224,8 @@ void History::check_overlaps(const PlannedPhase& phase) const
 {
   for (size_t i = 0; i < phase.accesses.size(); ++i)
     for (size_t j = i; j < phase.accesses.size(); ++j)
-      if (phase.accesses[i].file == phase.accesses[j].file && phase.accesses[i].by_size > 0 && phase.accesses[j].by_size > 0)
+      if (phase.accesses[i].file == phase.accesses[j].file && phase.accesses[i].by_size > 0 &&
+          phase.accesses[j].by_size > 0)
         check_overlap(phase, phase.accesses[i], phase.accesses[j]);
 }
 
@@ -229,7 +237,9 @@ void History::check_overlap(const PlannedPhase& phase, const Access& a, const Ac
     return;
   if (a.operation == Operation::remove || b.operation == Operation::remove) {
     if (&a != &b)
-      b.where.fail(fmt::format("in the phase '{}', files '{}' are removed while other processes use them; do it in a phase of its own", phase.name, file.name));
+      b.where.fail(fmt::format(
+          "in the phase '{}', files '{}' are removed while other processes use them; do it in a phase of its own",
+          phase.name, file.name));
     return;
   }
   if (!a.moves_data() || !b.moves_data() || (!a.writes() && !b.writes()) || file.may_overlap)
@@ -243,7 +253,8 @@ void History::check_overlap(const PlannedPhase& phase, const Access& a, const Ac
     return first.end <= second.begin || second.end <= first.begin;
   });
   if (!disjoint)
-    b.where.fail(fmt::format("in the phase '{}', bytes of a file '{}' that one process writes are {} by another at the same time; if that is "
+    b.where.fail(fmt::format("in the phase '{}', bytes of a file '{}' that one process writes are {} by another at the "
+                             "same time; if that is "
                              "meant, give the file 'may_overlap: true'",
                              phase.name, file.name, a.writes() && b.writes() ? "written" : "read"));
 }

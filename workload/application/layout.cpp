@@ -12,7 +12,8 @@ namespace iocast {
 namespace {
 const std::vector<std::string>& kinds()
 {
-  static const std::vector<std::string> names{"sequential", "segmented", "strided", "nested-strided", "random-strided", "tiled", "mesh", "random"};
+  static const std::vector<std::string> names{"sequential",     "segmented", "strided", "nested-strided",
+                                              "random-strided", "tiled",     "mesh",    "random"};
   return names;
 }
 
@@ -39,7 +40,8 @@ uint32_t square_rows(uint32_t n)
 
 const std::vector<std::string>& Layout::keys()
 {
-  static const std::vector<std::string> names{"layout", "size", "requests", "offset", "overlap", "in_a_row", "stride", "inner", "grid_rows", "blocks", "tile"};
+  static const std::vector<std::string> names{"layout", "size",  "requests",  "offset", "overlap", "in_a_row",
+                                              "stride", "inner", "grid_rows", "blocks", "tile"};
   return names;
 }
 
@@ -52,7 +54,8 @@ Layout::Layout(const Scope& scope, const YamlNode& access) : where_(access)
       for (const auto& [name, keys] : particular_keys())
         for (const auto& key : keys) {
           const auto own = particular_keys().find(layout->text());
-          if (access.has(key) && (own == particular_keys().end() || std::find(own->second.begin(), own->second.end(), key) == own->second.end()))
+          if (access.has(key) && (own == particular_keys().end() ||
+                                  std::find(own->second.begin(), own->second.end(), key) == own->second.end()))
             access[key].fail(fmt::format("a layout that is {} has no '{}'", layout->text(), key));
         }
   }
@@ -74,7 +77,8 @@ Layout::Layout(const Scope& scope, const YamlNode& access) : where_(access)
     rows_      = whole(tile, "rows", Unit::count, height_, 1, static_cast<double>(height_));
     size_      = width_ * element_;
     if (height_ % rows_ != 0)
-      tile.fail(fmt::format("a tile of {} rows can't be cut into requests of {} rows; 'rows' divides 'height'", height_, rows_));
+      tile.fail(fmt::format("a tile of {} rows can't be cut into requests of {} rows; 'rows' divides 'height'", height_,
+                            rows_));
     for (const char* key : {"size", "requests"})
       if (access.has(key))
         access[key].fail(fmt::format("the tile says what a request is; leave '{}' out", key));
@@ -84,7 +88,8 @@ Layout::Layout(const Scope& scope, const YamlNode& access) : where_(access)
   size_     = scope.whole(access["size"], Unit::bytes, 1, 1e15);
   requests_ = scope.whole(access["requests"], Unit::count, 1, 1e15);
   if (static_cast<double>(size_) * static_cast<double>(requests_) > 9e15)
-    access["requests"].fail(fmt::format("{} requests of {} are more than 9 PB for one process", requests_, format_quantity(static_cast<double>(size_), Unit::bytes)));
+    access["requests"].fail(fmt::format("{} requests of {} are more than 9 PB for one process", requests_,
+                                        format_quantity(static_cast<double>(size_), Unit::bytes)));
   switch (kind_) {
     case Kind::segmented:
       overlap_ = whole(access, "overlap", Unit::bytes, 0, 0, static_cast<double>(size_ * requests_ - 1));
@@ -111,14 +116,16 @@ Layout::Shape Layout::shape(uint32_t processes) const
   Shape shape;
   shape.processes = processes;
   // In floating point first: what is too large for a file is too large for 64 bits soon after.
-  const double about = static_cast<double>(processes) * static_cast<double>(requests_) * static_cast<double>(request_bytes());
-  double far         = about;
+  const double about =
+      static_cast<double>(processes) * static_cast<double>(requests_) * static_cast<double>(request_bytes());
+  double far = about;
   if (kind_ == Kind::tiled || kind_ == Kind::nested_strided) {
     shape.rows = grid_rows_ > 0 ? grid_rows_ : square_rows(processes);
     if (processes % shape.rows != 0)
-      where_.fail(fmt::format("the {} processes of a file don't fill a grid of {} rows; set grid_rows to a divisor, or to 0 for a grid as "
-                              "square as may be",
-                              processes, shape.rows));
+      where_.fail(fmt::format(
+          "the {} processes of a file don't fill a grid of {} rows; set grid_rows to a divisor, or to 0 for a grid as "
+          "square as may be",
+          processes, shape.rows));
     shape.columns = processes / shape.rows;
   }
   const uint64_t all   = processes * requests_;
@@ -135,11 +142,12 @@ Layout::Shape Layout::shape(uint32_t processes) const
     case Kind::strided: {
       const uint64_t least = processes * in_a_row_ * size_;
       if (stride_ != 0 && stride_ < least)
-        where_["stride"].fail(fmt::format("a stride of {} is shorter than the {} that {} processes access in a stripe", stride_, least, processes));
+        where_["stride"].fail(fmt::format("a stride of {} is shorter than the {} that {} processes access in a stripe",
+                                          stride_, least, processes));
       shape.stride = stride_ != 0 ? stride_ : least;
       shape.whole  = shape.stride == least || requests_ == in_a_row_;
       shape.end    = (requests_ / in_a_row_ - 1) * shape.stride + least;
-      far          = static_cast<double>(requests_) / static_cast<double>(in_a_row_) * static_cast<double>(shape.stride);
+      far = static_cast<double>(requests_) / static_cast<double>(in_a_row_) * static_cast<double>(shape.stride);
       break;
     }
     case Kind::nested_strided:
@@ -167,7 +175,8 @@ Layout::Shape Layout::shape(uint32_t processes) const
       break;
   }
   if (!(far + static_cast<double>(offset_) <= 4e18))
-    where_.fail(fmt::format("{} processes would make a file of {:g} bytes; no file is larger than 4 EB", processes, far));
+    where_.fail(
+        fmt::format("{} processes would make a file of {:g} bytes; no file is larger than 4 EB", processes, far));
   shape.begin = offset_;
   shape.end += offset_;
   return shape;
@@ -176,8 +185,8 @@ Layout::Shape Layout::shape(uint32_t processes) const
 bool Layout::operator==(const Layout& other) const
 {
   auto all = [](const Layout& l) {
-    return std::tie(l.kind_, l.size_, l.requests_, l.offset_, l.overlap_, l.in_a_row_, l.stride_, l.inner_, l.blocks_, l.grid_rows_, l.element_, l.width_,
-                    l.height_, l.overlap_x_, l.overlap_y_, l.rows_);
+    return std::tie(l.kind_, l.size_, l.requests_, l.offset_, l.overlap_, l.in_a_row_, l.stride_, l.inner_, l.blocks_,
+                    l.grid_rows_, l.element_, l.width_, l.height_, l.overlap_x_, l.overlap_y_, l.rows_);
   };
   return all(*this) == all(other);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "workload/permutation.hpp"
 #include "workload/application/scope.hpp"
+#include "workload/permutation.hpp"
 #include "workload/random.hpp"
 
 namespace iocast {
@@ -21,11 +21,15 @@ struct Place {
 ///   sequential      all from the start: request k at kB
 ///   segmented       each has a stretch of its own, nB long; neighbours may share `overlap` bytes
 ///   strided         in turn: k in a stripe of G blocks, or of G runs of `in_a_row` blocks, stripes `stride` apart
-///   nested-strided  processes in a grid of rows and columns; stripe k has a part for each row, a part is `inner` rounds of one
+///   nested-strided  processes in a grid of rows and columns; stripe k has a part for each row, a part is `inner`
+///   rounds of one
 ///                   block for each column: a request is the vector of a process's `inner` blocks
-///   random-strided  in turn like strided, but the border between two neighbours in a stripe is moved by up to B-1 bytes, drawn
-///                   anew for each: sizes vary between 1 and 2B-1 bytes with mean B, and still nothing is left out or touched twice
-///   tiled           a two-dimensional array of elements, row by row in the file; each process has a tile, of which a request is
+///   random-strided  in turn like strided, but the border between two neighbours in a stripe is moved by up to B-1
+///   bytes, drawn
+///                   anew for each: sizes vary between 1 and 2B-1 bytes with mean B, and still nothing is left out or
+///                   touched twice
+///   tiled           a two-dimensional array of elements, row by row in the file; each process has a tile, of which a
+///   request is
 ///                   `rows` rows; tiles may overlap by a number of elements
 ///   mesh            records (vertices) of B bytes belong to processes without any order: a random permutation of all
 ///   random          any of the file's `blocks` blocks, drawn with replacement
@@ -39,9 +43,9 @@ public:
     uint32_t processes = 1;
     uint32_t columns   = 1;
     uint32_t rows      = 1;
-    uint64_t stride    = 0; ///< of a stripe, or of a row of the tiled array, bytes
-    uint64_t begin     = 0; ///< of the first block that may be touched
-    uint64_t end       = 0; ///< of the last one
+    uint64_t stride    = 0;    ///< of a stripe, or of a row of the tiled array, bytes
+    uint64_t begin     = 0;    ///< of the first block that may be touched
+    uint64_t end       = 0;    ///< of the last one
     bool whole         = true; ///< all together touch every byte between
     bool disjoint      = true; ///< no two processes touch the same byte
     uint64_t blocks    = 0;
@@ -82,15 +86,15 @@ private:
   uint64_t moved_border(const Shape& shape, uint32_t q, uint64_t k, uint64_t seed) const;
 
   YamlNode where_;
-  Kind kind_         = Kind::sequential;
-  uint64_t size_     = 0; ///< B; of a row of a tile
-  uint64_t requests_ = 0;
-  uint64_t offset_   = 0;
-  uint64_t overlap_  = 0;
-  uint64_t in_a_row_ = 1;
-  uint64_t stride_   = 0; ///< 0: as small as may be
-  uint64_t inner_    = 1;
-  uint64_t blocks_   = 0; ///< 0: as many as the processes have requests
+  Kind kind_          = Kind::sequential;
+  uint64_t size_      = 0; ///< B; of a row of a tile
+  uint64_t requests_  = 0;
+  uint64_t offset_    = 0;
+  uint64_t overlap_   = 0;
+  uint64_t in_a_row_  = 1;
+  uint64_t stride_    = 0; ///< 0: as small as may be
+  uint64_t inner_     = 1;
+  uint64_t blocks_    = 0; ///< 0: as many as the processes have requests
   uint32_t grid_rows_ = 0; ///< 0: as square as may be
   uint64_t element_   = 0;
   uint64_t width_     = 0;
@@ -129,7 +133,8 @@ inline Place Layout::place(const Shape& shape, uint32_t q, uint64_t k, uint64_t 
       return {offset_ + k / in_a_row_ * shape.stride + (q * in_a_row_ + k % in_a_row_) * size, size};
     case Kind::nested_strided: {
       const uint64_t part = (k * shape.rows + q / shape.columns) * inner_ * shape.columns;
-      return {offset_ + (part + q % shape.columns) * size, size, inner_ > 1 ? shape.columns * size : 0, static_cast<uint32_t>(inner_)};
+      return {offset_ + (part + q % shape.columns) * size, size, inner_ > 1 ? shape.columns * size : 0,
+              static_cast<uint32_t>(inner_)};
     }
     case Kind::random_strided: {
       const uint64_t from = moved_border(shape, q, k, seed);
@@ -138,7 +143,8 @@ inline Place Layout::place(const Shape& shape, uint32_t q, uint64_t k, uint64_t 
     case Kind::tiled: {
       const uint64_t x = q % shape.columns * (width_ - overlap_x_);
       const uint64_t y = q / shape.columns * (height_ - overlap_y_) + k * rows_;
-      return {offset_ + y * shape.stride + x * element_, size, rows_ > 1 ? shape.stride : 0, static_cast<uint32_t>(rows_)};
+      return {offset_ + y * shape.stride + x * element_, size, rows_ > 1 ? shape.stride : 0,
+              static_cast<uint32_t>(rows_)};
     }
     case Kind::mesh: {
       const auto key = random_words(seed, Stream::application, UINT32_MAX, 0);

@@ -27,7 +27,10 @@ bool matches(const std::string& wanted, const std::string& name)
 
 class Builder {
 public:
-  Builder(Scope scope, const Placement& placement, Plan& plan) : scope_(std::move(scope)), placement_(placement), plan_(plan) {}
+  Builder(Scope scope, const Placement& placement, Plan& plan)
+      : scope_(std::move(scope)), placement_(placement), plan_(plan)
+  {
+  }
 
   void read(const YamlNode& section)
   {
@@ -35,7 +38,7 @@ public:
       read_file(name, node);
     if (plan_.files.empty())
       section["files"].fail("an application has at least one file");
-    every_access_ = section.find("every_access");
+    every_access_  = section.find("every_access");
     const auto run = section.find("run");
     if (run)
       wanted_ = scope_.list(*run);
@@ -174,7 +177,8 @@ private:
       else if (access.operation == Operation::remove && phase.most_seconds > 0)
         access.where.fail("removing files has no time limit: nobody would know which are left");
       else if (access.new_files && phase.most_seconds > 0)
-        access.where.fail("files that are made in a phase with a time limit can't be new: they are made before it, so that it is known which there are");
+        access.where.fail("files that are made in a phase with a time limit can't be new: they are made before it, so "
+                          "that it is known which there are");
     for (uint64_t i = 0; i < repeats; ++i)
       plan_.phases.push_back(phase);
     if (plan_.phases.size() > most_phases)
@@ -183,13 +187,15 @@ private:
 
   bool is_wanted(const std::string& name) const
   {
-    return wanted_.empty() || std::any_of(wanted_.begin(), wanted_.end(), [&](const auto& wanted) { return matches(wanted, name); });
+    return wanted_.empty() ||
+           std::any_of(wanted_.begin(), wanted_.end(), [&](const auto& wanted) { return matches(wanted, name); });
   }
 
   Access read_access(const YamlNode& given, std::vector<std::string> allowed)
   {
     const YamlNode node = every_access_ ? given.over(*every_access_, "") : given;
-    for (const char* key : {"file", "by", "shift", "operation", "read_share", "order", "passes", "open", "fsync", "think", "in_turn", "new", "together"})
+    for (const char* key : {"file", "by", "shift", "operation", "read_share", "order", "passes", "open", "fsync",
+                            "think", "in_turn", "new", "together"})
       allowed.emplace_back(key);
     allowed.insert(allowed.end(), Layout::keys().begin(), Layout::keys().end());
     node.allow_only(allowed);
@@ -199,16 +205,17 @@ private:
     Access access{node};
     access.file      = static_cast<uint32_t>(scope_.choice(node["file"], files));
     const auto& file = plan_.files[access.file];
-    access.operation = static_cast<Operation>(
-        scope_.choice(node["operation"], {"write", "read", "read-then-write", "write-then-read", "mixed", "remove", "stat"}));
-    access.by = file.set;
+    access.operation = static_cast<Operation>(scope_.choice(
+        node["operation"], {"write", "read", "read-then-write", "write-then-read", "mixed", "remove", "stat"}));
+    access.by        = file.set;
     if (const auto by = node.find("by"))
       access.by = plan_.processes.set_named(scope_, *by);
     access.by_size = plan_.processes.sets()[access.by].size;
     if (const auto shift = node.find("shift"); shift && access.by_size > 0) {
       const uint64_t processes = scope_.whole(*shift, Unit::count, 0, 9e15);
       if (processes > access.by_size)
-        shift->fail(fmt::format("a shift of {} reaches beyond the {} processes there are; it is at most that", processes, access.by_size));
+        shift->fail(fmt::format("a shift of {} reaches beyond the {} processes there are; it is at most that",
+                                processes, access.by_size));
       access.shift = static_cast<uint32_t>(processes % access.by_size);
     }
     if (access.by_size > 0)
@@ -223,10 +230,11 @@ private:
     access.per_group = file.per == 0 ? access.by_size : std::min(file.per, access.by_size);
     access.groups    = (access.by_size + access.per_group - 1) / access.per_group;
     if (access.groups != file.groups)
-      access.where.fail(fmt::format("{} processes of the set '{}' would use {} groups of the files '{}', but there are {}: the set '{}' has {} "
-                                    "processes",
-                                    access.by_size, plan_.processes.sets()[access.by].name, access.groups, file.name, file.groups,
-                                    plan_.processes.sets()[file.set].name, plan_.processes.sets()[file.set].size));
+      access.where.fail(fmt::format(
+          "{} processes of the set '{}' would use {} groups of the files '{}', but there are {}: the set '{}' has {} "
+          "processes",
+          access.by_size, plan_.processes.sets()[access.by].name, access.groups, file.name, file.groups,
+          plan_.processes.sets()[file.set].name, plan_.processes.sets()[file.set].size));
   }
 
   void read_requests(Access& access)
@@ -254,7 +262,8 @@ private:
       const size_t choice = scope_.choice(*open, {"once", "pass", "request"});
       access.session      = choice == 0 ? 0 : choice == 1 ? n : 1;
       if (choice == 1 && plan_.processes.lanes() > 1)
-        open->fail("a process with several requests outstanding has no moment between two passes; open once or for each request");
+        open->fail("a process with several requests outstanding has no moment between two passes; open once or for "
+                   "each request");
     }
     if (const auto fsync = node.find("fsync")) {
       const auto text = scope_.text(*fsync);
@@ -273,7 +282,8 @@ private:
     if (access.in_turn && access.session != 0)
       node["in_turn"].fail("files that are used in turn stay open: leave 'open' out");
     if (access.in_turn && plan_.files[access.file].count > 64)
-      node["in_turn"].fail(fmt::format("a process can't have {} files open at once; 64 are the most", plan_.files[access.file].count));
+      node["in_turn"].fail(
+          fmt::format("a process can't have {} files open at once; 64 are the most", plan_.files[access.file].count));
     if (access.operation == Operation::mixed)
       access.read_share = static_cast<uint64_t>(scope_.number(node["read_share"], Unit::factor, 0, 1) * 0x1p32 + 0.5);
     if (access.operation == Operation::mixed && access.layout->draws_sizes())
@@ -293,7 +303,7 @@ private:
       return;
     }
     const size_t choice = scope_.choice(order, {"forward", "backward", "random"});
-    access.order        = choice == 0 ? Access::Order::forward : choice == 1 ? Access::Order::backward : Access::Order::random;
+    access.order = choice == 0 ? Access::Order::forward : choice == 1 ? Access::Order::backward : Access::Order::random;
   }
 
   void read_together(Access& access, const YamlNode& together)
@@ -312,8 +322,9 @@ private:
   Scope scope_;
   Placement placement_;
   Plan& plan_;
-  std::vector<std::string> wanted_;      ///< phases to run; none: all
-  std::vector<std::pair<std::string, std::string>> loops_; ///< those of several values that are being gone through, and their values
+  std::vector<std::string> wanted_; ///< phases to run; none: all
+  std::vector<std::pair<std::string, std::string>>
+      loops_;                            ///< those of several values that are being gone through, and their values
   std::vector<std::string> names_;       ///< of all phases
   std::optional<YamlNode> every_access_; ///< what accesses have that don't say otherwise
 };
@@ -321,8 +332,8 @@ private:
 
 bool Access::same_requests(const Access& other) const
 {
-  return file == other.file && same_processes(other) && layout == other.layout && order == other.order && every == other.every && passes == other.passes &&
-         in_turn == other.in_turn;
+  return file == other.file && same_processes(other) && layout == other.layout && order == other.order &&
+         every == other.every && passes == other.passes && in_turn == other.in_turn;
 }
 
 Plan Plan::read(Scope scope, const YamlNode& section, const Placement& placement)

@@ -26,8 +26,8 @@ struct FileClass {
   uint32_t last_group    = 0; ///< processes of the last one
   uint64_t first_dataset = 0;
 
-  bool made = false;                       ///< before the benchmark begins
-  std::array<uint64_t, 2> filled_bytes{};  ///< before the benchmark begins: of a file of a full group, of the last group
+  bool made = false;                      ///< before the benchmark begins
+  std::array<uint64_t, 2> filled_bytes{}; ///< before the benchmark begins: of a file of a full group, of the last group
 
   uint64_t datasets() const { return own_directories ? groups : groups > 0; }
   uint64_t files() const { return uint64_t{groups} * count; }
@@ -52,16 +52,16 @@ struct Access {
   uint32_t by         = Processes::everyone;
   uint32_t shift      = 0; ///< process i does what is i + shift's
   Operation operation = Operation::write;
-  uint64_t read_share = 0; ///< of a mixed access: reads in 2^32 requests
-  std::optional<Layout> layout{}; ///< none of remove and stat
+  uint64_t read_share = 0;               ///< of a mixed access: reads in 2^32 requests
+  std::optional<Layout> layout{};        ///< none of remove and stat
   std::array<Layout::Shape, 2> shapes{}; ///< in a full group, in the last group
-  Order order       = Order::forward;
-  uint64_t every    = 1;
-  uint64_t passes   = 1;
-  uint64_t session  = 0; ///< requests between open and close; 0: all
+  Order order          = Order::forward;
+  uint64_t every       = 1;
+  uint64_t passes      = 1;
+  uint64_t session     = 0; ///< requests between open and close; 0: all
   uint64_t fsync_every = 0;
   bool fsync_at_end    = false;
-  uint64_t think_ns    = 0; ///< after each request
+  uint64_t think_ns    = 0;     ///< after each request
   bool new_files       = false; ///< what is there is removed before the phase
   bool in_turn         = false; ///< one request to each of the files in turn; else file after file
   Together together    = Together::nothing;
@@ -71,18 +71,22 @@ struct Access {
   uint32_t per_group = 0; ///< of those that share a file, in a full group
   uint32_t groups    = 0;
   bool makes         = false; ///< opens may find no file
-  int follows        = -1; ///< only what was done in the timed phase that has this slot can be done
+  int follows        = -1;    ///< only what was done in the timed phase that has this slot can be done
 
   bool moves_data() const { return layout.has_value(); }
   bool writes() const { return moves_data() && operation != Operation::read; }
-  bool reads_first() const { return operation == Operation::read || operation == Operation::read_then_write || operation == Operation::mixed; }
+  bool reads_first() const
+  {
+    return operation == Operation::read || operation == Operation::read_then_write || operation == Operation::mixed;
+  }
   /// Every byte between begin and end is written.
   bool fills(size_t group) const { return writes() && operation != Operation::mixed && shapes[group].whole; }
   /// One request after the other, with nothing between them.
   bool streams() const
   {
     const bool one_way = operation == Operation::read || operation == Operation::write;
-    return one_way && order == Order::forward && passes == 1 && session == 0 && fsync_every == 0 && think_ns == 0 && !in_turn;
+    return one_way && order == Order::forward && passes == 1 && session == 0 && fsync_every == 0 && think_ns == 0 &&
+           !in_turn;
   }
   bool same_processes(const Access& other) const { return by == other.by && shift == other.shift; }
   /// Each process asks for the same blocks in the same order.
@@ -96,8 +100,8 @@ struct PlannedPhase {
   uint32_t at_once    = 0; ///< processes that work at the same time; 0: all
   std::vector<Access> accesses{};
   std::vector<uint32_t> removes{}; ///< files that go before the phase begins, because new ones are wanted
-  int slot             = -1; ///< where a cut rank keeps how far it came ...
-  size_t slot_access   = 0;  ///< ... in this access
+  int slot           = -1;         ///< where a cut rank keeps how far it came ...
+  size_t slot_access = 0;          ///< ... in this access
 };
 
 /// The definition of an application, read for a given number of processes.

@@ -112,7 +112,8 @@ private:
     }
     const auto literal = take(in_quantity);
     if (literal.empty())
-      throw InputError(fmt::format("'{}' lacks a number or $name{}", text_, first ? fmt::format(" before '{}'", text_.substr(at_)) : " at its end"));
+      throw InputError(fmt::format("'{}' lacks a number or $name{}", text_,
+                                   first ? fmt::format(" before '{}'", text_.substr(at_)) : " at its end"));
     const Unit unit = unit_of(literal);
     if (unit != Unit::count && unit != Unit::factor && unit != Unit::bytes && unit != Unit::seconds)
       throw InputError(fmt::format("'{}' is no number; a name is written ${}", literal, literal));
@@ -132,7 +133,8 @@ Quantity Scope::quantity(double value, Unit unit)
 void Scope::set(const std::string& name, const std::string& text)
 {
   const Unit unit = unit_of(text);
-  Variable variable{text, unit == Unit::count || unit == Unit::factor || unit == Unit::bytes || unit == Unit::seconds, {}};
+  Variable variable{
+      text, unit == Unit::count || unit == Unit::factor || unit == Unit::bytes || unit == Unit::seconds, {}};
   if (variable.is_number)
     variable.number = quantity(parse_quantity(text, unit), unit);
   variables_[name] = variable;
@@ -170,8 +172,9 @@ double Scope::number(const YamlNode& node, Unit wanted, double low, double high)
   if ((wanted == Unit::count || wanted == Unit::bytes) && found.value != std::floor(found.value))
     node.fail(fmt::format("'{}' is {:g}, which is no whole number", text, found.value));
   if (!(found.value >= low && found.value <= high))
-    node.fail(fmt::format("'{}' is {}, which is outside its range, {} to {}", text, format_quantity(found.value, wanted),
-                          format_quantity(low, wanted), format_quantity(high, wanted)));
+    node.fail(fmt::format("'{}' is {}, which is outside its range, {} to {}", text,
+                          format_quantity(found.value, wanted), format_quantity(low, wanted),
+                          format_quantity(high, wanted)));
   return found.value;
 }
 
@@ -207,7 +210,8 @@ std::vector<std::string> Scope::list(const YamlNode& node) const
   }
   std::istringstream all(text(node));
   for (std::string item; std::getline(all, item, ',');)
-    result.push_back(item.substr(item.find_first_not_of(' ') == std::string::npos ? item.size() : item.find_first_not_of(' ')));
+    result.push_back(
+        item.substr(item.find_first_not_of(' ') == std::string::npos ? item.size() : item.find_first_not_of(' ')));
   return result;
 }
 

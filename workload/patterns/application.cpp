@@ -86,8 +86,8 @@ public:
       if (cursor.a > phase.slot_access) {
         came = everything;
       } else if (cursor.a == phase.slot_access) {
-        const Access& access = phase.accesses[cursor.a];
-        const auto part      = part_of(access, step, cursor.rank);
+        const Access& access  = phase.accesses[cursor.a];
+        const auto part       = part_of(access, step, cursor.rank);
         const uint64_t before = access.in_turn ? 0 : cursor.j * part.requests;
         came                  = static_cast<uint32_t>(std::min<uint64_t>(before + cursor.i, everything - 1));
       }
@@ -126,9 +126,11 @@ public:
   {
     nlohmann::ordered_json json{{"ranks", ranks_}, {"outstanding", processes_.lanes()}};
     for (const auto& file : plan_.files)
-      json["files " + file.name] = fmt::format("{} for each of {} groups of {} processes, the last of {}, {} in a directory of {}, filled with {} and {} bytes",
-                                               file.count, file.groups, file.per_group, file.last_group, file.made ? "made" : "not made",
-                                               file.own_directories ? "each group" : "all", file.filled_bytes[0], file.filled_bytes[1]);
+      json["files " + file.name] =
+          fmt::format("{} for each of {} groups of {} processes, the last of {}, {} in a directory of {}, filled with "
+                      "{} and {} bytes",
+                      file.count, file.groups, file.per_group, file.last_group, file.made ? "made" : "not made",
+                      file.own_directories ? "each group" : "all", file.filled_bytes[0], file.filled_bytes[1]);
     return json;
   }
 
@@ -157,13 +159,13 @@ private:
 
   /// A rank's part in an access.
   struct Part {
-    bool any          = false;
-    uint32_t group    = 0;
-    uint32_t q        = 0; ///< place in the group ...
-    uint32_t processes = 1; ///< ... of this number
-    uint32_t lane     = 0;
-    uint32_t lanes    = 1;
-    uint64_t requests = 0; ///< to each file
+    bool any                   = false;
+    uint32_t group             = 0;
+    uint32_t q                 = 0; ///< place in the group ...
+    uint32_t processes         = 1; ///< ... of this number
+    uint32_t lane              = 0;
+    uint32_t lanes             = 1;
+    uint64_t requests          = 0; ///< to each file
     const Layout::Shape* shape = nullptr;
   };
 
@@ -199,7 +201,8 @@ private:
         throw InputError(fmt::format("An application has no part '{}'. {}", name, allowed_sentence(name, names)));
       const auto place = static_cast<size_t>(found - names.begin());
       if (!steps_.empty() && place <= last)
-        throw InputError(fmt::format("The parts of an application run in the order precreate, benchmark, cleanup, not '{}'.", wanted));
+        throw InputError(fmt::format(
+            "The parts of an application run in the order precreate, benchmark, cleanup, not '{}'.", wanted));
       last = place;
       if (place == 0)
         add_precreate();
@@ -211,8 +214,8 @@ private:
     if (steps_.empty())
       throw InputError("An application runs at least one of its parts: precreate, benchmark or cleanup.");
     if (steps_.size() > std::numeric_limits<uint16_t>::max())
-      throw InputError(fmt::format("There would be {} phases, with each turn of processes as one; {} are the most.", steps_.size(),
-                                   std::numeric_limits<uint16_t>::max()));
+      throw InputError(fmt::format("There would be {} phases, with each turn of processes as one; {} are the most.",
+                                   steps_.size(), std::numeric_limits<uint16_t>::max()));
   }
 
   void add(Step step, Phase phase)
@@ -226,7 +229,8 @@ private:
     if (done_ > 0)
       throw InputError("Files can't be precreated after phases of the benchmark are done; leave done=0.");
     add({Kind::make_directories}, {"precreate-directories"});
-    if (std::any_of(plan_.files.begin(), plan_.files.end(), [](const auto& file) { return file.made && file.groups > 0; }))
+    if (std::any_of(plan_.files.begin(), plan_.files.end(),
+                    [](const auto& file) { return file.made && file.groups > 0; }))
       add({Kind::prepare}, {"precreate"});
   }
 
@@ -237,7 +241,8 @@ private:
       uint32_t waves    = 1;
       if (phase.at_once > 0)
         for (const auto& access : phase.accesses)
-          waves = std::max(waves, static_cast<uint32_t>((uint64_t{access.by_size} + phase.at_once - 1) / phase.at_once));
+          waves =
+              std::max(waves, static_cast<uint32_t>((uint64_t{access.by_size} + phase.at_once - 1) / phase.at_once));
       if (!phase.removes.empty())
         add({Kind::remove_old, i}, {"remove-old"});
       for (uint32_t wave = 0; wave < waves && steps_.size() <= std::numeric_limits<uint16_t>::max(); ++wave)
@@ -260,7 +265,8 @@ private:
 
   void add_cleanup()
   {
-    const bool any = std::any_of(plan_.files.begin(), plan_.files.end(), [&](const auto& file) { return file.groups > 0 && left(file); });
+    const bool any = std::any_of(plan_.files.begin(), plan_.files.end(),
+                                 [&](const auto& file) { return file.groups > 0 && left(file); });
     if (any)
       add({Kind::cleanup}, {"cleanup"});
     add({Kind::remove_directories}, {"cleanup-directories"});
@@ -311,7 +317,8 @@ private:
     const uint32_t group = index / file.per_group;
     const uint32_t from  = group * file.per_group;
     const uint32_t size  = group + 1 == file.groups ? file.last_group : file.per_group;
-    return {true, group, uint64_t{index - from} * processes_.lanes() + processes_.lane_of(rank), processes_.ranks_of(file.set, from, size)};
+    return {true, group, uint64_t{index - from} * processes_.lanes() + processes_.lane_of(rank),
+            processes_.ranks_of(file.set, from, size)};
   }
 
   /// The first rank of a group makes its directory, the very first one a common directory.
@@ -383,7 +390,8 @@ private:
     if (step.kind == Kind::cleanup)
       return left(file);
     const auto& removes = plan_.phases[step.number].removes;
-    return step.kind == Kind::remove_old && std::find(removes.begin(), removes.end(), &file - plan_.files.data()) != removes.end();
+    return step.kind == Kind::remove_old &&
+           std::find(removes.begin(), removes.end(), &file - plan_.files.data()) != removes.end();
   }
 
   bool next_unlink(const Step& step, Cursor& cursor, Op& op) const
@@ -418,12 +426,13 @@ private:
     part.any = true;
     if (access.shift != 0) {
       const uint64_t shifted = uint64_t{index} + access.shift;
-      index = static_cast<uint32_t>(shifted < access.by_size ? shifted : shifted - access.by_size);
+      index                  = static_cast<uint32_t>(shifted < access.by_size ? shifted : shifted - access.by_size);
     }
     part.group = access.per_group == 1 ? index : index / access.per_group;
     part.q     = index - part.group * access.per_group;
-    part.processes = part.group + 1 == access.groups ? access.by_size - part.group * access.per_group : access.per_group;
-    part.shape     = &access.shapes[part.group + 1 == access.groups ? 1 : 0];
+    part.processes =
+        part.group + 1 == access.groups ? access.by_size - part.group * access.per_group : access.per_group;
+    part.shape = &access.shapes[part.group + 1 == access.groups ? 1 : 0];
     if (access.layout)
       part.requests = access.layout->requests() * access.passes;
     if (processes_.lanes() > 1) {
@@ -440,7 +449,8 @@ private:
     while (cursor.a < phase.accesses.size()) {
       const Access& access = phase.accesses[cursor.a];
       const Part part      = part_of(access, step, cursor.rank);
-      if (part.any && (access.moves_data() ? next_request(access, part, cursor, op) : next_whole(access, part, cursor, op)))
+      if (part.any &&
+          (access.moves_data() ? next_request(access, part, cursor, op) : next_whole(access, part, cursor, op)))
         return true;
       ++cursor.a;
       cursor.i    = 0;
@@ -454,10 +464,10 @@ private:
   /// about all.
   bool next_whole(const Access& access, const Part& part, Cursor& cursor, Op& op) const
   {
-    const auto& file        = plan_.files[access.file];
-    const bool removes      = access.operation == Operation::remove;
-    const uint64_t of       = removes ? part.processes : 1;
-    const uint64_t number   = (removes ? part.q : 0) + cursor.i * of;
+    const auto& file      = plan_.files[access.file];
+    const bool removes    = access.operation == Operation::remove;
+    const uint64_t of     = removes ? part.processes : 1;
+    const uint64_t number = (removes ? part.q : 0) + cursor.i * of;
     if (part.lane != 0 || number >= file.count)
       return false;
     op = {removes ? OpKind::unlink : OpKind::stat, file.dataset_of(part.group), file.object_of(part.group, number)};
@@ -588,7 +598,8 @@ void Application::settle(const Access& access, uint64_t limit, uint64_t each, Cu
   cursor.step     = due ? syncing : ends ? closing : request;
 }
 
-uint64_t Application::place_in_order(const Access& access, const Part& part, uint64_t seed, uint64_t k, uint64_t pass) const
+uint64_t Application::place_in_order(const Access& access, const Part& part, uint64_t seed, uint64_t k,
+                                     uint64_t pass) const
 {
   const uint64_t n = access.layout->requests();
   switch (access.order) {
@@ -610,7 +621,8 @@ uint64_t Application::place_in_order(const Access& access, const Part& part, uin
   return k;
 }
 
-void Application::make_request(const Access& access, const Part& part, uint64_t file, uint64_t number, bool second, Op& op) const
+void Application::make_request(const Access& access, const Part& part, uint64_t file, uint64_t number, bool second,
+                               Op& op) const
 {
   const auto& files = plan_.files[access.file];
   if (access.in_turn) {
@@ -711,7 +723,9 @@ void Application::count_access(const Access& access, std::map<OpKind, uint64_t>&
       if (requests == 0)
         continue;
       opens += processes * ((requests + session - 1) / session);
-      auto syncs_of = [&](uint64_t n) { return access.fsync_every == 0 ? uint64_t{n > 0} : (n + access.fsync_every - 1) / access.fsync_every; };
+      auto syncs_of = [&](uint64_t n) {
+        return access.fsync_every == 0 ? uint64_t{n > 0} : (n + access.fsync_every - 1) / access.fsync_every;
+      };
       if (access.fsync_at_end)
         syncs += processes * (requests / session * syncs_of(session) + syncs_of(requests % session));
     }
@@ -749,8 +763,10 @@ void Application::find_groups()
       if (access.together == Access::Together::nothing || access.by_size == 0)
         continue;
       for (const auto& group : groups_)
-        if ((group.set == access.by) != (group.size == access.per_group) || (group.set != access.by && (group.set == 0 || access.by == 0)))
-          access.where.fail("what is done together in a workload has one division of the processes into groups, but this one differs from that "
+        if ((group.set == access.by) != (group.size == access.per_group) ||
+            (group.set != access.by && (group.set == 0 || access.by == 0)))
+          access.where.fail("what is done together in a workload has one division of the processes into groups, but "
+                            "this one differs from that "
                             "of an earlier access");
       if (std::none_of(groups_.begin(), groups_.end(), [&](const Group& group) { return group.set == access.by; })) {
         groups_.push_back({access.by, access.per_group, ungrouped_});
@@ -824,15 +840,25 @@ const bool registered = register_pattern(
      "Sebepou, Magoutis, Marazakis & Bilas 2008, section 2",
      {{"seed", Unit::count, "0", "seed of random orders, sizes and places", 0, 9e15},
       {"fill_block", Unit::bytes, "1MiB", "bytes of a write that fills files before the benchmark", 1, 1e12},
-      {"done", Unit::count, "0", "phases of the benchmark that earlier runs carried out on these files; runs set it themselves", 0, 9e15},
+      {"done", Unit::count, "0",
+       "phases of the benchmark that earlier runs carried out on these files; runs set it themselves", 0, 9e15},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which parts to run, in this order"}},
-     {"block_size=3kB per_process=18kB run=write,re-write,read,stat,remove fsync=2 open=pass passes=2 sharing=2 files=3 layout=strided in_a_row=3",
-      "block_size=1kB per_process=12kB layout=nested-strided inner=3 together=all", "block_size=1kB per_process=5kB run=update,mixed layout=mesh order=random think=1us",
-      "block_size=1kB per_process=7kB layout=random-strided sharing=node run=write,re-write,read,update at_once=2 outstanding=3", "block_size=1kB per_process=7kB layout=strided sharing=node run=all read_share=0.3 at_once=2 outstanding=3",
-      "block_size=2kB per_process=8kB sharing=process files=5 in_turn=true run=all shift=1 directory=each order=backward fsync=3",
-      "block_size=2kB per_process=8kB overlap=1kB repeat=2 together=opening", "block_size=1kB per_process=4kB most_seconds=10s", 
-      "block_size=1kB per_process=4kB layout=random run=all open=request", "block_size=1kB per_process=4kB layout=sequential waiting_factor=0.5"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<Application>(given, placement); },
+     {"block_size=3kB per_process=18kB run=write,re-write,read,stat,remove fsync=2 open=pass passes=2 sharing=2 "
+      "files=3 layout=strided in_a_row=3",
+      "block_size=1kB per_process=12kB layout=nested-strided inner=3 together=all",
+      "block_size=1kB per_process=5kB run=update,mixed layout=mesh order=random think=1us",
+      "block_size=1kB per_process=7kB layout=random-strided sharing=node run=write,re-write,read,update at_once=2 "
+      "outstanding=3",
+      "block_size=1kB per_process=7kB layout=strided sharing=node run=all read_share=0.3 at_once=2 outstanding=3",
+      "block_size=2kB per_process=8kB sharing=process files=5 in_turn=true run=all shift=1 directory=each "
+      "order=backward fsync=3",
+      "block_size=2kB per_process=8kB overlap=1kB repeat=2 together=opening",
+      "block_size=1kB per_process=4kB most_seconds=10s",
+      "block_size=1kB per_process=4kB layout=random run=all open=request",
+      "block_size=1kB per_process=4kB layout=sequential waiting_factor=0.5"},
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<Application>(given, placement);
+     },
      "application",
      example});
 

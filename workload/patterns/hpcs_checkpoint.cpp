@@ -5,8 +5,8 @@
 // record by record:
 //   segmented    one file, by process:  process 0: array 0, array 1, ... | process 1: ... (scenario 5)
 //   strided      one file, by array:    array 0: process 0, process 1, ... | array 1: ... (scenario 6)
-//   interleaved  one file, by record:   array 0: record 0 of every process | record 1 of every process ... (not of the scenarios)
-//   own          a file per process, all in one directory (scenarios 7 and 8)
+//   interleaved  one file, by record:   array 0: record 0 of every process | record 1 of every process ... (not of the
+//   scenarios) own          a file per process, all in one directory (scenarios 7 and 8)
 // A process's memory is its share of the node's. Restart reads everything back, by the same process or by another one.
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
@@ -24,7 +24,8 @@ class HpcsCheckpoint final : public PhasedPattern {
 public:
   HpcsCheckpoint(const Parameters& given, const Placement& placement)
       : ranks_(placement.ranks)
-      , shift_(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes") * placement.ranks_per_node % placement.ranks)
+      , shift_(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes") * placement.ranks_per_node %
+               placement.ranks)
       , requested_shift_(given.count("node_offset") > 0)
       , arrays_(given.count("arrays"))
       , sync_(given.flag("sync"))
@@ -68,8 +69,9 @@ public:
   {
     std::vector<std::string> result;
     if (stretched_)
-      result.push_back(fmt::format("An array's share of memory is less than one record of {}; each array is one record nevertheless.",
-                                   format_quantity(static_cast<double>(record_), Unit::bytes)));
+      result.push_back(fmt::format(
+          "An array's share of memory is less than one record of {}; each array is one record nevertheless.",
+          format_quantity(static_cast<double>(record_), Unit::bytes)));
     if (requested_shift_ && shift_ == 0)
       result.push_back("With this node_offset each process reads back what it wrote itself; choose another one.");
     return result;
@@ -83,7 +85,7 @@ public:
 
   nlohmann::ordered_json data_set() const override
   {
-    return {{"ranks", ranks_},     {"arrays", arrays_},        {"records", records_},
+    return {{"ranks", ranks_},   {"arrays", arrays_},         {"records", records_},
             {"record", record_}, {"array_step", array_step_}, {"process_step", process_step_}};
   }
 
@@ -100,8 +102,8 @@ private:
     blocks_    = std::max<uint64_t>(1, array / record_);
     records_   = arrays_ * blocks_;
     if (records_ > UINT32_MAX)
-      throw InputError(fmt::format("{} records of {} a process are too many; set a larger record or less memory.", records_,
-                                   format_quantity(static_cast<double>(record_), Unit::bytes)));
+      throw InputError(fmt::format("{} records of {} a process are too many; set a larger record or less memory.",
+                                   records_, format_quantity(static_cast<double>(record_), Unit::bytes)));
   }
 
   /// Every layout is a sum of three steps: by process, by array, by record of an array.
@@ -110,7 +112,8 @@ private:
     static const std::vector<std::string> layouts{"segmented", "strided", "interleaved", "own"};
     const auto found = std::find(layouts.begin(), layouts.end(), layout);
     if (found == layouts.end())
-      throw InputError(fmt::format("hpcs-checkpoint knows no layout '{}'. {}", layout, allowed_sentence(layout, layouts)));
+      throw InputError(
+          fmt::format("hpcs-checkpoint knows no layout '{}'. {}", layout, allowed_sentence(layout, layouts)));
     const uint64_t array = blocks_ * record_;
     own_                 = layout == "own";
     if (own_ || layout == "segmented") {
@@ -135,7 +138,7 @@ private:
       case precreate:
         return once(cursor.rank == 0, {OpKind::mkdir, 0, 0}, cursor, op);
       case checkpoint: {
-        cursor.b = 1;
+        cursor.b         = 1;
         const auto flags = static_cast<uint8_t>(OpFlag::for_writing | OpFlag::make_it | together);
         return next_on({0, object_of(cursor.rank), flags, sync_}, cursor, op, [&](Op& access) {
           const bool more = next_record(OpKind::pwrite, cursor.rank, records_, cursor, access);
@@ -204,16 +207,23 @@ const bool registered = register_pattern(
       {"arrays", Unit::count, "50", "arrays of 8-byte elements in each process", 1, 1e6},
       {"record", Unit::bytes, "0B", "size of each access; 0B: an array whole", 0, 1e12},
       {"layout", Unit::text, "segmented", "segmented, strided, interleaved (one shared file), or own (a file each)"},
-      {"node_offset", Unit::count, "0", "nodes between who wrote a part and who reads it; 0: each process reads its own", 0, 1e9},
+      {"node_offset", Unit::count, "0",
+       "nodes between who wrote a part and who reads it; 0: each process reads its own", 0, 1e9},
       {"sync", Unit::flag, "true", "fsync before the close of the checkpoint"},
       {"most_seconds", Unit::seconds, "0s",
-       "ends checkpoint and restart after so long; 0s: when all is done. With node_offset the checkpoint is always whole", 0, 1e9},
+       "ends checkpoint and restart after so long; 0s: when all is done. With node_offset the checkpoint is always "
+       "whole",
+       0, 1e9},
       {"scale", Unit::factor, "1", "multiplies the memory, for trial runs", 1e-9, 1e6},
       {"phases", Unit::text, "all", "which of precreate, checkpoint, restart, cleanup to run"}},
-     {"memory=1MiB arrays=5 most_seconds=1h", "memory=1MiB arrays=5 record=8000B layout=strided share=0.25 most_seconds=1h",
-      "memory=1MiB arrays=3 record=8000B layout=interleaved sync=false", "memory=1MiB arrays=5 layout=own most_seconds=1h",
+     {"memory=1MiB arrays=5 most_seconds=1h",
+      "memory=1MiB arrays=5 record=8000B layout=strided share=0.25 most_seconds=1h",
+      "memory=1MiB arrays=3 record=8000B layout=interleaved sync=false",
+      "memory=1MiB arrays=5 layout=own most_seconds=1h",
       "memory=1MiB arrays=5 layout=own node_offset=1 most_seconds=1h"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<HpcsCheckpoint>(given, placement); }});
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<HpcsCheckpoint>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

@@ -18,13 +18,12 @@ namespace {
 class HpcsCreation final : public PhasedPattern {
 public:
   HpcsCreation(const Parameters& given, const Placement& placement)
-      : ranks_(placement.ranks)
-      , file_size_(given.count("file_size"))
-      , in_one_(given.flag("one_directory"))
+      : ranks_(placement.ranks), file_size_(given.count("file_size")), in_one_(given.flag("one_directory"))
   {
     const double files = given.number("files") * given.number("scale");
     if (files > UINT32_MAX)
-      throw InputError(fmt::format("{:.0f} files a process are too many; at most {} can be counted.", files, UINT32_MAX));
+      throw InputError(
+          fmt::format("{:.0f} files a process are too many; at most {} can be counted.", files, UINT32_MAX));
     files_     = std::max(1U, static_cast<uint32_t>(files));
     each_      = static_cast<uint32_t>(std::min<uint64_t>(files_, given.count("files_per_directory")));
     datasets_  = (files_ + each_ - 1) / each_;
@@ -62,7 +61,11 @@ public:
 
   nlohmann::ordered_json data_set() const override
   {
-    return {{"ranks", ranks_}, {"files", files_}, {"files_per_directory", each_}, {"one_directory", in_one_}, {"file_size", file_size_}};
+    return {{"ranks", ranks_},
+            {"files", files_},
+            {"files_per_directory", each_},
+            {"one_directory", in_one_},
+            {"file_size", file_size_}};
   }
 
 private:
@@ -120,13 +123,17 @@ const bool registered = register_pattern(
      "Carrier, HPCS I/O scenarios, LUG 2012, pages 4-5: scenario 4; known by name, the rest is this pattern's reading",
      {{"files", Unit::count, "1000000", "files each process creates", 1, 4e9},
       {"file_size", Unit::bytes, "32KiB", "content of each file", 0, 1e12},
-      {"files_per_directory", Unit::count, "10000", "files in each directory; a process fills one directory after another", 1, 4e9},
+      {"files_per_directory", Unit::count, "10000",
+       "files in each directory; a process fills one directory after another", 1, 4e9},
       {"one_directory", Unit::flag, "false", "all files of all processes lie in one directory"},
       {"most_seconds", Unit::seconds, "0s", "ends the creation after so long; 0s: when all files are made", 0, 1e9},
       {"scale", Unit::factor, "1", "multiplies the number of files, for trial runs", 1e-9, 1e6},
       {"phases", Unit::text, "all", "which of precreate, create, cleanup to run"}},
-     {"files=25 files_per_directory=10 file_size=1KiB most_seconds=1h", "files=8 one_directory=true file_size=0B most_seconds=1h"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<HpcsCreation>(given, placement); }});
+     {"files=25 files_per_directory=10 file_size=1KiB most_seconds=1h",
+      "files=8 one_directory=true file_size=0B most_seconds=1h"},
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<HpcsCreation>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

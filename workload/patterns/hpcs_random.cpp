@@ -27,7 +27,10 @@ struct Range {
   uint64_t low   = 0; ///< in units
   uint64_t count = 0; ///< of different values
 
-  uint64_t draw(const std::array<uint32_t, 4>& words, size_t word) const { return low + (uint64_t{words[word]} * count >> 32); }
+  uint64_t draw(const std::array<uint32_t, 4>& words, size_t word) const
+  {
+    return low + (uint64_t{words[word]} * count >> 32);
+  }
   uint64_t high() const { return low + count - 1; }
 };
 
@@ -65,10 +68,10 @@ public:
   Footprint footprint() const override
   {
     std::call_once(counted_, [this] { count_reads(); });
-    const uint64_t made    = makes_data() ? ranks_ : 0;
-    const uint64_t filled  = fill_ > 0 ? ranks_ : 0;
-    const uint64_t files   = own_ ? ranks_ : 1;
-    uint64_t passes        = 0;
+    const uint64_t made   = makes_data() ? ranks_ : 0;
+    const uint64_t filled = fill_ > 0 ? ranks_ : 0;
+    const uint64_t files  = own_ ? ranks_ : 1;
+    uint64_t passes       = 0;
     for (const size_t which : {random_aligned, random_unaligned, backwards_aligned, backwards_unaligned})
       passes += runs(which) ? 1 : 0;
     Footprint result;
@@ -84,7 +87,7 @@ public:
                             {OpKind::rmdir, runs(cleanup_files) ? 1 : 0}};
     result.bytes_written = makes_data() ? result.peak_bytes : 0;
     result.bytes_read    = counted_bytes_;
-    result.largest_size  = std::max(counted_largest_, makes_data() ? std::min(write_block_, std::max(part_, fill_)) : 0);
+    result.largest_size = std::max(counted_largest_, makes_data() ? std::min(write_block_, std::max(part_, fill_)) : 0);
     return result;
   }
 
@@ -128,17 +131,20 @@ private:
       const uint64_t to   = given.count(high) / unit;
       if (to < from || to - from >= UINT32_MAX)
         throw InputError(fmt::format("There is no {} between {} and {} in units of {} B.", what,
-                                     format_quantity(given.number(low), Unit::bytes),
-                                     format_quantity(given.number(high), Unit::bytes), unit));
+                                                format_quantity(given.number(low), Unit::bytes),
+                                                format_quantity(given.number(high), Unit::bytes), unit));
       return Range{from, to - from + 1};
     };
     for (auto [grain, unit] : {std::pair{&aligned_, sector}, {&unaligned_, uint64_t{1}}})
-      *grain = {unit, range("size of a read", "read_low", "read_high", unit), range("skip", "skip_low", "skip_high", unit)};
-    part_ = static_cast<uint64_t>(memory * placement.nodes() * given.number("times") / static_cast<double>(ranks_)) / sector * sector;
+      *grain = {unit, range("size of a read", "read_low", "read_high", unit),
+                range("skip", "skip_low", "skip_high", unit)};
+    part_ = static_cast<uint64_t>(memory * placement.nodes() * given.number("times") / static_cast<double>(ranks_)) /
+            sector * sector;
     fill_ = static_cast<uint64_t>(memory * given.number("fill_share") / placement.ranks_per_node);
     if (part_ < std::max(unaligned_.size.high(), aligned_.size.high() * sector))
-      throw InputError(fmt::format("The part of a process is {} B, less than the largest read of {}; raise memory, times or scale.",
-                                   part_, format_quantity(given.number("read_high"), Unit::bytes)));
+      throw InputError(
+          fmt::format("The part of a process is {} B, less than the largest read of {}; raise memory, times or scale.",
+                      part_, format_quantity(given.number("read_high"), Unit::bytes)));
     if (part_ > 1ULL << 48)
       throw InputError("The part of a process is more than 256 TiB; use more processes or less memory.");
   }
@@ -203,7 +209,10 @@ private:
     });
   }
 
-  const Grain& grain_of(size_t which) const { return which == random_aligned || which == backwards_aligned ? aligned_ : unaligned_; }
+  const Grain& grain_of(size_t which) const
+  {
+    return which == random_aligned || which == backwards_aligned ? aligned_ : unaligned_;
+  }
 
   /// Read number i of the rank.
   bool next_random(size_t which, Cursor& cursor, Op& op) const
@@ -253,11 +262,12 @@ private:
       const bool is_random    = which < backwards_aligned;
       const uint64_t smallest = (grain.size.low + grain.skip.low) * grain.unit;
       const uint64_t most     = is_random ? reads_ * (own_ ? ranks_ : 1) : ranks_ * (part_ / smallest + 1);
-      const double expected   = is_random ? static_cast<double>(most)
-                                          : static_cast<double>(ranks_ * part_) /
-                                              (0.5 * static_cast<double>((grain.size.low + grain.size.high() + grain.skip.low +
-                                                                          grain.skip.high()) *
-                                                                         grain.unit));
+      const double expected =
+          is_random
+              ? static_cast<double>(most)
+              : static_cast<double>(ranks_ * part_) /
+                    (0.5 * static_cast<double>(
+                               (grain.size.low + grain.size.high() + grain.skip.low + grain.skip.high()) * grain.unit));
       if (expected > most_draws) {
         counted_reads_ += most;
         counted_bytes_ += most * grain.size.high() * grain.unit;
@@ -286,19 +296,21 @@ private:
   Grain aligned_;
   Grain unaligned_;
   mutable std::once_flag counted_;
-  mutable uint64_t counted_reads_ = 0;
-  mutable uint64_t counted_bytes_ = 0;
+  mutable uint64_t counted_reads_   = 0;
+  mutable uint64_t counted_bytes_   = 0;
   mutable uint64_t counted_largest_ = 0;
 };
 
 const bool registered = register_pattern(
     {"hpcs-random",
      "reads files at random places and backwards with skips, in small random sizes, aligned to sectors and not",
-     "Carrier, HPCS I/O scenarios, LUG 2012, page 5; sections 14.01-14.03 as quoted in XDD's test_xdd_hpcs14.sh: scenarios 13 and 14",
+     "Carrier, HPCS I/O scenarios, LUG 2012, page 5; sections 14.01-14.03 as quoted in XDD's test_xdd_hpcs14.sh: "
+     "scenarios 13 and 14",
      {{"files", Unit::text, "shared", "shared: all processes read one file; own: each process reads a file of its own"},
       {"memory", Unit::bytes, "8GiB", "memory of a node", 1, 1e15},
       {"times", Unit::factor, "10", "size of all files together, in memories of all nodes", 0, 1e6},
-      {"fill_share", Unit::factor, "0.5", "of the memory, written to a file of each process first; 0 leaves it out", 0, 1e6},
+      {"fill_share", Unit::factor, "0.5", "of the memory, written to a file of each process first; 0 leaves it out", 0,
+       1e6},
       {"reads", Unit::count, "50000000", "reads of each file in a random pass", 0, 9e15},
       {"sector", Unit::bytes, "512B", "what the aligned passes align to; their reads are at least one sector", 1, 1e9},
       {"read_low", Unit::bytes, "512B", "smallest read", 1, 4e9},
@@ -310,11 +322,14 @@ const bool registered = register_pattern(
       {"seed", Unit::count, "0", "of the random sizes and places", 0, 9e15},
       {"scale", Unit::factor, "1", "multiplies memory and reads, for trial runs", 1e-9, 1e6},
       {"phases", Unit::text, "all",
-       "which of precreate, fill, write, random-aligned, random-unaligned, backwards-aligned, backwards-unaligned, cleanup to run"}},
+       "which of precreate, fill, write, random-aligned, random-unaligned, backwards-aligned, backwards-unaligned, "
+       "cleanup to run"}},
      {"memory=128KiB reads=50 write_block=32KiB read_high=16KiB skip_high=16KiB",
       "memory=128KiB reads=20 files=own write_block=1MiB sector=4KiB read_high=32KiB skip_high=64KiB most_seconds=1h",
       "memory=128KiB reads=20 fill_share=0 read_high=8KiB most_seconds=1h"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<HpcsRandom>(given, placement); }});
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<HpcsRandom>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

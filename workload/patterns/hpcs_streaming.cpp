@@ -3,7 +3,8 @@
 // HPCS I/O scenarios 1 to 3: streams of large blocks, in half or full duplex. Carrier, "HPCS I/O scenarios", Lustre
 // Users Group 2012, pages 4 and 5. Only the names of these scenarios are public; the reading:
 //   half duplex  a process writes its file block by block, then, in a second phase, reads it back
-//   full duplex  at the same time one process writes a file and another reads one that was made before; stream s is the pair of
+//   full duplex  at the same time one process writes a file and another reads one that was made before; stream s is the
+//   pair of
 //                ranks 2s and 2s+1, and a last rank without a partner reads a block and writes a block by turns
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
@@ -37,7 +38,9 @@ public:
     using Does             = PhaseOfWork::Does;
     if (full_)
       choose_phases("hpcs-streaming", given.text("phases"),
-                    {{precreate, Does::makes, {"precreate"}}, {stream, Does::makes, {"stream", 0, seconds}}, {cleanup, Does::removes, {"cleanup"}}});
+                    {{precreate, Does::makes, {"precreate"}},
+                     {stream, Does::makes, {"stream", 0, seconds}},
+                     {cleanup, Does::removes, {"cleanup"}}});
     else
       choose_phases("hpcs-streaming", given.text("phases"),
                     {{precreate, Does::makes, {"precreate"}},
@@ -56,14 +59,14 @@ public:
     const uint64_t fetched   = runs(read) || runs(stream) ? readers : 0;
     const uint64_t removed   = runs(cleanup) ? writers + inputs : 0;
     Footprint result;
-    result.operations = {{OpKind::mkdir, makes_data() ? busy_ : 0},
-                         {OpKind::open, made + fetched},
-                         {OpKind::pwrite, made * blocks_},
-                         {OpKind::pread, fetched * blocks_},
-                         {OpKind::fsync, sync_ ? made : 0},
-                         {OpKind::close, made + fetched},
-                         {OpKind::unlink, removed},
-                         {OpKind::rmdir, runs(cleanup) ? busy_ : 0}};
+    result.operations    = {{OpKind::mkdir, makes_data() ? busy_ : 0},
+                            {OpKind::open, made + fetched},
+                            {OpKind::pwrite, made * blocks_},
+                            {OpKind::pread, fetched * blocks_},
+                            {OpKind::fsync, sync_ ? made : 0},
+                            {OpKind::close, made + fetched},
+                            {OpKind::unlink, removed},
+                            {OpKind::rmdir, runs(cleanup) ? busy_ : 0}};
     result.bytes_written = made * blocks_ * block_;
     result.bytes_read    = fetched * blocks_ * block_;
     result.peak_objects  = writers + inputs;
@@ -75,7 +78,8 @@ public:
   std::vector<std::string> warnings() const override
   {
     if (full_ && turning() == 1)
-      return {fmt::format("Rank {} has no partner: it reads and writes by turns, which is not full duplex; use an even number of ranks.",
+      return {fmt::format("Rank {} has no partner: it reads and writes by turns, which is not full duplex; use an even "
+                          "number of ranks.",
                           busy_ - 1)};
     return {};
   }
@@ -123,8 +127,8 @@ private:
           return true;
         }
         return role != Role::writes && next_on({cursor.rank, 1, written_flags, sync_}, cursor, op, [&](Op& access) {
-          return next_block(OpKind::pwrite, 1, blocks_, cursor, access);
-        });
+                 return next_block(OpKind::pwrite, 1, blocks_, cursor, access);
+               });
       case write:
         return next_written(cursor, op);
       case read:
@@ -170,7 +174,7 @@ private:
       op       = {OpKind::open, cursor.rank, 1};
       return true;
     }
-    cursor.b = 1;
+    cursor.b        = 1;
     const bool more = next_on({cursor.rank, 0, written_flags, sync_}, cursor, op, [&](Op& access) {
       if (cursor.j == 1 && cursor.i < blocks_) {
         cursor.j = 2;
@@ -230,19 +234,26 @@ private:
 const bool registered = register_pattern(
     {"hpcs-streaming",
      "streams of large blocks: written, then read (half duplex), or written and read at the same time (full duplex)",
-     "Carrier, HPCS I/O scenarios, LUG 2012, pages 4-5: scenarios 1 to 3; known by name, the rest is this pattern's reading",
-     {{"duplex", Unit::text, "half", "half: one direction after the other; full: pairs of ranks, one writes while the other reads"},
-      {"streams", Unit::count, "0", "how many streams; 0 for as many as there are ranks (full: pairs of ranks)", 0, 4e9},
+     "Carrier, HPCS I/O scenarios, LUG 2012, pages 4-5: scenarios 1 to 3; known by name, the rest is this pattern's "
+     "reading",
+     {{"duplex", Unit::text, "half",
+       "half: one direction after the other; full: pairs of ranks, one writes while the other reads"},
+      {"streams", Unit::count, "0", "how many streams; 0 for as many as there are ranks (full: pairs of ranks)", 0,
+       4e9},
       {"block", Unit::bytes, "10MiB", "size of each access", 1, 1e12},
       {"memory", Unit::bytes, "8GiB", "memory of a node", 1, 1e15},
       {"times", Unit::factor, "2", "size of a stream's file, in memories of a node", 0, 1e6},
       {"sync", Unit::flag, "true", "fsync each written file before it is closed"},
       {"most_seconds", Unit::seconds, "0s", "ends a measured phase after so long; 0s: when the files end", 0, 1e9},
       {"scale", Unit::factor, "1", "multiplies the memory, for trial runs", 1e-9, 1e6},
-      {"phases", Unit::text, "all", "which of precreate, write, read, cleanup (half) or precreate, stream, cleanup (full) to run"}},
-     {"memory=1MiB times=0.5 block=64KiB most_seconds=1h", "memory=1MiB times=0.5 block=64KiB duplex=full most_seconds=1h",
+      {"phases", Unit::text, "all",
+       "which of precreate, write, read, cleanup (half) or precreate, stream, cleanup (full) to run"}},
+     {"memory=1MiB times=0.5 block=64KiB most_seconds=1h",
+      "memory=1MiB times=0.5 block=64KiB duplex=full most_seconds=1h",
       "memory=1MiB times=0.3 block=64KiB duplex=full streams=1 sync=false"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<HpcsStreaming>(given, placement); }});
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<HpcsStreaming>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

@@ -89,7 +89,11 @@ public:
 
   nlohmann::ordered_json data_set() const override
   {
-    return {{"ranks", ranks_}, {"depth", subtree_.size() - 1}, {"branching", branching_}, {"files", files_}, {"file_size", file_size_}};
+    return {{"ranks", ranks_},
+            {"depth", subtree_.size() - 1},
+            {"branching", branching_},
+            {"files", files_},
+            {"file_size", file_size_}};
   }
 
 private:
@@ -98,17 +102,20 @@ private:
   void grow(uint64_t depth)
   {
     if (depth > 0) // there are about branching^depth directories
-      branching_ = std::max<uint64_t>(
-          1, static_cast<uint64_t>(std::llround(static_cast<double>(branching_) * std::pow(scale_, 1 / static_cast<double>(depth)))));
+      branching_ =
+          std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(static_cast<double>(branching_) *
+                                                                   std::pow(scale_, 1 / static_cast<double>(depth)))));
     const size_t longest = 6 + depth * (2 + std::to_string(branching_ - 1).size());
     if (longest > 200)
-      throw InputError(fmt::format("A tree of depth {} has names of {} bytes; at most 200 are allowed.", depth, longest));
+      throw InputError(
+          fmt::format("A tree of depth {} has names of {} bytes; at most 200 are allowed.", depth, longest));
     subtree_.assign(depth + 1, 1);
     for (size_t level = depth; level-- > 0;) {
       const double size = 1 + static_cast<double>(branching_) * static_cast<double>(subtree_[level + 1]);
       if (size > 4e9)
-        throw InputError(fmt::format("A tree of depth {} with {} subdirectories in each directory has too many directories.", depth,
-                                     branching_));
+        throw InputError(
+            fmt::format("A tree of depth {} with {} subdirectories in each directory has too many directories.", depth,
+                        branching_));
       subtree_[level] = 1 + branching_ * subtree_[level + 1];
     }
   }
@@ -122,7 +129,8 @@ private:
     walks_ = access == "walk";
     if (!walks_ && all_files_ == 0)
       throw InputError("Random stat calls need files; set files to at least 1.");
-    stats_ = given.count("stats") == 0 ? all_files_ : std::max<uint64_t>(1, static_cast<uint64_t>(given.number("stats") * scale_));
+    stats_ = given.count("stats") == 0 ? all_files_
+                                       : std::max<uint64_t>(1, static_cast<uint64_t>(given.number("stats") * scale_));
     if (!walks_)
       order_ = Permutation(all_files_);
   }
@@ -239,26 +247,32 @@ private:
   uint64_t walkers_   = 0;        ///< ranks that walk or stat: the first ones
   bool walks_         = true;
   uint64_t stats_     = 0; ///< of all walkers in one phase
-  Permutation order_; ///< of the files
-  bool follows_cold_  = false;
+  Permutation order_;      ///< of the files
+  bool follows_cold_ = false;
 };
 
 const bool registered = register_pattern(
     {"hpcs-tree",
      "walks through a directory tree or stats its files at random, with cold and warm caches",
-     "Carrier, HPCS I/O scenarios, LUG 2012, pages 5 and 17: scenarios 9 to 12; the shape of the tree is this pattern's choice",
-     {{"access", Unit::text, "walk", "walk: list each directory and stat its files, depth first; stat: files in random order"},
+     "Carrier, HPCS I/O scenarios, LUG 2012, pages 5 and 17: scenarios 9 to 12; the shape of the tree is this "
+     "pattern's choice",
+     {{"access", Unit::text, "walk",
+       "walk: list each directory and stat its files, depth first; stat: files in random order"},
       {"walkers", Unit::count, "0", "processes that walk or stat; 0: all", 0, 4e9},
       {"depth", Unit::count, "4", "levels of directories below the root of the tree", 0, 60},
       {"branching", Unit::count, "10", "subdirectories of each directory above the deepest level", 1, 1e6},
       {"files", Unit::count, "100", "files in each directory", 0, 1e9},
       {"file_size", Unit::bytes, "0B", "size of each file", 0, 1e12},
-      {"stats", Unit::count, "0", "random stat calls of all processes in each phase; 0: as many as there are files", 0, 1e15},
-      {"most_seconds", Unit::seconds, "0s", "ends dirty, cold and warm after so long each; 0s: when all is visited", 0, 1e9},
+      {"stats", Unit::count, "0", "random stat calls of all processes in each phase; 0: as many as there are files", 0,
+       1e15},
+      {"most_seconds", Unit::seconds, "0s", "ends dirty, cold and warm after so long each; 0s: when all is visited", 0,
+       1e9},
       {"seed", Unit::count, "0", "of the random order", 0, 9e15},
-      {"scale", Unit::factor, "1", "multiplies the directories, by fewer subdirectories in each, and stats, for trial runs", 1e-9, 1e6},
+      {"scale", Unit::factor, "1",
+       "multiplies the directories, by fewer subdirectories in each, and stats, for trial runs", 1e-9, 1e6},
       {"phases", Unit::text, "all", "which of precreate, dirty, cold, warm, cleanup to run"}},
-     {"depth=2 branching=3 files=4 most_seconds=1h", "depth=1 branching=2 files=5 file_size=100B access=stat", "depth=2 branching=2 files=0 walkers=1 most_seconds=1h",
+     {"depth=2 branching=3 files=4 most_seconds=1h", "depth=1 branching=2 files=5 file_size=100B access=stat",
+      "depth=2 branching=2 files=0 walkers=1 most_seconds=1h",
       "depth=1 branching=3 files=3 access=stat stats=20 walkers=2 most_seconds=1h"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<HpcsTree>(given, placement); }});
 

@@ -35,14 +35,18 @@ public:
       , limited_(most_seconds_ > 0 && !read_only_)
   {
     const uint64_t node_offset = within("md-workbench", "node_offset", given, placement.nodes(), "nodes");
-    offset_ = node_offset > 0 ? node_offset * placement.ranks_per_node : within("md-workbench", "offset", given, placement.ranks, "ranks");
+    offset_                    = node_offset > 0 ? node_offset * placement.ranks_per_node
+                                                 : within("md-workbench", "offset", given, placement.ranks, "ranks");
     if (iterations_ > objects_)
-      throw InputError(fmt::format("md-workbench can't run {} iterations on {} objects: a rank would read objects that another "
-                                   "has yet to create. Set iterations to at most objects.",
-                                   iterations_, objects_));
+      throw InputError(
+          fmt::format("md-workbench can't run {} iterations on {} objects: a rank would read objects that another "
+                      "has yet to create. Set iterations to at most objects.",
+                      iterations_, objects_));
     const auto repeats = static_cast<uint32_t>(given.count("repeats"));
     if (limited_ && static_cast<double>(iterations_) * repeats > most_limited)
-      throw InputError(fmt::format("md-workbench counts at most {} iterations in all repeats together when most_seconds limits their time, not {} in each of {}.", most_limited, iterations_, repeats));
+      throw InputError(fmt::format("md-workbench counts at most {} iterations in all repeats together when "
+                                   "most_seconds limits their time, not {} in each of {}.",
+                                   most_limited, iterations_, repeats));
     read_phases(given.text("phases"), repeats);
   }
 
@@ -108,12 +112,12 @@ public:
     const Amount steps       = sets * iterations_ * repeats;
     const Amount replaced    = read_only_ ? Amount() : steps;
     Footprint result;
-    result.operations = {{OpKind::mkdir, precreate * sets},
-                         {OpKind::create, precreate * sets * objects_ + replaced},
-                         {OpKind::stat, steps},
-                         {OpKind::read, steps},
-                         {OpKind::unlink, replaced + cleanup * sets * objects_},
-                         {OpKind::rmdir, cleanup * sets}};
+    result.operations    = {{OpKind::mkdir, precreate * sets},
+                            {OpKind::create, precreate * sets * objects_ + replaced},
+                            {OpKind::stat, steps},
+                            {OpKind::read, steps},
+                            {OpKind::unlink, replaced + cleanup * sets * objects_},
+                            {OpKind::rmdir, cleanup * sets}};
     result.bytes_written = (precreate * sets * objects_ + replaced) * object_size_;
     result.bytes_read    = steps * object_size_;
     result.peak_objects  = sets * objects_;
@@ -129,13 +133,15 @@ public:
       return result;
     const auto share = cached_reads();
     if (share.same_rank > 0)
-      result.push_back(fmt::format("{:.0f} % of the reads fetch an object that the same rank created (its client may have it in "
-                                   "cache); with D = {} and O = {} this is avoided from N > {} ranks on.",
-                                   100 * share.same_rank, datasets_, offset_, 2 * datasets_ * offset_));
+      result.push_back(
+          fmt::format("{:.0f} % of the reads fetch an object that the same rank created (its client may have it in "
+                      "cache); with D = {} and O = {} this is avoided from N > {} ranks on.",
+                      100 * share.same_rank, datasets_, offset_, 2 * datasets_ * offset_));
     if (placement_.nodes() > 1 && share.same_node > 0)
-      result.push_back(fmt::format("{:.0f} % of the reads fetch an object that a rank of the same node created; set node_offset=1 "
-                                   "to read from other nodes.",
-                                   100 * share.same_node));
+      result.push_back(
+          fmt::format("{:.0f} % of the reads fetch an object that a rank of the same node created; set node_offset=1 "
+                      "to read from other nodes.",
+                      100 * share.same_node));
     return result;
   }
 
@@ -172,7 +178,8 @@ private:
     auto add       = [&](Kind kind, uint32_t repeat) {
       kinds_.push_back(kind);
       start_of_.push_back(start);
-      phases_.push_back({kind == Kind::rest ? "benchmark-rest" : names[static_cast<size_t>(kind)], repeat, kind == Kind::benchmark ? most_seconds_ : 0});
+      phases_.push_back({kind == Kind::rest ? "benchmark-rest" : names[static_cast<size_t>(kind)], repeat,
+                         kind == Kind::benchmark ? most_seconds_ : 0});
     };
     for (const size_t place : requested_phases("md-workbench", names, wanted)) {
       const auto kind = static_cast<Kind>(place);
@@ -231,12 +238,15 @@ private:
     const auto shift      = static_cast<uint32_t>(offset_ * (cursor.j + 1) % placement_.ranks);
     if (cursor.step == append) {
       const uint64_t owner = uint64_t{cursor.rank} + shift;
-      op                   = {OpKind::create, dataset_id(static_cast<uint32_t>(owner < placement_.ranks ? owner : owner - placement_.ranks), cursor.j), objects_ + object, object_size_};
+      op                   = {OpKind::create,
+                              dataset_id(static_cast<uint32_t>(owner < placement_.ranks ? owner : owner - placement_.ranks), cursor.j),
+                              objects_ + object, object_size_};
       cursor.step          = work;
       advance(cursor);
       return true;
     }
-    const uint64_t dataset = dataset_id(cursor.rank >= shift ? cursor.rank - shift : cursor.rank + (placement_.ranks - shift), cursor.j);
+    const uint64_t dataset =
+        dataset_id(cursor.rank >= shift ? cursor.rank - shift : cursor.rank + (placement_.ranks - shift), cursor.j);
     switch (cursor.step) {
       case work:
         op          = {OpKind::stat, dataset, object, object_size_};
@@ -324,7 +334,8 @@ private:
       auto within         = [distance](uint64_t size) { return size > distance ? size - distance : 0; };
       return full * within(placement_.ranks_per_node) + within(rest);
     };
-    return static_cast<double>(pairs_at_distance(shift) + pairs_at_distance(placement_.ranks - shift)) / placement_.ranks;
+    return static_cast<double>(pairs_at_distance(shift) + pairs_at_distance(placement_.ranks - shift)) /
+           placement_.ranks;
   }
 
   Placement placement_;
@@ -336,7 +347,7 @@ private:
   uint64_t start_index_;
   bool read_only_;
   double most_seconds_;
-  bool limited_; ///< and so not all ranks get equally far
+  bool limited_;                             ///< and so not all ranks get equally far
   mutable std::atomic<uint64_t> agreed_ = 0; ///< iterations that all ranks have made, after the last agree()
   std::vector<Kind> kinds_;
   std::vector<uint64_t> start_of_; ///< the start index s at the beginning of each phase
@@ -349,19 +360,27 @@ const bool registered = register_pattern(
      "Kunkel & Markomanolis 2018, Figures 1-3",
      {{"datasets", Unit::count, "10", "D: datasets a rank precreates", 1, 1e9},
       {"objects", Unit::count, "1000", "P: objects precreated in each dataset", 1, 1e12},
-      {"iterations", Unit::count, "200", "I: objects replaced in each dataset in one benchmark phase; at most P", 0, 1e12},
+      {"iterations", Unit::count, "200", "I: objects replaced in each dataset in one benchmark phase; at most P", 0,
+       1e12},
       {"object_size", Unit::bytes, "3901B", "S: size of each object", 0, 1e15},
       {"offset", Unit::count, "1", "O: ranks between the dataset's owner and its reader", 0, 1e9},
-      {"node_offset", Unit::count, "0", "the same in nodes; when set it replaces offset, so that no read hits its own node's cache", 0,
-       1e9},
+      {"node_offset", Unit::count, "0",
+       "the same in nodes; when set it replaces offset, so that no read hits its own node's cache", 0, 1e9},
       {"repeats", Unit::count, "1", "R: how often the benchmark phase runs", 1, 60000},
-      {"most_seconds", Unit::seconds, "0s", "when a benchmark phase is stopped; a phase benchmark-rest then takes all ranks as far as the first has come. 0s: when all is done", 0, 1e9},
+      {"most_seconds", Unit::seconds, "0s",
+       "when a benchmark phase is stopped; a phase benchmark-rest then takes all ranks as far as the first has come. "
+       "0s: when all is done",
+       0, 1e9},
       {"start_index", Unit::count, "0", "number of the first object of the working set", 0, 1e15},
       {"read_only", Unit::flag, "false", "only stat and read; the working set stays as it is"},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
-     {"datasets=3 objects=7 iterations=5 repeats=2 offset=1", "datasets=2 objects=4 iterations=4 start_index=9 waiting_factor=0.5 node_offset=1",
-      "datasets=1 objects=6 iterations=3 read_only=true", "datasets=2 objects=9 iterations=7 repeats=2 most_seconds=1h"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<MdWorkbench>(given, placement); }});
+     {"datasets=3 objects=7 iterations=5 repeats=2 offset=1",
+      "datasets=2 objects=4 iterations=4 start_index=9 waiting_factor=0.5 node_offset=1",
+      "datasets=1 objects=6 iterations=3 read_only=true",
+      "datasets=2 objects=9 iterations=7 repeats=2 most_seconds=1h"},
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<MdWorkbench>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

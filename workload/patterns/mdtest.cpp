@@ -20,8 +20,8 @@
 #include "workload/levels.hpp"
 #include "workload/pattern.hpp"
 #include "workload/permutation.hpp"
-#include "workload/random.hpp"
 #include "workload/phase_list.hpp"
+#include "workload/random.hpp"
 
 #include <algorithm>
 #include <array>
@@ -54,10 +54,12 @@ public:
       , items_made_(given.count("items_made"))
   {
     if (given.flag("files_only") && given.flag("directories_only"))
-      throw InputError("mdtest can't leave out both files and directories: files_only and directories_only exclude each other.");
+      throw InputError(
+          "mdtest can't leave out both files and directories: files_only and directories_only exclude each other.");
     if (shared_files_ && unique_)
-      throw InputError("mdtest's ranks can't share their files (shared_files) and keep them in directories of their own "
-                       "(unique_directory).");
+      throw InputError(
+          "mdtest's ranks can't share their files (shared_files) and keep them in directories of their own "
+          "(unique_directory).");
     if (shared_files_ && !with_files_)
       throw InputError("mdtest's shared_files is about files; directories_only leaves none.");
     share_trees(static_cast<uint32_t>(given.count("writers_per_directory")));
@@ -148,7 +150,8 @@ public:
     const bool one_round = requested(Part::create) && requested(Part::remove);
     result.peak_objects  = with_files_ ? files / (one_round ? rounds : 1) : 0;
     result.peak_bytes    = result.peak_objects * write_size_;
-    result.largest_size  = with_files_ ? std::max(requested(Part::create) ? write_size_ : 0, requested(Part::read) ? read_size_ : 0) : 0;
+    result.largest_size =
+        with_files_ ? std::max(requested(Part::create) ? write_size_ : 0, requested(Part::read) ? read_size_ : 0) : 0;
     return result;
   }
 
@@ -162,8 +165,9 @@ public:
     if (ranks_ > 1 && shift_ > 0)
       for (const auto& [part, name, times] : {std::tuple{Part::stat, "stats", 1}, std::tuple{Part::read, "reads", 2}})
         if (requested(part) && times * shift_ % ranks_ == 0)
-          result.push_back(fmt::format("With this stride every rank {} the items that it made itself; its client may have them in cache.",
-                                       name));
+          result.push_back(fmt::format(
+              "With this stride every rank {} the items that it made itself; its client may have them in cache.",
+              name));
     return result;
   }
 
@@ -177,12 +181,15 @@ public:
     const uint64_t item   = dataset - first_item_dataset_;
     const uint64_t number = item % numbers_;
     const auto owner      = static_cast<uint32_t>(item / numbers_ % ranks_);
-    out = name_directory(static_cast<uint32_t>(item / numbers_ / ranks_), tree_of(owner), static_cast<uint32_t>(number / per_directory_),
-                         out);
+    out                   = name_directory(static_cast<uint32_t>(item / numbers_ / ranks_), tree_of(owner),
+                                           static_cast<uint32_t>(number / per_directory_), out);
     return std::to_chars(append(out, "/dir.mdtest."), out + 32, owner * numbers_ + number).ptr;
   }
 
-  char* name_object(uint64_t object, char* out) const override { return std::to_chars(append(out, "file.mdtest."), out + 32, object).ptr; }
+  char* name_object(uint64_t object, char* out) const override
+  {
+    return std::to_chars(append(out, "file.mdtest."), out + 32, object).ptr;
+  }
 
   nlohmann::ordered_json data_set() const override
   {
@@ -233,7 +240,8 @@ private:
     uint32_t iteration;
   };
 
-  // ---- requested phases --------------------------------------------------------------------------------------------------
+  // ---- requested phases
+  // --------------------------------------------------------------------------------------------------
 
   bool requested(Part part) const { return parts_[static_cast<size_t>(part)]; }
 
@@ -241,7 +249,8 @@ private:
   void share_trees(uint32_t writers)
   {
     if (writers > 0 && (unique_ || shared_files_))
-      throw InputError("mdtest's writers_per_directory says how many ranks share a tree; unique_directory and shared_files do so, too: leave them out.");
+      throw InputError("mdtest's writers_per_directory says how many ranks share a tree; unique_directory and "
+                       "shared_files do so, too: leave them out.");
     sharers_ = unique_ ? 1 : writers > 0 ? writers : ranks_;
     trees_   = (ranks_ + sharers_ - 1) / sharers_;
   }
@@ -250,8 +259,9 @@ private:
   void set_shift(const Parameters& given, const Placement& placement)
   {
     const bool in_nodes   = placement.nodes() > 1;
-    const uint64_t stride = in_nodes ? within("mdtest", "stride", given, placement.nodes(), "nodes") : within("mdtest", "stride", given, placement.ranks, "ranks of its one node");
-    shift_ = stride * (in_nodes ? placement.ranks_per_node : 1) % placement.ranks;
+    const uint64_t stride = in_nodes ? within("mdtest", "stride", given, placement.nodes(), "nodes")
+                                     : within("mdtest", "stride", given, placement.ranks, "ranks of its one node");
+    shift_                = stride * (in_nodes ? placement.ranks_per_node : 1) % placement.ranks;
   }
 
   void lay_out(uint64_t items, uint64_t per_directory, uint32_t depth, uint32_t branching)
@@ -261,7 +271,8 @@ private:
     levels_ = {1, depth, branching};
     if (items > 0 && per_directory > 0) {
       if (unique_ || depth > 0)
-        throw InputError("mdtest takes items or items_per_directory; both, only without unique_directory and depth: then each rank's "
+        throw InputError("mdtest takes items or items_per_directory; both, only without unique_directory and depth: "
+                         "then each rank's "
                          "items are dealt out to items / items_per_directory directories. Set one of them to 0.");
       if (items % per_directory != 0 || items / per_directory >= Levels::none)
         throw InputError(fmt::format("mdtest can't deal out {} items to directories of {}; items must be a multiple of "
@@ -271,13 +282,15 @@ private:
     }
     nodes_ = levels_.all();
     if (nodes_ >= Levels::none)
-      throw InputError(fmt::format("A tree of depth {} and branching {} has more than 4 billion directories; make it smaller.", depth,
-                                   branching));
+      throw InputError(
+          fmt::format("A tree of depth {} and branching {} has more than 4 billion directories; make it smaller.",
+                      depth, branching));
     const uint64_t with_items = leaf_only_ ? levels_.on_level(depth) : nodes_;
     per_directory_            = per_directory > 0 ? per_directory : items / with_items;
     if (per_directory_ == 0)
-      throw InputError(fmt::format("{} items of a rank can't be dealt out to {} directories; set items to a multiple of that.", items,
-                                   with_items));
+      throw InputError(
+          fmt::format("{} items of a rank can't be dealt out to {} directories; set items to a multiple of that.",
+                      items, with_items));
     items_      = per_directory_ * with_items;
     order_      = Permutation(items_);
     first_node_ = nodes_ - with_items;
@@ -292,15 +305,17 @@ private:
   void check_names() const
   {
     // The deepest directory has the longest name: its number, those above it, and an item's.
-    uint32_t node      = static_cast<uint32_t>(nodes_ - 1);
-    const uint64_t own = fmt::formatted_size("mdtest_tree.{}-{}.{}/dir.mdtest.{}", iterations_, node, trees_, numbers_ * ranks_);
-    uint64_t length    = own;
+    uint32_t node = static_cast<uint32_t>(nodes_ - 1);
+    const uint64_t own =
+        fmt::formatted_size("mdtest_tree.{}-{}.{}/dir.mdtest.{}", iterations_, node, trees_, numbers_ * ranks_);
+    uint64_t length = own;
     for (uint32_t level = 0; level < levels_.depth; ++level, node = levels_.parent(node))
       length += 1 + fmt::formatted_size("{}", node);
     if (length > 200)
-      throw InputError(fmt::format("mdtest's directories at depth {} would have names of up to {} bytes, but a name has at most 200; set a "
-                                   "smaller depth.",
-                                   levels_.depth, length));
+      throw InputError(fmt::format(
+          "mdtest's directories at depth {} would have names of up to {} bytes, but a name has at most 200; set a "
+          "smaller depth.",
+          levels_.depth, length));
   }
 
   void read_phases(const std::string& wanted)
@@ -326,14 +341,16 @@ private:
       add(requested(Part::remove), Kind::tree_remove, "tree-remove");
     }
     if (phases_.empty())
-      throw InputError("mdtest has nothing to read in directories; with directories_only ask for other phases than read.");
+      throw InputError(
+          "mdtest has nothing to read in directories; with directories_only ask for other phases than read.");
   }
 
   void check_sizes()
   {
     if (requested(Part::create) && requested(Part::read) && read_size_ > write_size_)
-      throw InputError(fmt::format("mdtest can't read {} bytes of files that it writes {} bytes to. Set read_size to at most write_size.",
-                                   read_size_, write_size_));
+      throw InputError(fmt::format(
+          "mdtest can't read {} bytes of files that it writes {} bytes to. Set read_size to at most write_size.",
+          read_size_, write_size_));
     syncs_    = sync_ && write_size_ > 0;
     one_call_ = !syncs_ && !shared_files_;
   }
@@ -342,24 +359,28 @@ private:
   {
     const bool is_a_row = levels_.depth == 0 || levels_.branching == 1;
     if ((most_seconds_ > 0 || items_made_ > 0) && !is_a_row)
-      throw InputError(fmt::format("mdtest can't limit the time of making files in a tree that branches (branching {}); with most_seconds "
-                                   "or items_made set branching to 1 or depth to 0.",
-                                   levels_.branching));
+      throw InputError(fmt::format(
+          "mdtest can't limit the time of making files in a tree that branches (branching {}); with most_seconds "
+          "or items_made set branching to 1 or depth to 0.",
+          levels_.branching));
     if (items_made_ > items_)
       throw InputError(fmt::format("items_made is {}, but a rank has {} items at most.", items_made_, items_));
     if (items_made_ > 0 && requested(Part::create))
-      throw InputError("items_made says how many items an earlier run made; a run that makes them itself has no use for it.");
+      throw InputError(
+          "items_made says how many items an earlier run made; a run that makes them itself has no use for it.");
     if (most_seconds_ == 0)
       return;
     if (!with_files_)
       throw InputError("most_seconds limits the time in which mdtest makes files; directories_only leaves none.");
     if (iterations_ > 1 && requested(Part::create) && !requested(Part::remove))
-      throw InputError("With most_seconds the iterations of mdtest differ in how many files they make; they can't be kept for later runs: "
+      throw InputError("With most_seconds the iterations of mdtest differ in how many files they make; they can't be "
+                       "kept for later runs: "
                        "add remove to the phases or set iterations to 1.");
   }
 
-  // ---- where a rank is ------------------------------------------------------------------------------------------------
-  // a: directory, b: its level, i: item in the directory, or of all items; j and c: files that each rank made.
+  // ---- where a rank is
+  // ------------------------------------------------------------------------------------------------ a: directory, b:
+  // its level, i: item in the directory, or of all items; j and c: files that each rank made.
 
   uint64_t number_of(const Cursor& cursor) const { return cursor.a * per_directory_ + cursor.i; }
   uint64_t made(const Cursor& cursor) const
@@ -395,7 +416,8 @@ private:
     cursor.i = 0;
     go(cursor, {0, 0});
     const bool of_trees = kind == Kind::tree_create || kind == Kind::tree_remove;
-    const bool idle     = of_trees ? cursor.rank % sharers_ > 0 : kind == Kind::file_remove && shared_files_ && cursor.rank > 0;
+    const bool idle =
+        of_trees ? cursor.rank % sharers_ > 0 : kind == Kind::file_remove && shared_files_ && cursor.rank > 0;
     if (idle)
       go(cursor, {Levels::none, 0});
     else if (kind == Kind::tree_remove || (leaf_only_ && kind != Kind::tree_create))
@@ -410,9 +432,13 @@ private:
     cursor.step = before_phase;
   }
 
-  // ---- operations -----------------------------------------------------------------------------------------------------
+  // ---- operations
+  // -----------------------------------------------------------------------------------------------------
 
-  uint32_t rank_after(uint32_t rank, uint64_t strides) const { return static_cast<uint32_t>((rank + strides * shift_) % ranks_); }
+  uint32_t rank_after(uint32_t rank, uint64_t strides) const
+  {
+    return static_cast<uint32_t>((rank + strides * shift_) % ranks_);
+  }
   /// The tree that the items of a rank are in.
   uint32_t tree_of(uint32_t owner) const { return unique_ ? rank_after(owner, 1) : owner / sharers_; }
   uint64_t directory_id(uint32_t iteration, uint32_t tree, uint64_t node) const
@@ -429,7 +455,8 @@ private:
         if (cursor.a == Levels::none)
           return false;
         const bool makes = stage.kind == Kind::tree_create;
-        op = {makes ? OpKind::mkdir : OpKind::rmdir, directory_id(stage.iteration, cursor.rank / sharers_, cursor.a), 0};
+        op = {makes ? OpKind::mkdir : OpKind::rmdir, directory_id(stage.iteration, cursor.rank / sharers_, cursor.a),
+              0};
         go(cursor, makes ? levels_.after_downwards(place(cursor)) : levels_.after_upwards(place(cursor)));
         return true;
       }
@@ -448,9 +475,11 @@ private:
       case Kind::file_create_rest:
         return walk(cursor, stage, made(cursor), 0, [&](auto... item) { return create_op(cursor, op, item...); });
       case Kind::file_remove:
-        return walk(cursor, stage, made(cursor), 3, [&](auto... item) { return file_op(OpKind::unlink, 0, op, item...); });
+        return walk(cursor, stage, made(cursor), 3,
+                    [&](auto... item) { return file_op(OpKind::unlink, 0, op, item...); });
       case Kind::file_stat:
-        return find(cursor, stage, made(cursor), 1, [&](auto... item) { return file_op(OpKind::stat, 0, op, item...); });
+        return find(cursor, stage, made(cursor), 1,
+                    [&](auto... item) { return file_op(OpKind::stat, 0, op, item...); });
       case Kind::file_read:
         return find(cursor, stage, made(cursor), 2, [&](auto... item) { return read_op(cursor, op, item...); });
     }
@@ -459,7 +488,8 @@ private:
 
   /// The next of the first `items` items, directory by directory, of the rank `strides` further on. `act` gets
   /// iteration, owner and number of the item, and returns whether it is done with it.
-  template <class Act> bool walk(Cursor& cursor, const Stage& stage, uint64_t items, uint64_t strides, const Act& act) const
+  template <class Act>
+  bool walk(Cursor& cursor, const Stage& stage, uint64_t items, uint64_t strides, const Act& act) const
   {
     if (cursor.a != Levels::none && cursor.i == per_directory_)
       go_to_next_items(cursor);
@@ -472,7 +502,8 @@ private:
   }
 
   /// The same in the order of the numbers, or a random one.
-  template <class Act> bool find(Cursor& cursor, const Stage& stage, uint64_t items, uint64_t strides, const Act& act) const
+  template <class Act>
+  bool find(Cursor& cursor, const Stage& stage, uint64_t items, uint64_t strides, const Act& act) const
   {
     if (cursor.i >= items)
       return false;
@@ -551,7 +582,8 @@ private:
     }
   }
 
-  // ---- names ----------------------------------------------------------------------------------------------------------
+  // ---- names
+  // ----------------------------------------------------------------------------------------------------------
 
   static char* append(char* out, const char* text)
   {
@@ -597,17 +629,17 @@ private:
   uint32_t iterations_;
   double most_seconds_;
   uint64_t items_made_; ///< by an earlier run, when its time limit cut them; 0: all
-  bool syncs_    = false;
-  bool one_call_ = true; ///< a file is made by one OpKind::create
-  uint64_t shift_ = 0;   ///< the stride in ranks
+  bool syncs_     = false;
+  bool one_call_  = true; ///< a file is made by one OpKind::create
+  uint64_t shift_ = 0;    ///< the stride in ranks
   uint32_t trees_ = 1;
   Levels levels_;
-  uint64_t nodes_ = 1;              ///< directories of a tree
-  uint64_t per_directory_ = 0;      ///< I: items of a rank in each directory that has any
-  uint64_t items_ = 0;              ///< of a rank
-  uint64_t first_node_ = 0;         ///< the first directory with items
-  uint64_t first_item_ = 0;         ///< and the number of its first item
-  uint64_t numbers_ = 0;            ///< item numbers are below this
+  uint64_t nodes_              = 1; ///< directories of a tree
+  uint64_t per_directory_      = 0; ///< I: items of a rank in each directory that has any
+  uint64_t items_              = 0; ///< of a rank
+  uint64_t first_node_         = 0; ///< the first directory with items
+  uint64_t first_item_         = 0; ///< and the number of its first item
+  uint64_t numbers_            = 0; ///< item numbers are below this
   uint64_t first_item_dataset_ = 0; ///< datasets from here on are items
   std::array<bool, 4> parts_{};     ///< requested, by Part
   std::vector<Stage> stages_;
@@ -621,11 +653,14 @@ const bool registered = register_pattern(
      "makes, stats, reads and removes files and directories in trees, one kind of operation a phase",
      "mdtest of github.com/hpc/ior, src/mdtest.c",
      {{"items", Unit::count, "1000", "-n: items of each rank, files and as many directories", 0, 1e12},
-      {"items_per_directory", Unit::count, "0", "-I: items of each rank in each directory; set items=0 with it", 0, 1e12},
+      {"items_per_directory", Unit::count, "0", "-I: items of each rank in each directory; set items=0 with it", 0,
+       1e12},
       {"depth", Unit::count, "0", "-z: levels of directories below a tree's root", 0, 100},
       {"branching", Unit::count, "1", "-b: directories in each directory of a tree", 1, 1e9},
       {"unique_directory", Unit::flag, "false", "-u: a tree for each rank; else one for all"},
-      {"writers_per_directory", Unit::count, "0", "number of consecutive ranks that share a tree and its directories; 0: all, or with -u each has its own", 0, 4e9},
+      {"writers_per_directory", Unit::count, "0",
+       "number of consecutive ranks that share a tree and its directories; 0: all, or with -u each has its own", 0,
+       4e9},
       {"leaf_only", Unit::flag, "false", "-L: items only on the lowest level"},
       {"files_only", Unit::flag, "false", "-F: no directories as items"},
       {"directories_only", Unit::flag, "false", "-D: no files"},
@@ -633,16 +668,20 @@ const bool registered = register_pattern(
       {"write_size", Unit::bytes, "0B", "-w: bytes written to each file", 0, 1e15},
       {"read_size", Unit::bytes, "0B", "-e: bytes read from each file", 0, 1e15},
       {"sync", Unit::flag, "false", "-y: fsync after writing"},
-      {"stride", Unit::count, "0", "-N: ranks, or nodes if there are several, from who makes an item to who finds it", 0, 4e9},
+      {"stride", Unit::count, "0", "-N: ranks, or nodes if there are several, from who makes an item to who finds it",
+       0, 4e9},
       {"random_order", Unit::flag, "false", "-R: stat and read in random order"},
       {"seed", Unit::count, "0", "--random-seed: of that order", 0, 9e15},
       {"iterations", Unit::count, "1", "-i: how often everything is done", 1, 5000},
       {"most_seconds", Unit::seconds, "0s", "-W: when the making of files is stopped; 0s: when all are made", 0, 1e9},
-      {"items_made", Unit::count, "0", "-x: files that each rank finds when a time limit stopped their making earlier; 0: all", 0, 1e12},
+      {"items_made", Unit::count, "0",
+       "-x: files that each rank finds when a time limit stopped their making earlier; 0: all", 0, 1e12},
       {"phases", Unit::text, "create,stat,read,remove", "-C -T -E -r: which phases to run, in this order"}},
      {"items=12 depth=2 branching=2 leaf_only=true write_size=5B read_size=5B stride=1 iterations=2",
-      "items=6 unique_directory=true stride=1 random_order=true seed=3 write_size=100B read_size=60B sync=true depth=1 branching=2",
-      "items=8 items_per_directory=2 files_only=true most_seconds=1h", "items=5 shared_files=true write_size=1kB read_size=1kB stride=1",
+      "items=6 unique_directory=true stride=1 random_order=true seed=3 write_size=100B read_size=60B sync=true depth=1 "
+      "branching=2",
+      "items=8 items_per_directory=2 files_only=true most_seconds=1h",
+      "items=5 shared_files=true write_size=1kB read_size=1kB stride=1",
       "items=9 unique_directory=true files_only=true most_seconds=1h sync=true write_size=9B read_size=9B stride=1",
       "items=0 items_per_directory=3 directories_only=true depth=3 branching=1 unique_directory=true",
       "items=4 writers_per_directory=2 stride=1 depth=1 branching=2 write_size=7B read_size=7B"},

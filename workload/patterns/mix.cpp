@@ -19,7 +19,7 @@ namespace {
 struct Member {
   std::string name;
   std::string workload;
-  double share = 0; ///< of the ranks without a requested number
+  double share     = 0; ///< of the ranks without a requested number
   double requested = 0; ///< ranks; 0: by share
   std::vector<std::string> settings;
 
@@ -39,7 +39,8 @@ constexpr size_t longest_name  = 32;
 
 class Mix final : public Pattern {
 public:
-  Mix(const Parameters& given, const Placement& placement) : placement_(placement), layout_(given.text("layout")), ranks_(placement.ranks)
+  Mix(const Parameters& given, const Placement& placement)
+      : placement_(placement), layout_(given.text("layout")), ranks_(placement.ranks)
   {
     if (layout_ != "blocks" && layout_ != "interleaved")
       throw InputError(fmt::format("The layout of a mix can't be '{}'. {}", layout_,
@@ -158,7 +159,8 @@ public:
     std::vector<std::string> result;
     for (const auto& member : members_)
       if (member.ranks == 0)
-        result.push_back(fmt::format("The mix's member '{}' does nothing: {} ranks are too few for its share.", member.name, placement_.ranks));
+        result.push_back(fmt::format("The mix's member '{}' does nothing: {} ranks are too few for its share.",
+                                     member.name, placement_.ranks));
       else
         for (const auto& warning : member.pattern->warnings())
           result.push_back(fmt::format("In the mix's member '{}': {}", member.name, warning));
@@ -189,7 +191,8 @@ public:
     nlohmann::ordered_json json{{"layout", layout_}};
     for (const auto& member : members_)
       if (member.ranks > 0)
-        json[member.name] = {{"pattern", member.pattern_name}, {"ranks", member.ranks}, {"data_set", member.pattern->data_set()}};
+        json[member.name] = {
+            {"pattern", member.pattern_name}, {"ranks", member.ranks}, {"data_set", member.pattern->data_set()}};
     return json;
   }
 
@@ -199,7 +202,8 @@ public:
     for (const auto& member : members_) {
       if (member.ranks == 0 || phase < static_cast<size_t>(sets_up_))
         continue;
-      const auto position = member.pattern->position_after(std::min(phase - sets_up_, member.pattern->phases().size() - 1));
+      const auto position =
+          member.pattern->position_after(std::min(phase - sets_up_, member.pattern->phases().size() - 1));
       for (const auto& [name, value] : position.items()) // as texts, which is what nested parameters are
         json[member.name + "." + name] = value.is_string() ? value.get<std::string>() : value.dump();
     }
@@ -223,7 +227,8 @@ private:
   static bool is_members(const Cursor& cursor) { return cursor.step < beyond; }
   static bool is_fresh(const Cursor& cursor)
   {
-    return cursor.phase == 0 && cursor.step == 0 && cursor.i == 0 && cursor.j == 0 && cursor.a == 0 && cursor.b == 0 && cursor.c == 0;
+    return cursor.phase == 0 && cursor.step == 0 && cursor.i == 0 && cursor.j == 0 && cursor.a == 0 && cursor.b == 0 &&
+           cursor.c == 0;
   }
 
   const Member& member_of(uint32_t rank) const { return members_[ranks_[rank].member]; }
@@ -243,8 +248,10 @@ private:
       const std::string who  = name.substr(0, dot);
       const std::string what = name.substr(dot + 1);
       if (who.empty() || who.size() > longest_name ||
-          who.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != std::string::npos)
-        throw InputError(fmt::format("'{}' is no name for a member of a mix: 1 to {} letters, digits, '-' and '_'.", who, longest_name));
+          who.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
+              std::string::npos)
+        throw InputError(fmt::format("'{}' is no name for a member of a mix: 1 to {} letters, digits, '-' and '_'.",
+                                     who, longest_name));
       auto member = std::find_if(members_.begin(), members_.end(), [&](const auto& m) { return m.name == who; });
       if (member == members_.end()) {
         if (members_.size() > member_mask)
@@ -255,18 +262,21 @@ private:
       if (what == "workload")
         member->workload = text;
       else if (what == "share" || what == "ranks")
-        (what == "share" ? member->share : member->requested) = number(name, text, what == "share" ? Unit::factor : Unit::count);
+        (what == "share" ? member->share : member->requested) =
+            number(name, text, what == "share" ? Unit::factor : Unit::count);
       else
         member->settings.push_back(what + "=" + text);
     }
     if (members_.empty())
-      throw InputError("A mix needs members; name them by their workloads, such as --set small.workload=md-workbench --set "
-                       "mail.workload=postmark.");
+      throw InputError(
+          "A mix needs members; name them by their workloads, such as --set small.workload=md-workbench --set "
+          "mail.workload=postmark.");
     for (const auto& member : members_)
       if (member.workload.empty())
         throw InputError(fmt::format("The mix's member '{0}' has no workload; set {0}.workload.", member.name));
       else if (member.share > 0 && member.requested > 0)
-        throw InputError(fmt::format("The mix's member '{0}' has a share and a number of ranks; set {0}.share or {0}.ranks.", member.name));
+        throw InputError(fmt::format(
+            "The mix's member '{0}' has a share and a number of ranks; set {0}.share or {0}.ranks.", member.name));
   }
 
   static double number(const std::string& name, const std::string& text, Unit unit)
@@ -298,8 +308,10 @@ private:
       }
     }
     if (rest < 0 || (rest > 0 && few == 0))
-      throw InputError(fmt::format("The members of the mix ask for {:.0f} ranks in all, but there are {}; {}.", placement_.ranks - rest, placement_.ranks,
-                                   few == 0 ? "give one of them a share instead of a number of ranks, or start as many" : "start more, or ask for fewer"));
+      throw InputError(fmt::format("The members of the mix ask for {:.0f} ranks in all, but there are {}; {}.",
+                                   placement_.ranks - rest, placement_.ranks,
+                                   few == 0 ? "give one of them a share instead of a number of ranks, or start as many"
+                                            : "start more, or ask for fewer"));
     auto left = static_cast<uint32_t>(rest);
     // Largest remainder: each rank goes to the member with the largest unserved share.
     const uint32_t sure = left >= few ? 1 : 0;
@@ -311,7 +323,7 @@ private:
     uint64_t total = 0;
     for (const auto& member : members_)
       total += member.ranks;
-    auto lacks = [&](const Member& m) { return m.requested > 0 ? -1e18 : rest * m.share / shares - m.ranks; };
+    auto lacks   = [&](const Member& m) { return m.requested > 0 ? -1e18 : rest * m.share / shares - m.ranks; };
     auto by_lack = [&](const Member& a, const Member& b) { return lacks(a) < lacks(b); };
     for (; total < placement_.ranks; ++total)
       ++std::max_element(members_.begin(), members_.end(), by_lack)->ranks;
@@ -334,7 +346,8 @@ private:
       } else { // whoever is most behind an even spread
         double most = -1;
         for (size_t m = 0; m < members_.size(); ++m)
-          if (const double behind = static_cast<double>(members_[m].ranks) * (rank + 1.0) / placement_.ranks - given[m]; behind > most) {
+          if (const double behind = static_cast<double>(members_[m].ranks) * (rank + 1.0) / placement_.ranks - given[m];
+              behind > most) {
             most  = behind;
             which = m;
           }
@@ -358,12 +371,16 @@ private:
       auto settings       = member.settings;
       const auto workload = open_workload(member.workload, {});
       const auto& known   = workload.parameters.declared();
-      if (!phases.empty() && std::any_of(known.begin(), known.end(), [](const auto& parameter) { return parameter.name == "phases"; }))
+      if (!phases.empty() &&
+          std::any_of(known.begin(), known.end(), [](const auto& parameter) { return parameter.name == "phases"; }))
         settings.push_back("phases=" + phases);
-      const double per_node = layout_ == "blocks" ? placement_.ranks_per_node
-                                                  : std::ceil(static_cast<double>(placement_.ranks_per_node) * member.ranks / placement_.ranks);
-      member.pattern        = open_workload(member.workload, settings, seed_of(member, seed)).make({member.ranks, std::min(member.ranks, static_cast<uint32_t>(per_node))});
-      member.pattern_name   = workload.pattern->name;
+      const double per_node =
+          layout_ == "blocks"
+              ? placement_.ranks_per_node
+              : std::ceil(static_cast<double>(placement_.ranks_per_node) * member.ranks / placement_.ranks);
+      member.pattern = open_workload(member.workload, settings, seed_of(member, seed))
+                           .make({member.ranks, std::min(member.ranks, static_cast<uint32_t>(per_node))});
+      member.pattern_name = workload.pattern->name;
     } catch (const InputError& error) {
       throw InputError(fmt::format("In the mix's member '{}': {}", member.name, error.what()));
     }
@@ -399,7 +416,8 @@ private:
       if (names.empty())
         break;
       if (phase.most_seconds > 0 && taking_part > 1)
-        throw InputError(fmt::format("In a mix, the phase '{}' can't have a time limit: it would end for all members, not only for the one that asks for it.",
+        throw InputError(fmt::format("In a mix, the phase '{}' can't have a time limit: it would end for all members, "
+                                     "not only for the one that asks for it.",
                                      fmt::join(names, "+")));
       phase.name = fmt::format("{}", fmt::join(names, "+"));
       phases_.push_back(phase);
@@ -407,7 +425,8 @@ private:
     if (tears_down_)
       phases_.push_back({"teardown"});
     if (phases_.size() >= beyond / 2)
-      throw InputError(fmt::format("A mix can't have more than {} phases; let its members repeat theirs less often.", beyond / 2));
+      throw InputError(
+          fmt::format("A mix can't have more than {} phases; let its members repeat theirs less often.", beyond / 2));
   }
 
   Placement placement_;
@@ -422,15 +441,24 @@ private:
 
 const bool registered = register_pattern(
     {"mix",
-     "several workloads at the same time, each on ranks and in a directory of its own, as jobs share a production system",
+     "several workloads at the same time, each on ranks and in a directory of its own, as jobs share a production "
+     "system",
      "Lockwood et al., \"A year in the life of a parallel file system\", SC18, for how much jobs disturb each other",
      {{"MEMBER.PARAMETER", Unit::text, "",
-       "of each member, under a name of its own: its workload, its share of the ranks or its number of ranks, and any setting of the workload"},
-      {"layout", Unit::text, "blocks", "blocks: neighbouring ranks belong to one member; interleaved: each node has some of every member"},
-      {"seed", Unit::count, "0", "of all that is drawn; by default that of the run. Each member draws numbers of its own, unless its own seed is set", 0, 9e15},
-      {"phases", Unit::text, "", "which phases every member runs that lets them be chosen; empty: what each says itself"}},
-     {"a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.share=2 b.workload=postmark b.number=4 b.transactions=9 b.subdirectories=2",
-      "layout=interleaved a.workload=operation-mix a.files=4 a.operations=12 a.readdir=1 b.workload=md-workbench b.datasets=1 b.objects=3 "
+       "of each member, under a name of its own: its workload, its share of the ranks or its number of ranks, and any "
+       "setting of the workload"},
+      {"layout", Unit::text, "blocks",
+       "blocks: neighbouring ranks belong to one member; interleaved: each node has some of every member"},
+      {"seed", Unit::count, "0",
+       "of all that is drawn; by default that of the run. Each member draws numbers of its own, unless its own seed is "
+       "set",
+       0, 9e15},
+      {"phases", Unit::text, "",
+       "which phases every member runs that lets them be chosen; empty: what each says itself"}},
+     {"a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.share=2 b.workload=postmark b.number=4 "
+      "b.transactions=9 b.subdirectories=2",
+      "layout=interleaved a.workload=operation-mix a.files=4 a.operations=12 a.readdir=1 b.workload=md-workbench "
+      "b.datasets=1 b.objects=3 "
       "b.iterations=2 b.repeats=3 c.workload=postmark c.number=3 c.transactions=5 c.read=0B c.write=0B",
       "a.workload=md-workbench a.datasets=2 a.objects=4 a.iterations=3 a.most_seconds=1s"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<Mix>(given, placement); }});

@@ -15,12 +15,16 @@
 namespace iocast {
 namespace {
 
-constexpr std::array<OpKind, 6> drawn_kinds{OpKind::stat, OpKind::read, OpKind::create, OpKind::unlink, OpKind::append, OpKind::readdir};
+constexpr std::array<OpKind, 6> drawn_kinds{OpKind::stat,   OpKind::read,   OpKind::create,
+                                            OpKind::unlink, OpKind::append, OpKind::readdir};
 
 class OperationMix final : public PoolPattern {
 public:
   OperationMix(const Parameters& given, const Placement& placement)
-      : PoolPattern(plan_of(given), placement), sizes_(sizes_of(given)), append_size_(given.count("append_size")), settings_(given.to_json())
+      : PoolPattern(plan_of(given), placement)
+      , sizes_(sizes_of(given))
+      , append_size_(given.count("append_size"))
+      , settings_(given.to_json())
   {
     double total = 0;
     for (const OpKind kind : drawn_kinds)
@@ -101,12 +105,16 @@ private:
     return true;
   }
 
-  uint64_t size_of_new(uint32_t rank, uint32_t number) const override { return sizes_.at(to_uniform(words(rank, number, size)[0])); }
+  uint64_t size_of_new(uint32_t rank, uint32_t number) const override
+  {
+    return sizes_.at(to_uniform(words(rank, number, size)[0]));
+  }
 
   nlohmann::ordered_json own_data_set() const override
   {
     nlohmann::ordered_json json;
-    for (const char* name : {"stat", "read", "create", "unlink", "append", "readdir", "size_median", "size_sigma", "size_most", "sizes", "append_size"})
+    for (const char* name : {"stat", "read", "create", "unlink", "append", "readdir", "size_median", "size_sigma",
+                             "size_most", "sizes", "append_size"})
       json[name] = settings_[name];
     return json;
   }
@@ -119,8 +127,10 @@ private:
 
 const bool registered = register_pattern(
     {"operation-mix",
-     "operations drawn by weights on random files of a pool with a distribution of sizes; each rank in files of its own",
-     "the operation mixes and size distributions of file system traces, such as those of SPECsfs2008 and Filebench's personalities",
+     "operations drawn by weights on random files of a pool with a distribution of sizes; each rank in files of its "
+     "own",
+     "the operation mixes and size distributions of file system traces, such as those of SPECsfs2008 and Filebench's "
+     "personalities",
      {{"files", Unit::count, "1000", "of each rank at the start", 1, 1e9},
       {"directories", Unit::count, "1", "that a rank's files are spread over at random", 1, 1e6},
       {"operations", Unit::count, "1000", "of each rank in one benchmark phase", 0, 4e9},
@@ -133,14 +143,18 @@ const bool registered = register_pattern(
       {"size_median", Unit::bytes, "4KiB", "median of the sizes, which are lognormal", 1, 1e15},
       {"size_sigma", Unit::factor, "1.5", "standard deviation of the sizes' natural logarithm", 0, 20},
       {"size_most", Unit::bytes, "1GiB", "larger files are cut to this size", 1, 1e15},
-      {"sizes", Unit::text, "", "a table of sizes instead, PROBABILITY:SIZE with commas between: 0:512B,0.5:4KiB,1:1GiB"},
+      {"sizes", Unit::text, "",
+       "a table of sizes instead, PROBABILITY:SIZE with commas between: 0:512B,0.5:4KiB,1:1GiB"},
       {"append_size", Unit::bytes, "4KiB", "bytes that an append adds", 1, 1e15},
       {"repeats", Unit::count, "1", "how often the benchmark phase runs, each time with further operations", 1, 60000},
       {"start", Unit::count, "0", "operations that an earlier run drew for the files", 0, 4e9},
       {"seed", Unit::count, "0", "of all that is drawn", 0, 9e15},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
-     {"files=8 operations=40 directories=3 readdir=1", "files=5 operations=20 repeats=2 sizes=0:0B,0.5:300B,1:2KiB append=0 seed=3"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<OperationMix>(given, placement); }});
+     {"files=8 operations=40 directories=3 readdir=1",
+      "files=5 operations=20 repeats=2 sizes=0:0B,0.5:300B,1:2KiB append=0 seed=3"},
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<OperationMix>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

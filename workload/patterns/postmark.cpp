@@ -31,10 +31,13 @@ public:
 
   std::vector<std::string> warnings() const override
   {
-    if (create_ >= 0 && create_ < 5 && static_cast<double>(plan().steps * plan().repeats + plan().start) * (1 - create_ / 5) > static_cast<double>(plan().files))
-      return {fmt::format("With bias_create = {:.0f} more files are deleted than created: ranks will run out of files and end before "
-                          "their {} transactions; ask for more files.",
-                          create_, plan().steps)};
+    if (create_ >= 0 && create_ < 5 &&
+        static_cast<double>(plan().steps * plan().repeats + plan().start) * (1 - create_ / 5) >
+            static_cast<double>(plan().files))
+      return {fmt::format(
+          "With bias_create = {:.0f} more files are deleted than created: ranks will run out of files and end before "
+          "their {} transactions; ask for more files.",
+          create_, plan().steps)};
     return {};
   }
 
@@ -45,8 +48,8 @@ private:
   static PoolPlan plan_of(const Parameters& given)
   {
     if (given.count("size_low") > given.count("size_high"))
-      throw InputError(fmt::format("postmark can't draw sizes between {} and {} bytes; size_low is at most size_high.", given.count("size_low"),
-                                   given.count("size_high")));
+      throw InputError(fmt::format("postmark can't draw sizes between {} and {} bytes; size_low is at most size_high.",
+                                   given.count("size_low"), given.count("size_high")));
     PoolPlan plan;
     plan.pattern     = "postmark";
     plan.files       = given.count("number");
@@ -59,7 +62,8 @@ private:
     plan.seed        = given.count("seed");
     plan.phases      = given.text("phases");
     for (const uint64_t block : {plan.read_block, plan.write_block})
-      plan.largest = std::max(plan.largest, block == 0 ? given.count("size_high") : std::min(block, given.count("size_high")));
+      plan.largest =
+          std::max(plan.largest, block == 0 ? given.count("size_high") : std::min(block, given.count("size_high")));
     return plan;
   }
 
@@ -97,7 +101,10 @@ private:
     return false;
   }
 
-  uint64_t size_of_new(uint32_t rank, uint32_t number) const override { return low_ + below(words(rank, number, size)[0], high_ - low_); }
+  uint64_t size_of_new(uint32_t rank, uint32_t number) const override
+  {
+    return low_ + below(words(rank, number, size)[0], high_ - low_);
+  }
 
   nlohmann::ordered_json own_data_set() const override
   {
@@ -119,17 +126,23 @@ const bool registered = register_pattern(
      {{"number", Unit::count, "500", "files of each rank at the start", 1, 1e9},
       {"transactions", Unit::count, "500", "of each rank in one benchmark phase", 0, 4e9},
       {"size_low", Unit::bytes, "500B", "new files have at least this size", 1, largest_size},
-      {"size_high", Unit::bytes, "10000B", "and less than this one (unless both are equal); appends stop there", 1, largest_size},
-      {"subdirectories", Unit::count, "0", "number of subdirectories; new files go to a random one; 0 and 1 for none", 0, 1e6},
+      {"size_high", Unit::bytes, "10000B", "and less than this one (unless both are equal); appends stop there", 1,
+       largest_size},
+      {"subdirectories", Unit::count, "0", "number of subdirectories; new files go to a random one; 0 and 1 for none",
+       0, 1e6},
       {"read", Unit::bytes, "512B", "bytes read at a time; 0: the file in one operation", 0, largest_size},
       {"write", Unit::bytes, "512B", "bytes written at a time; 0: all in one operation", 0, largest_size},
-      {"bias_read", Unit::count, "5", "number of ten transactions that read; the others append; -1 for neither", -1, 10},
-      {"bias_create", Unit::count, "5", "number of ten transactions that create; the others delete; -1 for neither", -1, 10},
-      {"repeats", Unit::count, "1", "how often the benchmark phase runs, each time with further transactions", 1, 60000},
+      {"bias_read", Unit::count, "5", "number of ten transactions that read; the others append; -1 for neither", -1,
+       10},
+      {"bias_create", Unit::count, "5", "number of ten transactions that create; the others delete; -1 for neither", -1,
+       10},
+      {"repeats", Unit::count, "1", "how often the benchmark phase runs, each time with further transactions", 1,
+       60000},
       {"start", Unit::count, "0", "transactions that an earlier run made with the files", 0, 4e9},
       {"seed", Unit::count, "0", "of all that is drawn", 0, 9e15},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
-     {"number=6 transactions=30 subdirectories=3 read=1KiB write=512B", "number=5 transactions=12 read=0B write=0B repeats=2 seed=4",
+     {"number=6 transactions=30 subdirectories=3 read=1KiB write=512B",
+      "number=5 transactions=12 read=0B write=0B repeats=2 seed=4",
       "number=3 transactions=40 bias_create=3 size_low=1B size_high=1B"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<PostMark>(given, placement); }});
 

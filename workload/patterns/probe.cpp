@@ -70,20 +70,20 @@ public:
     const uint64_t small  = ranks * objects_;
     const uint64_t moved  = ranks * (accesses_ + blocks_ + accesses_) * access_size_; // own object, then shared
     Footprint result;
-    result.operations = {{OpKind::mkdir, 2 * ranks + groups},
-                         {OpKind::create, small},
-                         {OpKind::append, small},
-                         {OpKind::stat, small},
-                         {OpKind::read, small},
-                         {OpKind::readdir, ranks},
-                         {OpKind::open, 4 * ranks},
-                         {OpKind::pwrite, ranks * (2 * accesses_ + 1)},
-                         {OpKind::pread, ranks * (2 * accesses_ + 1)},
-                         {OpKind::fsync, 2 * ranks},
-                         {OpKind::close, 4 * ranks},
-                         {OpKind::think, think_ns_ > 0 ? 2 * ranks * accesses_ : 0},
-                         {OpKind::unlink, cleans_ * (small + ranks + groups)},
-                         {OpKind::rmdir, cleans_ * (2 * ranks + groups)}};
+    result.operations    = {{OpKind::mkdir, 2 * ranks + groups},
+                            {OpKind::create, small},
+                            {OpKind::append, small},
+                            {OpKind::stat, small},
+                            {OpKind::read, small},
+                            {OpKind::readdir, ranks},
+                            {OpKind::open, 4 * ranks},
+                            {OpKind::pwrite, ranks * (2 * accesses_ + 1)},
+                            {OpKind::pread, ranks * (2 * accesses_ + 1)},
+                            {OpKind::fsync, 2 * ranks},
+                            {OpKind::close, 4 * ranks},
+                            {OpKind::think, think_ns_ > 0 ? 2 * ranks * accesses_ : 0},
+                            {OpKind::unlink, cleans_ * (small + ranks + groups)},
+                            {OpKind::rmdir, cleans_ * (2 * ranks + groups)}};
     result.bytes_written = 2 * small * object_size_ + moved;
     result.bytes_read    = result.bytes_written;
     result.peak_objects  = small + ranks + groups;
@@ -131,13 +131,16 @@ private:
       case make:
         return making(cursor, op);
       case write:
-        return writing(cursor.i, files(cursor.rank), objects_, 0, op, [&](uint64_t access) { return access * access_size_; });
+        return writing(cursor.i, files(cursor.rank), objects_, 0, op,
+                       [&](uint64_t access) { return access * access_size_; });
       case write_shared:
-        return writing(cursor.i, shared_by(cursor.rank), 0, shared, op, [&](uint64_t access) { return shared_at(cursor.rank, access); });
+        return writing(cursor.i, shared_by(cursor.rank), 0, shared, op,
+                       [&](uint64_t access) { return shared_at(cursor.rank, access); });
       case look:
         return looking(cursor, op);
       case read:
-        return reading(cursor.i, cursor.a, files(cursor.rank), objects_, 0, op, [&](uint64_t access) { return access * access_size_; });
+        return reading(cursor.i, cursor.a, files(cursor.rank), objects_, 0, op,
+                       [&](uint64_t access) { return access * access_size_; });
       case read_shared: {
         // What a neighbour wrote, unless nobody knows how far it came.
         const uint32_t whose = limited_ ? cursor.rank : neighbour(cursor.rank);
@@ -159,13 +162,20 @@ private:
   {
     return group_of(rank) * sharing_ + (rank % sharing_ + 1) % group_size(rank);
   }
-  uint64_t shared_at(uint32_t rank, uint64_t access) const { return (access * group_size(rank) + rank % sharing_) * access_size_; }
+  uint64_t shared_at(uint32_t rank, uint64_t access) const
+  {
+    return (access * group_size(rank) + rank % sharing_) * access_size_;
+  }
 
   bool making(const Cursor& cursor, Op& op) const
   {
     const uint64_t sets = 2 + leads(cursor.rank);
     if (cursor.i < sets) {
-      op = {OpKind::mkdir, cursor.i == 0 ? home(cursor.rank) : cursor.i == 1 ? files(cursor.rank) : shared_by(cursor.rank), 0};
+      op = {OpKind::mkdir,
+            cursor.i == 0   ? home(cursor.rank)
+            : cursor.i == 1 ? files(cursor.rank)
+                            : shared_by(cursor.rank),
+            0};
       return true;
     }
     const uint64_t item = cursor.i - sets;

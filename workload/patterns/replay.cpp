@@ -31,13 +31,19 @@ std::unique_ptr<Pattern> maker_of(const nlohmann::ordered_json& about)
       return nullptr; // it is made of more than parameters
     Parameters parameters(entry.parameters);
     for (const auto& [name, value] : workload.at("parameters").items()) {
-      const auto declared = std::find_if(entry.parameters.begin(), entry.parameters.end(), [&name = name](const auto& p) { return p.name == name; });
+      const auto declared = std::find_if(entry.parameters.begin(), entry.parameters.end(),
+                                         [&name = name](const auto& p) { return p.name == name; });
       const Unit unit     = declared == entry.parameters.end() ? Unit::text : declared->unit;
-      const char* suffix  = unit == Unit::bytes ? "B" : unit == Unit::seconds ? "s" : unit == Unit::rate ? "/s" : unit == Unit::bandwidth ? "B/s" : "";
+      const char* suffix  = unit == Unit::bytes       ? "B"
+                            : unit == Unit::seconds   ? "s"
+                            : unit == Unit::rate      ? "/s"
+                            : unit == Unit::bandwidth ? "B/s"
+                                                      : "";
       parameters.set(name, value.is_string() ? value.get<std::string>() : value.dump() + suffix);
     }
     const auto& placement = about.at("placement");
-    return entry.make(parameters, {placement.at("ranks").get<uint32_t>(), placement.at("ranks_per_node").get<uint32_t>()});
+    return entry.make(parameters,
+                      {placement.at("ranks").get<uint32_t>(), placement.at("ranks_per_node").get<uint32_t>()});
   } catch (const nlohmann::json::exception&) {
     return nullptr;
   } catch (const InputError&) {
@@ -81,7 +87,8 @@ private:
   /// At most 73 years: whoever waits adds it to a clock's time.
   uint64_t scaled(int64_t ns) const
   {
-    return static_cast<uint64_t>(std::llround(std::min(static_cast<double>(std::max<int64_t>(0, ns)) * scale_, 0x1p61)));
+    return static_cast<uint64_t>(
+        std::llround(std::min(static_cast<double>(std::max<int64_t>(0, ns)) * scale_, 0x1p61)));
   }
 
   Timing timing_;
@@ -103,7 +110,8 @@ public:
   {
     for (const auto& phase : trace_.about().value("phases", nlohmann::ordered_json::array())) {
       if (!phase.is_object() || !phase.contains("name") || !phase["name"].is_string())
-        throw InputError(fmt::format("The trace '{}' can't be used: its attribute 'about' has a phase without a name.", file_));
+        throw InputError(
+            fmt::format("The trace '{}' can't be used: its attribute 'about' has a phase without a name.", file_));
       phases_.push_back({phase["name"], phase.value("repeat", 0U)});
     }
     if (phases_.empty())
@@ -111,8 +119,9 @@ public:
     const uint32_t recorded = trace_.index().ranks();
     copies_                 = placement.ranks > recorded ? placement.ranks / recorded : 1;
     if (placement.ranks > recorded && placement.ranks % recorded != 0)
-      throw InputError(fmt::format("The trace '{}' has {} ranks; it can be replayed by at most as many, or by a multiple of them, not by {}.", file_, recorded,
-                                   placement.ranks));
+      throw InputError(fmt::format(
+          "The trace '{}' has {} ranks; it can be replayed by at most as many, or by a multiple of them, not by {}.",
+          file_, recorded, placement.ranks));
     known_.resize(recorded);
     for (const uint32_t group : trace_.index().group)
       groups_ = std::max(groups_, group + 1);
@@ -121,7 +130,10 @@ public:
 
   const std::vector<Phase>& phases() const override { return phases_; }
 
-  uint32_t group_of(uint32_t rank) const override { return trace_.index().group[rank % recorded_ranks()] + copy_of(rank) * groups_; }
+  uint32_t group_of(uint32_t rank) const override
+  {
+    return trace_.index().group[rank % recorded_ranks()] + copy_of(rank) * groups_;
+  }
 
   bool next(Cursor& cursor, Op& op) const override
   {
@@ -162,8 +174,9 @@ public:
   std::vector<std::string> warnings() const override
   {
     if (placement_.ranks < recorded_ranks())
-      return {fmt::format("{} ranks replay what {} did: each does the work of up to {} of them, one after the other in every phase.", placement_.ranks,
-                          recorded_ranks(), (recorded_ranks() + placement_.ranks - 1) / placement_.ranks)};
+      return {fmt::format(
+          "{} ranks replay what {} did: each does the work of up to {} of them, one after the other in every phase.",
+          placement_.ranks, recorded_ranks(), (recorded_ranks() + placement_.ranks - 1) / placement_.ranks)};
     return {};
   }
 
@@ -196,7 +209,9 @@ public:
 
   nlohmann::ordered_json data_set() const override
   {
-    return {{"ranks", placement_.ranks}, {"trace", std::filesystem::path(file_).filename().string()}, {"rows", trace_.index().rows()}};
+    return {{"ranks", placement_.ranks},
+            {"trace", std::filesystem::path(file_).filename().string()},
+            {"rows", trace_.index().rows()}};
   }
   nlohmann::ordered_json position_after(size_t) const override { return nlohmann::ordered_json::object(); }
 
@@ -220,7 +235,8 @@ private:
       throw InputError("replay needs a trace: set file to an ops.h5 that --trace or iocast import made.");
     std::error_code ignored;
     if (file.find('/') == std::string::npos && !std::filesystem::exists(file, ignored))
-      if (const auto own = std::filesystem::path(data_directory("workload/traces")) / file; std::filesystem::exists(own, ignored))
+      if (const auto own = std::filesystem::path(data_directory("workload/traces")) / file;
+          std::filesystem::exists(own, ignored))
         return own.string();
     return file;
   }
@@ -233,8 +249,11 @@ private:
     if (chosen == names.end())
       throw InputError(fmt::format("The timing of a replay can't be '{}'. {}", text, allowed_sentence(text, names)));
     const auto timing = static_cast<Timing>(chosen - names.begin());
-    if (timing != Timing::fast && (given.number("rate") > 0 || given.number("waiting_factor") > 0 || given.number("think_time") > 0))
-      throw InputError(fmt::format("timing={} takes the times of a replay from its trace; leave out rate, waiting_factor and think_time, or say timing=fast.", text));
+    if (timing != Timing::fast &&
+        (given.number("rate") > 0 || given.number("waiting_factor") > 0 || given.number("think_time") > 0))
+      throw InputError(fmt::format("timing={} takes the times of a replay from its trace; leave out rate, "
+                                   "waiting_factor and think_time, or say timing=fast.",
+                                   text));
     return timing;
   }
 
@@ -249,7 +268,8 @@ private:
 
   [[noreturn]] void wrong_phase(uint32_t rank) const
   {
-    throw InputError(fmt::format("The trace '{}' can't be used: rank {} doesn't go through its {} phases in order.", file_, rank, phases_.size()));
+    throw InputError(fmt::format("The trace '{}' can't be used: rank {} doesn't go through its {} phases in order.",
+                                 file_, rank, phases_.size()));
   }
 
   std::shared_ptr<Stream> stream_of(uint32_t number) const
@@ -297,39 +317,44 @@ private:
       uint64_t phases = 0;
       int64_t objects = 0;
       int64_t most    = 0;
-      trace_.visit(trace_.index().first_row[rank], trace_.index().first_row[rank + 1],
-                   [&](const Row& row) {
-                     expander.expand(row, [&](const Op& op) {
-                       if (op.kind == OpKind::phase ? op.object != phases++ : phases == 0)
-                         wrong_phase(rank);
-                       ++counted[static_cast<size_t>(op.kind)];
-                       joint = joint || (op.kind != OpKind::think && op.flags & (shared | collective));
-                       footprint_.collective = footprint_.collective || (op.kind != OpKind::think && op.flags & collective);
-                       if (op.kind == OpKind::create || op.kind == OpKind::append || op.kind == OpKind::pwrite)
-                         footprint_.bytes_written += op.bytes();
-                       if (op.kind == OpKind::read || op.kind == OpKind::pread)
-                         footprint_.bytes_read += op.bytes();
-                       if (op.kind >= OpKind::create && op.kind != OpKind::think && op.kind != OpKind::readdir)
-                         footprint_.largest_size = std::max(footprint_.largest_size, op.bytes());
-                       objects += op.kind == OpKind::create || (op.kind == OpKind::open && op.flags & make_it) ? 1 : op.kind == OpKind::unlink ? -1 : 0;
-                       most = std::max(most, objects);
-                     });
-                   },
-                   needed);
+      trace_.visit(
+          trace_.index().first_row[rank], trace_.index().first_row[rank + 1],
+          [&](const Row& row) {
+            expander.expand(row, [&](const Op& op) {
+              if (op.kind == OpKind::phase ? op.object != phases++ : phases == 0)
+                wrong_phase(rank);
+              ++counted[static_cast<size_t>(op.kind)];
+              joint                 = joint || (op.kind != OpKind::think && op.flags & (shared | collective));
+              footprint_.collective = footprint_.collective || (op.kind != OpKind::think && op.flags & collective);
+              if (op.kind == OpKind::create || op.kind == OpKind::append || op.kind == OpKind::pwrite)
+                footprint_.bytes_written += op.bytes();
+              if (op.kind == OpKind::read || op.kind == OpKind::pread)
+                footprint_.bytes_read += op.bytes();
+              if (op.kind >= OpKind::create && op.kind != OpKind::think && op.kind != OpKind::readdir)
+                footprint_.largest_size = std::max(footprint_.largest_size, op.bytes());
+              objects += op.kind == OpKind::create || (op.kind == OpKind::open && op.flags & make_it) ? 1
+                         : op.kind == OpKind::unlink                                                  ? -1
+                                                                                                      : 0;
+              most = std::max(most, objects);
+            });
+          },
+          needed);
       if (phases != phases_.size())
         wrong_phase(rank);
       footprint_.peak_objects += static_cast<uint64_t>(most);
     }
     if (joint && placement_.ranks < recorded_ranks())
-      throw InputError(fmt::format("The trace '{}' has operations that all ranks of a group do together; it can only be replayed by its {} ranks or a multiple "
+      throw InputError(fmt::format("The trace '{}' has operations that all ranks of a group do together; it can only "
+                                   "be replayed by its {} ranks or a multiple "
                                    "of them, not by {}.",
                                    file_, recorded_ranks(), placement_.ranks));
     if (timing_ == Timing::start && placement_.ranks < recorded_ranks())
-      throw InputError(fmt::format("The trace '{}' has {} ranks; with timing=start it can't be replayed by {}, which would be late for everything.", file_,
-                                   recorded_ranks(), placement_.ranks));
-    const auto& about        = trace_.about();
-    footprint_.peak_objects  = about.value("peak_objects", footprint_.peak_objects) * copies_;
-    footprint_.peak_bytes    = about.value("peak_bytes", footprint_.bytes_written) * copies_;
+      throw InputError(fmt::format("The trace '{}' has {} ranks; with timing=start it can't be replayed by {}, which "
+                                   "would be late for everything.",
+                                   file_, recorded_ranks(), placement_.ranks));
+    const auto& about       = trace_.about();
+    footprint_.peak_objects = about.value("peak_objects", footprint_.peak_objects) * copies_;
+    footprint_.peak_bytes   = about.value("peak_bytes", footprint_.bytes_written) * copies_;
     footprint_.bytes_written *= copies_;
     footprint_.bytes_read *= copies_;
     for (size_t kind = 1; kind < op_count; ++kind)
@@ -353,11 +378,14 @@ private:
 
 const bool registered = register_pattern(
     {"replay",
-     "what a trace says that was done, done again: as fast as it can be, with the recorded pauses, or at the recorded times",
-     "Anderson et al., \"Buttress: a toolkit for flexible and high fidelity I/O benchmarking\", FAST 2004, for what timing matters for",
+     "what a trace says that was done, done again: as fast as it can be, with the recorded pauses, or at the recorded "
+     "times",
+     "Anderson et al., \"Buttress: a toolkit for flexible and high fidelity I/O benchmarking\", FAST 2004, for what "
+     "timing matters for",
      {{"file", Unit::text, "", "the trace: an ops.h5 of a run with --trace or of iocast import"},
       {"timing", Unit::text, "fast",
-       "fast: each operation when the one before has ended; think: after the pause that was recorded between them; start: at its recorded time, as an open loop"},
+       "fast: each operation when the one before has ended; think: after the pause that was recorded between them; "
+       "start: at its recorded time, as an open loop"},
       {"time_scale", Unit::factor, "1", "recorded pauses and times are multiplied by this", 0, 1e6}},
      {"file=example.h5", "file=example.h5 timing=think time_scale=0.01"},
      [](const Parameters& given, const Placement& placement) { return std::make_unique<Replay>(given, placement); }});

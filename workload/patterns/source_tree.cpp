@@ -8,16 +8,18 @@
 //
 //   list     ls -lR: directory by directory as ls goes, list it and stat its entries, first directories, then files
 //   stat     stat files, in the order of the tree or at random, none twice
-//   browse   a user who goes to a directory (stat), lists it with its entries' attributes, and reads a few of its files, with a pause
+//   browse   a user who goes to a directory (stat), lists it with its entries' attributes, and reads a few of its
+//   files, with a pause
 //            before each of these: exponential, cut at ten times the mean, as are the think times of TPC-W's browsers
-//   compile  for each source: read it, read its headers, compute, make an object beside it; afterwards `clean` removes the objects
-//   chill    list every other copy of the tree, so that caches hold what nobody will ask for (Carrier, "HPCS I/O scenarios", LUG 2012,
+//   compile  for each source: read it, read its headers, compute, make an object beside it; afterwards `clean` removes
+//   the objects chill    list every other copy of the tree, so that caches hold what nobody will ask for (Carrier,
+//   "HPCS I/O scenarios", LUG 2012,
 //            page 17, found that as good as a restart)
 #include "input/error.hpp"
 #include "workload/pattern.hpp"
 #include "workload/permutation.hpp"
-#include "workload/random.hpp"
 #include "workload/phase_list.hpp"
+#include "workload/random.hpp"
 #include "workload/source_files.hpp"
 #include "workload/tree.hpp"
 
@@ -35,9 +37,10 @@ namespace {
 size_t choice(const Parameters& given, const std::string& name, const std::vector<std::string>& allowed)
 {
   const auto& wanted = given.text(name);
-  const auto found  = std::find(allowed.begin(), allowed.end(), wanted);
+  const auto found   = std::find(allowed.begin(), allowed.end(), wanted);
   if (found == allowed.end())
-    throw InputError(fmt::format("source-tree's {} can't be '{}'. {}", name, wanted, allowed_sentence(wanted, allowed)));
+    throw InputError(
+        fmt::format("source-tree's {} can't be '{}'. {}", name, wanted, allowed_sentence(wanted, allowed)));
   return static_cast<size_t>(found - allowed.begin());
 }
 
@@ -50,9 +53,11 @@ Tree make_tree(const Parameters& given)
   for (double level = 0, width = 1; level < given.number("depth"); ++level)
     directories += width *= fan_out;
   if (directories > 1e7)
-    throw InputError(fmt::format("A tree of depth {} and fan-out {} has more than 10 million directories; make it smaller.",
-                                 given.count("depth"), fan_out));
-  return Tree::regular(static_cast<uint32_t>(given.count("depth")), static_cast<uint32_t>(fan_out), given.count("files_per_directory"));
+    throw InputError(
+        fmt::format("A tree of depth {} and fan-out {} has more than 10 million directories; make it smaller.",
+                    given.count("depth"), fan_out));
+  return Tree::regular(static_cast<uint32_t>(given.count("depth")), static_cast<uint32_t>(fan_out),
+                       given.count("files_per_directory"));
 }
 
 class SourceTree final : public Pattern {
@@ -76,12 +81,13 @@ public:
     for (const char* name : {"tree", "users", "shape"})
       data_set_[name] = given.text(name);
     const bool is_regular = given.text("shape") == "regular";
-    for (const char* name : is_regular ? std::vector{"depth", "fan_out", "files_per_directory"} : std::vector{"directories", "files"})
+    for (const char* name :
+         is_regular ? std::vector{"depth", "fan_out", "files_per_directory"} : std::vector{"directories", "files"})
       data_set_[name] = given.count(name);
     for (const char* name : {"copies", "size_median", "seed"})
       data_set_[name] = given.count(name);
     data_set_["size_sigma"] = given.number("size_sigma");
-    trees_ = shared_ || one_user_ ? 1 : ranks_;
+    trees_                  = shared_ || one_user_ ? 1 : ranks_;
     read_phases(given.text("phases"), static_cast<uint32_t>(given.count("repeats")), given.number("most_seconds"));
     read_counts(given);
     read_roles(given);
@@ -149,7 +155,18 @@ public:
   std::string removing_phases() const override { return "remove"; }
 
 private:
-  enum class Kind : uint8_t { make_directories, make_files, chill, list, stat, browse, compile, clean, remove_files, remove_directories };
+  enum class Kind : uint8_t {
+    make_directories,
+    make_files,
+    chill,
+    list,
+    stat,
+    browse,
+    compile,
+    clean,
+    remove_files,
+    remove_directories
+  };
   enum Step : uint16_t { before_phase = 0, enter, look, directories, files, fetch, compute, finish };
 
   struct Range {
@@ -157,17 +174,20 @@ private:
     uint64_t end;
   };
 
-  // ---- requested phases --------------------------------------------------------------------------------------------------
+  // ---- requested phases
+  // --------------------------------------------------------------------------------------------------
 
   bool asks_for(Kind kind) const { return std::find(kinds_.begin(), kinds_.end(), kind) != kinds_.end(); }
 
   void read_counts(const Parameters& given)
   {
     units_ = asks_for(Kind::compile) ? given.count("sources") : 0;
-    files_ = SourceFiles(tree_.files(), units_, given.count("headers"), {given.number("size_median"), given.number("size_sigma")}, seed_);
+    files_ = SourceFiles(tree_.files(), units_, given.count("headers"),
+                         {given.number("size_median"), given.number("size_sigma")}, seed_);
     stats_ = given.count("stats");
     if (stats_ > tree_.files() && asks_for(Kind::stat))
-      throw InputError(fmt::format("source-tree stats each file once, so at most all {}, not {}.", tree_.files(), stats_));
+      throw InputError(
+          fmt::format("source-tree stats each file once, so at most all {}, not {}.", tree_.files(), stats_));
     if (stats_ == 0)
       stats_ = tree_.files();
   }
@@ -176,7 +196,8 @@ private:
   {
     const uint64_t stride = within("source-tree", "stride", given, ranks_, "ranks");
     if (stride > 0 && trees_ == 1 && ranks_ > 1)
-      throw InputError("source-tree has a stride only between trees of several ranks; set tree=own and users=all, or stride=0.");
+      throw InputError(
+          "source-tree has a stride only between trees of several ranks; set tree=own and users=all, or stride=0.");
     shift_ = stride % ranks_;
     if (split_ && !shared_)
       throw InputError("source-tree can split only a tree that the ranks share; set tree=shared, or split=false.");
@@ -199,10 +220,14 @@ private:
         add(Kind::remove_directories, "remove-directories");
       } else if (name == "chill") {
         if (copies_ == 1)
-          throw InputError("source-tree chills caches with other copies of the tree, but there is just the one; set copies to 2 or more.");
+          throw InputError("source-tree chills caches with other copies of the tree, but there is just the one; set "
+                           "copies to 2 or more.");
         add(Kind::chill, name);
       } else {
-        const Kind kind = name == "list" ? Kind::list : name == "stat" ? Kind::stat : name == "browse" ? Kind::browse : Kind::compile;
+        const Kind kind = name == "list"     ? Kind::list
+                          : name == "stat"   ? Kind::stat
+                          : name == "browse" ? Kind::browse
+                                             : Kind::compile;
         for (uint32_t repeat = 1; repeat <= repeats; ++repeat) {
           add(kind, name, repeats > 1 ? repeat : 0, most_seconds);
           if (kind == Kind::compile)
@@ -216,12 +241,14 @@ private:
   {
     const uint64_t longest = fmt::formatted_size("tree-{}-{}", trees_, copies_) + tree_.longest_name();
     if (longest > 200)
-      throw InputError(fmt::format("The deepest directories would have names of {} bytes, but a name has at most 200; make the tree "
-                                   "smaller or less deep.",
-                                   longest));
+      throw InputError(
+          fmt::format("The deepest directories would have names of {} bytes, but a name has at most 200; make the tree "
+                      "smaller or less deep.",
+                      longest));
   }
 
-  // ---- what is drawn --------------------------------------------------------------------------------------------------
+  // ---- what is drawn
+  // --------------------------------------------------------------------------------------------------
 
   /// The file that a user opens first in a visit; it says which directory it is.
   uint64_t visited_file(uint32_t rank, uint64_t visit) const
@@ -235,9 +262,9 @@ private:
     return static_cast<uint64_t>(std::llround(seconds * 1e6)) * 1000;
   }
 
-  // ---- who does what --------------------------------------------------------------------------------------------------
-  // i: file, visit or source; j: place in what is being looked at; a: directory; b: subdirectory or copy; c: objects
-  // made.
+  // ---- who does what
+  // -------------------------------------------------------------------------------------------------- i: file, visit
+  // or source; j: place in what is being looked at; a: directory; b: subdirectory or copy; c: objects made.
 
   static Range share(uint64_t all, uint64_t part, uint64_t parts)
   {
@@ -300,7 +327,8 @@ private:
       cursor.j = 1; // the copy
   }
 
-  // ---- operations -----------------------------------------------------------------------------------------------------
+  // ---- operations
+  // -----------------------------------------------------------------------------------------------------
 
   bool next_of_phase(Cursor& cursor, Op& op) const
   {
@@ -326,7 +354,9 @@ private:
       case Kind::stat: {
         if (cursor.i == range.end)
           return false;
-        const uint64_t file = random_ ? order_(cursor.i, random_words(seed_, Stream::order, shared_ && split_ ? 0 : cursor.rank, 0)) : cursor.i;
+        const uint64_t file =
+            random_ ? order_(cursor.i, random_words(seed_, Stream::order, shared_ && split_ ? 0 : cursor.rank, 0))
+                    : cursor.i;
         ++cursor.i;
         about_file(OpKind::stat, cursor.rank, file, op);
         return true;
@@ -501,16 +531,18 @@ private:
   }
   void about_file(OpKind kind, uint32_t rank, uint64_t file, Op& op) const
   {
-    op = {kind, dataset(used_tree(rank), 0, tree_.directory_of(file)), file, kind == OpKind::read ? files_.size_of(file) : 0};
+    op = {kind, dataset(used_tree(rank), 0, tree_.directory_of(file)), file,
+          kind == OpKind::read ? files_.size_of(file) : 0};
   }
   void about_object(OpKind kind, uint32_t rank, uint64_t unit, Op& op) const
   {
     const uint64_t object = tree_.files() + unit;
-    op = {kind, dataset(used_tree(rank), 0, tree_.directory_of(files_.source_of(unit))), object,
+    op                    = {kind, dataset(used_tree(rank), 0, tree_.directory_of(files_.source_of(unit))), object,
           kind == OpKind::create ? files_.size_of(object) : 0};
   }
 
-  // ---- the footprint --------------------------------------------------------------------------------------------------
+  // ---- the footprint
+  // --------------------------------------------------------------------------------------------------
 
   struct Moved {
     uint64_t bytes   = 0;
@@ -652,7 +684,8 @@ private:
 const bool registered = register_pattern(
     {"source-tree",
      "lists, browses and compiles a tree of source files, for the response time that users perceive",
-     "Sebepou, Magoutis, Marazakis & Bilas 2008, user-perceived response time; shape of the tree after Agrawal et al., FAST 2007, and "
+     "Sebepou, Magoutis, Marazakis & Bilas 2008, user-perceived response time; shape of the tree after Agrawal et al., "
+     "FAST 2007, and "
      "Linux 6.1",
      {{"tree", Unit::text, "own", "own: each rank has a tree; shared: one for all"},
       {"users", Unit::text, "all", "all: every rank does something; one: rank 0 alone, on one tree"},
@@ -667,7 +700,8 @@ const bool registered = register_pattern(
       {"seed", Unit::count, "0", "of everything that is drawn", 0, 9e15},
       {"copies", Unit::count, "1", "copies of each tree; all but the first are for the phase chill", 1, 1000},
       {"stride", Unit::count, "0", "ranks from who makes a tree to who uses it", 0, 4e9},
-      {"split", Unit::flag, "false", "with a shared tree: list and stat are dealt out to the ranks; else each does all"},
+      {"split", Unit::flag, "false",
+       "with a shared tree: list and stat are dealt out to the ranks; else each does all"},
       {"order", Unit::text, "tree", "of the phase stat: tree or random"},
       {"stats", Unit::count, "0", "files that the phase stat asks for; 0: all", 0, 4e9},
       {"visits", Unit::count, "20", "browse: directories that a user goes to", 0, 1e9},
@@ -678,13 +712,17 @@ const bool registered = register_pattern(
       {"compute_time", Unit::seconds, "0s", "compile: time from the last header to the object", 0, 1e4},
       {"repeats", Unit::count, "1", "how often each of list, stat, browse and compile runs", 1, 10000},
       {"most_seconds", Unit::seconds, "0s", "when each of them is stopped; 0s: when it is done", 0, 1e9},
-      {"phases", Unit::text, "make,list,browse,compile,remove", "of make, chill, list, stat, browse, compile, remove, in this order"}},
+      {"phases", Unit::text, "make,list,browse,compile,remove",
+       "of make, chill, list, stat, browse, compile, remove, in this order"}},
      {"directories=7 files=40 sources=10 headers=8 visits=3 pause=1us compute_time=1us copies=2 stride=1 "
       "phases=make,chill,list,stat,browse,compile,remove order=random",
-      "tree=shared split=true shape=regular depth=2 fan_out=3 files_per_directory=3 sources=12 headers=5 repeats=2 visits=2 pause=0s "
+      "tree=shared split=true shape=regular depth=2 fan_out=3 files_per_directory=3 sources=12 headers=5 repeats=2 "
+      "visits=2 pause=0s "
       "phases=make,list,stat,browse,compile,remove",
       "tree=shared users=one directories=9 files=25 sources=3 pause=0s visits=2"},
-     [](const Parameters& given, const Placement& placement) { return std::make_unique<SourceTree>(given, placement); }});
+     [](const Parameters& given, const Placement& placement) {
+       return std::make_unique<SourceTree>(given, placement);
+     }});
 
 } // namespace
 } // namespace iocast

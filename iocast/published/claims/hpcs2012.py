@@ -31,7 +31,9 @@ def large(scenario: int, units: int, clients: int = 4, seconds: float = 0) -> fl
         route = chain(find_platform("xt4"))[0][1]["operations"]["pwrite"]
         edits["operations.pwrite"] = [*route[:-1], route[-1] | {"stripes": OSTS * units}]
     settings = {"phases": "precreate,checkpoint,cleanup", "memory": f"{MEMORY}B", "most_seconds": f"{seconds}s"}
-    found = phase(XT4[units], f"hpcs-{scenario:02}", "checkpoint", clients * OSTS * units, settings=settings, edits=edits)
+    found = phase(
+        XT4[units], f"hpcs-{scenario:02}", "checkpoint", clients * OSTS * units, settings=settings, edits=edits
+    )
     return bandwidth(found, RECORD * found["latency"]["pwrite"]["count"])
 
 
@@ -76,62 +78,108 @@ GROWS = "Each OST seeks by itself here, and processes come with the OSTs; what i
 
 CLAIMS = [
     Claim(
-        "The theoretical bandwidth of a unit is about 5 GB/s (the OSTs were given that), which scenario 7 doesn't exceed.", "page 11",
-        -INFINITY, 5.25, lambda: large(7, 1) / 1e9, "GB/s",
+        "The theoretical bandwidth of a unit is about 5 GB/s (the OSTs were given that), which scenario 7 doesn't exceed.",
+        "page 11",
+        -INFINITY,
+        5.25,
+        lambda: large(7, 1) / 1e9,
+        "GB/s",
     ),
     Claim(
-        "Where the unit is the bottleneck, twice the units double the performance, as in scenario 7 with two.", "page 12",
-        1.8, 2.2, lambda: large(7, 2) / large(7, 1), "times",
+        "Where the unit is the bottleneck, twice the units double the performance, as in scenario 7 with two.",
+        "page 12",
+        1.8,
+        2.2,
+        lambda: large(7, 2) / large(7, 1),
+        "times",
     ),
     Claim(
-        "In scenario 7, two clients an OST reach less than four on all three file systems (the clients' speed was chosen for this).", "page 13",
-        -INFINITY, 0.97, lambda: worst(lambda units: beside_four(units, 2)), "times",
+        "In scenario 7, two clients an OST reach less than four on all three file systems (the clients' speed was chosen for this).",
+        "page 13",
+        -INFINITY,
+        0.97,
+        lambda: worst(lambda units: beside_four(units, 2)),
+        "times",
     ),
     Claim(
-        "In scenario 7, eight or 16 clients an OST reach no more than four on any of the three (likewise).", "page 13",
-        -INFINITY, 1.03, lambda: worst(lambda units: beside_four(units, 8, 16)), "times",
+        "In scenario 7, eight or 16 clients an OST reach no more than four on any of the three (likewise).",
+        "page 13",
+        -INFINITY,
+        1.03,
+        lambda: worst(lambda units: beside_four(units, 8, 16)),
+        "times",
     ),
     Claim(
-        "The shared file of scenario 5 is slower than the files of scenario 7, on all three file systems.", "page 14",
-        -INFINITY, 0.97, lambda: worst(lambda units: large(5, units) / large(7, units)), "times",
+        "The shared file of scenario 5 is slower than the files of scenario 7, on all three file systems.",
+        "page 14",
+        -INFINITY,
+        0.97,
+        lambda: worst(lambda units: large(5, units) / large(7, units)),
+        "times",
     ),
     *(
         Claim(
-            f"Scenario {scenario} is faster on {2 * units} units than on {units}.", "page 14",
-            1.03, INFINITY, lambda scenario=scenario, units=units: large(scenario, 2 * units) / large(scenario, units), "times",
+            f"Scenario {scenario} is faster on {2 * units} units than on {units}.",
+            "page 14",
+            1.03,
+            INFINITY,
+            lambda scenario=scenario, units=units: large(scenario, 2 * units) / large(scenario, units),
+            "times",
         )
         for scenario in (7, 5)
         for units in (1, 2)
     ),
     Claim(
-        "From one unit to four, the shared file gains less than the files of each process.", "page 14",
-        -INFINITY, 0.97, lambda: large(5, 4) / large(5, 1) / (large(7, 4) / large(7, 1)), "times",
+        "From one unit to four, the shared file gains less than the files of each process.",
+        "page 14",
+        -INFINITY,
+        0.97,
+        lambda: large(5, 4) / large(5, 1) / (large(7, 4) / large(7, 1)),
+        "times",
     ),
     *(
         Claim(
-            f"Random reads of scenario {scenario} stay below 2 MiB/s on all three file systems.", "page 15",
-            -INFINITY, 2, lambda scenario=scenario: worst(lambda units: small(scenario, units)) / 2**20, "MiB/s", TOO_FAST,
+            f"Random reads of scenario {scenario} stay below 2 MiB/s on all three file systems.",
+            "page 15",
+            -INFINITY,
+            2,
+            lambda scenario=scenario: worst(lambda units: small(scenario, units)) / 2**20,
+            "MiB/s",
+            TOO_FAST,
         )
         for scenario in (13, 14)
     ),
     *(
         Claim(
-            f"Random reads of scenario {scenario} are no faster on four units than on one.", "page 15",
-            0.87, 1.15, lambda scenario=scenario: small(scenario, 4) / small(scenario, 1), "times", GROWS,
+            f"Random reads of scenario {scenario} are no faster on four units than on one.",
+            "page 15",
+            0.87,
+            1.15,
+            lambda scenario=scenario: small(scenario, 4) / small(scenario, 1),
+            "times",
+            GROWS,
         )
         for scenario in (13, 14)
     ),
     *(
         Claim(
-            f"Scenario {scenario} is no faster on four units than on one, which have one MDS each.", "page 16",
-            0.87, 1.15, lambda scenario=scenario: metadata(scenario, 4) / metadata(scenario, 1), "times",
+            f"Scenario {scenario} is no faster on four units than on one, which have one MDS each.",
+            "page 16",
+            0.87,
+            1.15,
+            lambda scenario=scenario: metadata(scenario, 4) / metadata(scenario, 1),
+            "times",
         )
         for scenario in (9, 10, 11, 12)
     ),
     *(
         Claim(
-            f"Scenario {scenario} reaches its bandwidth long before all is written: after a fifth of the time, as against the whole.", "page 17",
-            0.9, 1.1, lambda scenario=scenario: early(scenario) / large(scenario, 1), "times",
+            f"Scenario {scenario} reaches its bandwidth long before all is written: after a fifth of the time, as against the whole.",
+            "page 17",
+            0.9,
+            1.1,
+            lambda scenario=scenario: early(scenario) / large(scenario, 1),
+            "times",
         )
         for scenario in (7, 5)
     ),

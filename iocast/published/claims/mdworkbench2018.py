@@ -46,14 +46,26 @@ def latency(found: Phase, operation: str, which: str) -> float:
 
 
 def measured(
-    text: str, place: str, value: float, simulated: Callable[[], float], unit: str = "creates/s", why_not: str = "", within: float = WITHIN
+    text: str,
+    place: str,
+    value: float,
+    simulated: Callable[[], float],
+    unit: str = "creates/s",
+    why_not: str = "",
+    within: float = WITHIN,
 ) -> Claim:
     """A number of a table."""
     return Claim(text, place, value / within, value * within, simulated, unit, why_not)
 
 
 def table1(
-    system: str, platform: str, nodes: int, before: float, throttled: float, why_not: dict[str, str] | None = None, fitted: str = ""
+    system: str,
+    platform: str,
+    nodes: int,
+    before: float,
+    throttled: float,
+    why_not: dict[str, str] | None = None,
+    fitted: str = "",
 ) -> list[Claim]:
     """Rates of precreation (perhaps fitted: what) and with a waiting factor of 4; that without is a row of Table 2."""
     why = why_not or {}
@@ -65,23 +77,54 @@ def table1(
     ]  # fmt: skip
 
 
-def row(system: str, platform: str, nodes: int, ppn: int, datasets: int, creates_per_s: float, why_not: str = "", iterations: int = 2000) -> Claim:
+def row(
+    system: str,
+    platform: str,
+    nodes: int,
+    ppn: int,
+    datasets: int,
+    creates_per_s: float,
+    why_not: str = "",
+    iterations: int = 2000,
+) -> Claim:
     """The rate in a row of Table 2."""
     text = f"{system}, {nodes} x {ppn}, D = {datasets}: {creates_per_s:g} creates/s."
-    return measured(text, "Table 2", creates_per_s, lambda: creates(benchmark(platform, nodes, ppn, datasets, iterations)), why_not=why_not)
+    return measured(
+        text,
+        "Table 2",
+        creates_per_s,
+        lambda: creates(benchmark(platform, nodes, ppn, datasets, iterations)),
+        why_not=why_not,
+    )
 
 
 def quartiles(
-    system: str, platform: str, nodes: int, ppn: int, datasets: int, why_not: str = "", iterations: int = 2000, **milliseconds: float
+    system: str,
+    platform: str,
+    nodes: int,
+    ppn: int,
+    datasets: int,
+    why_not: str = "",
+    iterations: int = 2000,
+    **milliseconds: float,
 ) -> list[Claim]:
     """Its third quartiles, by operation."""
 
     def simulated(operation: str) -> float:
-        return 1e3 * latency(benchmark(platform, nodes, ppn, datasets, iterations), {"delete": "unlink"}.get(operation, operation), "q75")
+        return 1e3 * latency(
+            benchmark(platform, nodes, ppn, datasets, iterations), {"delete": "unlink"}.get(operation, operation), "q75"
+        )
 
     scale = f"{system}, {nodes} x {ppn}, D = {datasets}"
     return [
-        measured(f"{scale}: three quarters of the {name}s take at most {value:g} ms.", "Table 2", value, partial(simulated, name), "ms", why_not)
+        measured(
+            f"{scale}: three quarters of the {name}s take at most {value:g} ms.",
+            "Table 2",
+            value,
+            partial(simulated, name),
+            "ms",
+            why_not,
+        )
         for name, value in milliseconds.items()
     ]
 

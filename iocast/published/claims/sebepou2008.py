@@ -106,107 +106,194 @@ IN_MEMORY = (
 CLAIMS = [
     *(
         Claim(
-            f"One client with four threads reads about 110 MB/s in blocks of {size(block)} from {platform}.", "Fig. 2", 100, 120,
-            partial(iozone, platform, block, 4), "MB/s",
+            f"One client with four threads reads about 110 MB/s in blocks of {size(block)} from {platform}.",
+            "Fig. 2",
+            100,
+            120,
+            partial(iozone, platform, block, 4),
+            "MB/s",
         )
         for platform in (LUSTRE, PVFS2)
         for block in (MIB, 4 * MIB)
     ),
     Claim(
-        "One thread reads 90 MB/s in blocks of 64 KiB from Lustre (fitted: the client's copy).", "Fig. 2", 81, 99,
-        partial(iozone, LUSTRE, 64 * KIB, 1), "MB/s",
+        "One thread reads 90 MB/s in blocks of 64 KiB from Lustre (fitted: the client's copy).",
+        "Fig. 2",
+        81,
+        99,
+        partial(iozone, LUSTRE, 64 * KIB, 1),
+        "MB/s",
     ),
     Claim(
-        "One thread reads 45 MB/s in blocks of 64 KiB from PVFS2 (fitted: a request's turn).", "Fig. 2", 40, 50,
-        partial(iozone, PVFS2, 64 * KIB, 1), "MB/s",
+        "One thread reads 45 MB/s in blocks of 64 KiB from PVFS2 (fitted: a request's turn).",
+        "Fig. 2",
+        40,
+        50,
+        partial(iozone, PVFS2, 64 * KIB, 1),
+        "MB/s",
     ),
     Claim(
-        "With four threads there is no difference at 64 KiB (Lustre to PVFS2).", "section 5, IOzone", 0.9, 1.1,
+        "With four threads there is no difference at 64 KiB (Lustre to PVFS2).",
+        "section 5, IOzone",
+        0.9,
+        1.1,
         partial(lustre_to_pvfs2, iozone, 64 * KIB, 4),
     ),
     Claim(
-        "Lustre gains by four threads, too (four to one at 64 KiB).", "section 5, IOzone", 1.03, ANY,
+        "Lustre gains by four threads, too (four to one at 64 KiB).",
+        "section 5, IOzone",
+        1.03,
+        ANY,
         lambda: iozone(LUSTRE, 64 * KIB, 4) / iozone(LUSTRE, 64 * KIB, 1),
     ),
     *(
         Claim(
-            f"PIO with one client reads about 90 MB/s in blocks of 4 MiB from {platform}.", "section 5, PIO", 81, 99,
-            partial(pio, platform, "read", 4 * MIB, 1), "MB/s",
+            f"PIO with one client reads about 90 MB/s in blocks of 4 MiB from {platform}.",
+            "section 5, PIO",
+            81,
+            99,
+            partial(pio, platform, "read", 4 * MIB, 1),
+            "MB/s",
         )
         for platform in (LUSTRE, PVFS2)
     ),
     *(
         Claim(
-            f"12 clients read one file at least 25 to 30 % faster from Lustre in blocks of {size(block)}.", "Fig. 3", 1.2, ANY,
+            f"12 clients read one file at least 25 to 30 % faster from Lustre in blocks of {size(block)}.",
+            "Fig. 3",
+            1.2,
+            ANY,
             partial(lustre_to_pvfs2, pio, "read", block),
         )
         for block in (64 * KIB, MIB)
     ),
     *(
         Claim(
-            f"12 clients read about 25 % less from PVFS2 in blocks of {size(block)} (PVFS2 to Lustre{fitted}).", "section 5, PIO", 0.7, 0.8,
+            f"12 clients read about 25 % less from PVFS2 in blocks of {size(block)} (PVFS2 to Lustre{fitted}).",
+            "section 5, PIO",
+            0.7,
+            0.8,
             partial(pvfs2_to_lustre, pio, "read", block),
         )
         for block, fitted in ((4 * MIB, "; fitted: PVFS2's servers"), (32 * MIB, ""))
     ),
     *(
         Claim(
-            f"12 clients write files of their own at least 25 to 30 % faster to Lustre in blocks of {size(block)}.", "Fig. 3", 1.2, ANY,
+            f"12 clients write files of their own at least 25 to 30 % faster to Lustre in blocks of {size(block)}.",
+            "Fig. 3",
+            1.2,
+            ANY,
             partial(lustre_to_pvfs2, pio, "write", block),
         )
         for block in (64 * KIB, MIB, 4 * MIB, 32 * MIB)
     ),
     *(
         Claim(
-            f"PVFS2's bandwidth of {DOING[test]} grows from 64 KiB to 4 MiB.", "Fig. 3", 1.15, ANY,
+            f"PVFS2's bandwidth of {DOING[test]} grows from 64 KiB to 4 MiB.",
+            "Fig. 3",
+            1.15,
+            ANY,
             partial(pio_growth, PVFS2, test, 64 * KIB, 4 * MIB),
         )
         for test in DOING
     ),
     *(
         Claim(
-            f"The bandwidth of {DOING[test]} levels from 4 MiB on with {platform} (32 to 4 MiB).", "Fig. 3", 0.87, 1.15,
+            f"The bandwidth of {DOING[test]} levels from 4 MiB on with {platform} (32 to 4 MiB).",
+            "Fig. 3",
+            0.87,
+            1.15,
             partial(pio_growth, platform, test, 4 * MIB, 32 * MIB),
         )
         for platform, test in ((PVFS2, "read"), (PVFS2, "write"), (PVFS2, "read-then-write"), (LUSTRE, "read"))
     ),
     Claim(
-        "Lustre's write of own files goes on growing beyond 4 MiB (32 to 4 MiB).", "Fig. 3", 1.15, ANY,
-        partial(pio_growth, LUSTRE, "write", 4 * MIB, 32 * MIB), why_not=NO_FILL,
+        "Lustre's write of own files goes on growing beyond 4 MiB (32 to 4 MiB).",
+        "Fig. 3",
+        1.15,
+        ANY,
+        partial(pio_growth, LUSTRE, "write", 4 * MIB, 32 * MIB),
+        why_not=NO_FILL,
     ),
     *(
         Claim(
-            f"12 clients that read and write one file by turns move a few MB/s in blocks of {size(block)} on Lustre.", "Fig. 3", 1, 10,
-            partial(pio, LUSTRE, "read-then-write", block), "MB/s", SERVERS_LOCKS if block < MIB else "",
+            f"12 clients that read and write one file by turns move a few MB/s in blocks of {size(block)} on Lustre.",
+            "Fig. 3",
+            1,
+            10,
+            partial(pio, LUSTRE, "read-then-write", block),
+            "MB/s",
+            SERVERS_LOCKS if block < MIB else "",
         )
         for block in (64 * KIB, MIB)
     ),
     Claim(
-        "In blocks of 32 MiB it is about 100 MB/s (fitted: the lock's hand-over).", "Fig. 3", 80, 125,
-        partial(pio, LUSTRE, "read-then-write", 32 * MIB), "MB/s",
+        "In blocks of 32 MiB it is about 100 MB/s (fitted: the lock's hand-over).",
+        "Fig. 3",
+        80,
+        125,
+        partial(pio, LUSTRE, "read-then-write", 32 * MIB),
+        "MB/s",
     ),
     Claim(
-        "A single client does not suffer so (one client to all twelve, 64 KiB).", "section 5, PIO", 1.2, ANY,
+        "A single client does not suffer so (one client to all twelve, 64 KiB).",
+        "section 5, PIO",
+        1.2,
+        ANY,
         lambda: pio(LUSTRE, "read-then-write", 64 * KIB, 1) / pio(LUSTRE, "read-then-write", 64 * KIB),
     ),
     Claim(
         "PostMark with many small files: Lustre makes about 5 times as many transactions (a commit's time was settled in sight of this).",
-        "Fig. 5", 4, 6,
+        "Fig. 5",
+        4,
+        6,
         partial(lustre_to_pvfs2, postmark, SMALL),
     ),
-    Claim("PostMark with few large files: Lustre is ahead, too.", "Fig. 4", 1.03, ANY, partial(lustre_to_pvfs2, postmark, LARGE)),
+    Claim(
+        "PostMark with few large files: Lustre is ahead, too.",
+        "Fig. 4",
+        1.03,
+        ANY,
+        partial(lustre_to_pvfs2, postmark, LARGE),
+    ),
     Claim(
         "More metadata servers make no measurable difference to PVFS2 (four to one, small files; commits in groups are assumed).",
-        "section 5, PostMark", 0.95, 1.05,
+        "section 5, PostMark",
+        0.95,
+        1.05,
         lambda: postmark(PVFS2, SMALL, 4) / postmark(PVFS2, SMALL),
     ),
-    Claim("Tile I/O: Lustre reads about 10 % more.", "Fig. 6a", 1.05, 1.15, partial(lustre_to_pvfs2, tiles, "read"), why_not=NO_STRIDE),
-    Claim("Tile I/O: PVFS2 writes about twice as much.", "Fig. 6b", 1.7, 2.3, partial(pvfs2_to_lustre, tiles, "write"), why_not=WHOLE_FILE),
-    Claim("ls -lR takes about 40 % longer on PVFS2 than on Lustre.", "Table 4", 1.3, 1.5, partial(pvfs2_to_lustre, listing)),
+    Claim(
+        "Tile I/O: Lustre reads about 10 % more.",
+        "Fig. 6a",
+        1.05,
+        1.15,
+        partial(lustre_to_pvfs2, tiles, "read"),
+        why_not=NO_STRIDE,
+    ),
+    Claim(
+        "Tile I/O: PVFS2 writes about twice as much.",
+        "Fig. 6b",
+        1.7,
+        2.3,
+        partial(pvfs2_to_lustre, tiles, "write"),
+        why_not=WHOLE_FILE,
+    ),
+    Claim(
+        "ls -lR takes about 40 % longer on PVFS2 than on Lustre.",
+        "Table 4",
+        1.3,
+        1.5,
+        partial(pvfs2_to_lustre, listing),
+    ),
     *(
         Claim(
-            f"ls -lR takes about ten times as long on {platform} as on a local file system.", "Table 4", 7, 14,
-            partial(listing_to_local, platform), why_not=IN_MEMORY,
+            f"ls -lR takes about ten times as long on {platform} as on a local file system.",
+            "Table 4",
+            7,
+            14,
+            partial(listing_to_local, platform),
+            why_not=IN_MEMORY,
         )
         for platform in (LUSTRE, PVFS2)
     ),

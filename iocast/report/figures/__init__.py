@@ -65,7 +65,9 @@ class Figure:
                 f"{SHORTEST_CAPTION}, end with a full stop, and say how to read the figure."
             )
         if self.needs.endswith("."):
-            raise InputError(f"'needs' of the figure {self.name!r} ends the sentence 'It needs ...'; leave out the full stop.")
+            raise InputError(
+                f"'needs' of the figure {self.name!r} ends the sentence 'It needs ...'; leave out the full stop."
+            )
 
 
 def all_figures() -> list[Figure]:

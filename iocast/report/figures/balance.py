@@ -29,7 +29,15 @@ def _rows(run: Run, name: str) -> list[Row]:
     a_node = int(run.document["placement"].get("ranks_per_node") or len(ends))
     if len(ends) <= MAX_RANKS:
         return [
-            {"run": title, "node": rank // a_node, "rank": rank, "series": EACH, "seconds": end, "low": None, "high": None}
+            {
+                "run": title,
+                "node": rank // a_node,
+                "rank": rank,
+                "series": EACH,
+                "seconds": end,
+                "low": None,
+                "high": None,
+            }
             for rank, end in enumerate(ends)
         ]
     groups = [ends[first : first + a_node] for first in range(0, len(ends), a_node)]
@@ -44,12 +52,17 @@ def draw(rows: list[Row]) -> Drawing:
     for run in dict.fromkeys(r["run"] for r in rows):
         here = [r for r in rows if r["run"] == run]
         panels.append(Panel(run, _chart(run, here), wide=True))
-    marks = [style.Mark(EACH, style.BLUE, "circle", kind="point"), style.Mark(RANGE, style.BLUE, "square", kind="point")]
+    marks = [
+        style.Mark(EACH, style.BLUE, "circle", kind="point"),
+        style.Mark(RANGE, style.BLUE, "square", kind="point"),
+    ]
     return Drawing(panels, [m for m in marks if any(r["series"] == m.label for r in rows)])
 
 
 def _chart(run: str, rows: list[Row]) -> style.Drawn:
-    base = style.with_texts(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", first="low", last="high")
+    base = style.with_texts(
+        style.chart(style.is_("run", run)), style.seconds_text, value="seconds", first="low", last="high"
+    )
     by = "rank" if len({r["node"] for r in rows}) == 1 else "node"
     places = max(r[by] for r in rows) + 1
     x = alt.X(

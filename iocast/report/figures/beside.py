@@ -50,9 +50,11 @@ def draw(rows: list[Row]) -> Drawing:
             else:
                 panels.append(Panel(f"Throughput, {point}", _rate(point, chosen, baselines), wide=True))
     has_interval = any(r["series"] == "forecast" and r["low"] is not None for r in rows)
-    legend = [style.MEASURED, style.FORECAST] + [style.INTERVAL] * has_interval + [
-        style.Mark(m.label, m.colour, m.shape, kind="point") for m in baselines
-    ]
+    legend = (
+        [style.MEASURED, style.FORECAST]
+        + [style.INTERVAL] * has_interval
+        + [style.Mark(m.label, m.colour, m.shape, kind="point") for m in baselines]
+    )
     return Drawing(panels, legend)
 
 
@@ -109,9 +111,13 @@ def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
 def _latency(point: str, operation: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     order = [q for q in evidence.QUANTILES if any(r["what"] == q for r in rows)]
     x = alt.Scale(type="log", nice=False, padding=12)
-    axis = style.log_axis(style.seconds_text, "latency (logarithmic)", [r[k] for r in rows for k in ("value", "low", "high")])
+    axis = style.log_axis(
+        style.seconds_text, "latency (logarithmic)", [r[k] for r in rows for k in ("value", "low", "high")]
+    )
     where = f"{style.is_('point', point)} && {style.is_('operation', operation)}"
-    lanes = alt.Y("what:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True, bandPosition=0.5))
+    lanes = alt.Y(
+        "what:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True, bandPosition=0.5)
+    )
     parts = _parts(where, lanes, x, axis, style.seconds_text, marks)
     description = f"Latency quantiles of {operation} measured, forecast and by simple rules, {point}"
     return style.finish(parts, description, style.lines(len(order), 36))

@@ -14,7 +14,11 @@ MAX_BINS = 200  # more are joined
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
-    chosen = [(label, forecasts) for phase in evidence.forecast_phases(sources) for label, forecasts in evidence.what_if(sources, phase).items()]
+    chosen = [
+        (label, forecasts)
+        for phase in evidence.forecast_phases(sources)
+        for label, forecasts in evidence.what_if(sources, phase).items()
+    ]
     for label, forecasts in chosen:
         largest = max(forecasts, key=lambda forecast: evidence.ranks_of(forecast["placement"]))
         course = largest.get("timeline")
@@ -33,11 +37,23 @@ def draw(rows: list[Row]) -> Drawing:
     marks = style.cycle(dict.fromkeys(r["series"] for r in rows))
     base = style.with_texts(style.chart(), style.rate_text, value="rate")
     base = style.with_texts(base, style.seconds_text, when="at")
-    tooltip = [alt.Tooltip("series:N", title="forecast"), alt.Tooltip("when_text:N", title="at"), alt.Tooltip("value_text:N", title="throughput")]
-    x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the phase", grid=False, tickCount=8), scale=alt.Scale(nice=False, zero=True))
+    tooltip = [
+        alt.Tooltip("series:N", title="forecast"),
+        alt.Tooltip("when_text:N", title="at"),
+        alt.Tooltip("value_text:N", title="throughput"),
+    ]
+    x = alt.X(
+        "at:Q",
+        axis=style.axis(style.seconds_text, "time since the start of the phase", grid=False, tickCount=8),
+        scale=alt.Scale(nice=False, zero=True),
+    )
     y = alt.Y("rate:Q", axis=style.axis(style.rate_text, "operations a second"), scale=alt.Scale(zero=True))
-    chart = base.mark_line(size=2, interpolate="step").encode(x=x, y=y, color=style.colour(marks), strokeDash=style.dash(marks), tooltip=tooltip)
-    return Drawing([Panel("Throughput", style.finish(chart, "Forecast throughput against time", 240), wide=True)], marks)
+    chart = base.mark_line(size=2, interpolate="step").encode(
+        x=x, y=y, color=style.colour(marks), strokeDash=style.dash(marks), tooltip=tooltip
+    )
+    return Drawing(
+        [Panel("Throughput", style.finish(chart, "Forecast throughput against time", 240), wide=True)], marks
+    )
 
 
 FIGURE = Figure(

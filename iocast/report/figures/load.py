@@ -24,10 +24,21 @@ def data(sources: Sources) -> list[Row] | None:
         ends = {"low": knee["knee"]["low"], "high": knee["knee"]["high"], "answer": (knee["answer"] or {}).get("load")}
         for entry in knee["loads"]:
             series = _BY_VERDICT[entry["verdict"]].label if knee["levels"] else TRIED.label
-            shared = {"search": knee["name"], "over": knee["over"], "load": entry["load"], "runs": len(entry["runs"]), "series": series, **ends}
+            shared = {
+                "search": knee["name"],
+                "over": knee["over"],
+                "load": entry["load"],
+                "runs": len(entry["runs"]),
+                "series": series,
+                **ends,
+            }
             quantities = [("throughput", entry["rate"], None), ("mean response", entry["response"], None)]
             quantities += [(level["text"], entry["values"][level["text"]], level["limit"]) for level in knee["levels"]]
-            rows += [{**shared, "quantity": name, "value": value, "limit": limit} for name, value, limit in quantities if value]
+            rows += [
+                {**shared, "quantity": name, "value": value, "limit": limit}
+                for name, value, limit in quantities
+                if value
+            ]
     return rows or None
 
 
@@ -45,13 +56,19 @@ def draw(rows: list[Row]) -> Drawing:
 
 def _chart(search: str, name: str, rows: list[Row]) -> style.Drawn:
     text = style.rate_text if name == "throughput" else style.seconds_text
-    base = style.with_texts(style.chart(f"{style.is_('search', search)} && {style.is_('quantity', name)}"), text, value="value")
+    base = style.with_texts(
+        style.chart(f"{style.is_('search', search)} && {style.is_('quantity', name)}"), text, value="value"
+    )
     first = rows[0]
     log = alt.Scale(type="log", nice=False, padding=10)
     loads = [r["load"] for r in rows]
     over = "operations a second and rank" if first["over"] == "rate" else "ranks that are asking, N / (1 + T)"
     x = alt.X("load:Q", scale=log, axis=alt.Axis(title=over, values=style.log_ticks(loads), format=",~r", grid=False))
-    axis = style.log_axis(text, "operations a second" if name == "throughput" else "time of an operation", [*(r["value"] for r in rows), first["limit"]])
+    axis = style.log_axis(
+        text,
+        "operations a second" if name == "throughput" else "time of an operation",
+        [*(r["value"] for r in rows), first["limit"]],
+    )
     marks = [MET, MIXED, MISSED, TRIED]
     layers = []
     if first["low"] is not None:
@@ -59,13 +76,30 @@ def _chart(search: str, name: str, rows: list[Row]) -> style.Drawn:
         band = alt.Chart(alt.Data(values=[{"from": first["low"], "to": end}]))
         layers.append(band.mark_rect(color=style.SKY, opacity=0.4).encode(x=alt.X("from:Q", scale=log), x2="to:Q"))
     if first["answer"] is not None:
-        layers.append(alt.Chart(alt.Data(values=[{"at": first["answer"]}])).mark_rule(color=style.BLACK, strokeDash=[2, 2]).encode(x=alt.X("at:Q", scale=log)))
+        layers.append(
+            alt.Chart(alt.Data(values=[{"at": first["answer"]}]))
+            .mark_rule(color=style.BLACK, strokeDash=[2, 2])
+            .encode(x=alt.X("at:Q", scale=log))
+        )
     if first["limit"] is not None:
-        layers.append(alt.Chart(alt.Data(values=[{"limit": first["limit"]}])).mark_rule(color=style.GREY, strokeDash=[5, 3], size=1.5).encode(y=alt.Y("limit:Q", scale=log)))
-    tooltip = [alt.Tooltip("load:Q", title="load", format=",.4~r"), alt.Tooltip("value_text:N", title=name), alt.Tooltip("runs:Q", title="runs"), alt.Tooltip("series:N", title="levels")]
+        layers.append(
+            alt.Chart(alt.Data(values=[{"limit": first["limit"]}]))
+            .mark_rule(color=style.GREY, strokeDash=[5, 3], size=1.5)
+            .encode(y=alt.Y("limit:Q", scale=log))
+        )
+    tooltip = [
+        alt.Tooltip("load:Q", title="load", format=",.4~r"),
+        alt.Tooltip("value_text:N", title=name),
+        alt.Tooltip("runs:Q", title="runs"),
+        alt.Tooltip("series:N", title="levels"),
+    ]
     layers.append(
         base.mark_point(size=65, filled=True, opacity=0.85).encode(
-            x=x, y=alt.Y("value:Q", scale=log, axis=axis), color=style.colour(marks), shape=style.shape(marks), tooltip=tooltip
+            x=x,
+            y=alt.Y("value:Q", scale=log, axis=axis),
+            color=style.colour(marks),
+            shape=style.shape(marks),
+            tooltip=tooltip,
         )
     )
     return style.finish(alt.layer(*layers), f"{name} against the load in the knee search {search}", 240)

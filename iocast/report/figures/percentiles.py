@@ -24,19 +24,43 @@ def data(sources: Sources) -> list[Row] | None:
         for (phase, operation), distribution in _merged(runs).items():
             probabilities = _probabilities(distribution.total)
             rows += [
-                {"phase": phase, "operation": operation, "series": name, "kind": kind, "probability": p, "odds": 1 / (1 - p), "seconds": max(seconds, 1e-9)}
+                {
+                    "phase": phase,
+                    "operation": operation,
+                    "series": name,
+                    "kind": kind,
+                    "probability": p,
+                    "odds": 1 / (1 - p),
+                    "seconds": max(seconds, 1e-9),
+                }
                 for p, seconds in zip(probabilities, distribution.quantiles(probabilities), strict=True)
             ]
     for forecast in _forecasts(sources):
         name = "forecast, " + _ranks(evidence.ranks_of(forecast["placement"]))
         for operation, law in (forecast.get("distributions") or {}).items():
             rows += [
-                {"phase": evidence.phase_of(forecast), "operation": operation, "series": name, "kind": "forecast", "probability": p, "odds": 1 / (1 - p), "seconds": s}
+                {
+                    "phase": evidence.phase_of(forecast),
+                    "operation": operation,
+                    "series": name,
+                    "kind": "forecast",
+                    "probability": p,
+                    "odds": 1 / (1 - p),
+                    "seconds": s,
+                }
                 for p, s in zip(law["probability"], law["seconds"], strict=False)
                 if FIRST <= p < 1 and s is not None and s > 0
             ]
     order = sources.phases
-    rows.sort(key=lambda r: (order.index(r["phase"]), evidence.operation_order(r["operation"]), r["kind"] == "forecast", r["series"], r["probability"]))
+    rows.sort(
+        key=lambda r: (
+            order.index(r["phase"]),
+            evidence.operation_order(r["operation"]),
+            r["kind"] == "forecast",
+            r["series"],
+            r["probability"],
+        )
+    )
     return rows or None
 
 

@@ -24,7 +24,12 @@ MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, POOL, CACHE]
 
 def data(sources: Sources) -> list[Row] | None:
     for name, operations, wanted in _platforms(sources):
-        rows = [row for operation in sorted(operations, key=evidence.operation_order) if not wanted or operation in wanted for row in route(operation, operations[operation])]
+        rows = [
+            row
+            for operation in sorted(operations, key=evidence.operation_order)
+            if not wanted or operation in wanted
+            for row in route(operation, operations[operation])
+        ]
         if rows:
             return [{"platform": name, **row} for row in rows]
     return None
@@ -35,7 +40,13 @@ def _platforms(sources: Sources) -> list[tuple[str, dict[str, Any], set[str]]]:
     found = []
     study = sources.study
     if study and study.get("routes"):
-        found.append((study["routes"]["design"], study["routes"]["operations"], {op for w in study["workloads"] for op in w["operations"]}))
+        found.append(
+            (
+                study["routes"]["design"],
+                study["routes"]["operations"],
+                {op for w in study["workloads"] for op in w["operations"]},
+            )
+        )
     for run in evidence.focus_runs(sources):
         platform = run.document.get("platform")
         if isinstance(platform, dict) and isinstance(platform.get("operations"), dict):
@@ -66,10 +77,31 @@ def route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
             elif "cache" in step:
                 kind, name, law = CACHE.label, step["cache"], {}
             elif "forget" in step:
-                kind, name, law = CACHE.label, f"forget {step['forget']}" + (f" {step['of']}" if "of" in step else ""), {}
+                kind, name, law = (
+                    CACHE.label,
+                    f"forget {step['forget']}" + (f" {step['of']}" if "of" in step else ""),
+                    {},
+                )
             else:
-                kind, name, law = (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label, step["station"], step["demand"]
-            rows.append({"operation": operation, "part": part, "place": len(rows), "kind": kind, "name": name, "seconds": law.get("mean"), "demand": law.get("name"), "lock": step.get("lock") or None, "held": held or None, "case": case or None})
+                kind, name, law = (
+                    (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label,
+                    step["station"],
+                    step["demand"],
+                )
+            rows.append(
+                {
+                    "operation": operation,
+                    "part": part,
+                    "place": len(rows),
+                    "kind": kind,
+                    "name": name,
+                    "seconds": law.get("mean"),
+                    "demand": law.get("name"),
+                    "lock": step.get("lock") or None,
+                    "held": held or None,
+                    "case": case or None,
+                }
+            )
             for branch, of in (("hit", "cache"), ("miss", "cache"), ("recall", "lock")):
                 walk(step.get(branch, []), part, held, f"{case}, {branch} of {step.get(of)}".lstrip(", "))
 
@@ -88,9 +120,18 @@ def _chart(rows: list[Row]) -> style.Drawn:
     operations = list(dict.fromkeys(r["operation"] for r in rows))
     most = max(r["place"] for r in rows) + 1
     base = style.with_texts(style.chart(), style.seconds_text, value="seconds")
-    base = base.transform_calculate(left="datum.place + 0.04", right="datum.place + 0.96", middle="datum.place + 0.5", short="length(datum.name) > 11 ? substring(datum.name, 0, 10) + '…' : datum.name")
+    base = base.transform_calculate(
+        left="datum.place + 0.04",
+        right="datum.place + 0.96",
+        middle="datum.place + 0.5",
+        short="length(datum.name) > 11 ? substring(datum.name, 0, 10) + '…' : datum.name",
+    )
     scale = alt.Scale(domain=[0, most])
-    y = alt.Y("operation:N", scale=alt.Scale(domain=operations, paddingInner=0.35), axis=alt.Axis(title=None, ticks=False, domain=False))
+    y = alt.Y(
+        "operation:N",
+        scale=alt.Scale(domain=operations, paddingInner=0.35),
+        axis=alt.Axis(title=None, ticks=False, domain=False),
+    )
     tooltip = [
         alt.Tooltip("operation:N"), alt.Tooltip("part:N"), alt.Tooltip("name:N", title="where"), alt.Tooltip("demand:N", title="law"), alt.Tooltip("value_text:N", title="mean"),
         alt.Tooltip("lock:N", title="with the lock"), alt.Tooltip("held:N", title="while holding a slot of"), alt.Tooltip("case:N", title="after a"),
@@ -98,9 +139,15 @@ def _chart(rows: list[Row]) -> style.Drawn:
     x = alt.X("left:Q", scale=scale, axis=None)
     return style.finish(
         alt.layer(
-            base.mark_bar(height=alt.RelativeBandSize(band=1)).encode(x=x, x2="right:Q", y=y, color=style.colour(MARKS, "kind"), tooltip=tooltip),
-            base.transform_filter("isValid(datum.held)").mark_bar(height=3, yOffset=14, color=style.BLACK).encode(x=x, x2="right:Q", y=y),
-            base.mark_text(fontSize=11, color=style.INK).encode(x=alt.X("middle:Q", scale=scale, axis=None), y=y, text="short:N", tooltip=tooltip),
+            base.mark_bar(height=alt.RelativeBandSize(band=1)).encode(
+                x=x, x2="right:Q", y=y, color=style.colour(MARKS, "kind"), tooltip=tooltip
+            ),
+            base.transform_filter("isValid(datum.held)")
+            .mark_bar(height=3, yOffset=14, color=style.BLACK)
+            .encode(x=x, x2="right:Q", y=y),
+            base.mark_text(fontSize=11, color=style.INK).encode(
+                x=alt.X("middle:Q", scale=scale, axis=None), y=y, text="short:N", tooltip=tooltip
+            ),
         ),
         "Stations that each operation visits, in order",
         style.lines(len(operations), 40) - 30,

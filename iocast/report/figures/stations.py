@@ -16,14 +16,24 @@ PARTS = [
     style.Mark("stalled", style.BLACK, kind="bar"),
     style.Mark("lost in failures", style.VERMILLION, kind="bar"),
 ]
-KEYS = {"service": "service", "waiting for a server": "wait", "waiting for a lock": "lock_wait", "stalled": "stall", "lost in failures": "lost"}
+KEYS = {
+    "service": "service",
+    "waiting for a server": "wait",
+    "waiting for a lock": "lock_wait",
+    "stalled": "stall",
+    "lost in failures": "lost",
+}
 MOST = 8  # panels
 
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = _of_study(sources)
     common = evidence.largest_common(evidence.what_if(sources))
-    chosen = [(label, forecasts) for phase in evidence.forecast_phases(sources) for label, forecasts in evidence.what_if(sources, phase).items()]
+    chosen = [
+        (label, forecasts)
+        for phase in evidence.forecast_phases(sources)
+        for label, forecasts in evidence.what_if(sources, phase).items()
+    ]
     for label, forecasts in chosen:
         wanted = [f for f in forecasts if f.get("stations") and evidence.ranks_of(f["placement"]) == common]
         known = wanted or [f for f in forecasts if f.get("stations")]
@@ -34,7 +44,12 @@ def data(sources: Sources) -> list[Row] | None:
                 rows += [_row(panel, station, part, at.get(key)) for part, key in KEYS.items()]
     if not rows:
         runs = [r for r in evidence.focus_runs(sources) if r.simulated]
-        rows = [row for run in runs for phase in run.about for row in _of_run(run, phase, f" in {phase}" + (f", {run.name}" if len(runs) > 1 else ""))]
+        rows = [
+            row
+            for run in runs
+            for phase in run.about
+            for row in _of_run(run, phase, f" in {phase}" + (f", {run.name}" if len(runs) > 1 else ""))
+        ]
     return [r for r in rows if r["seconds"]] or None
 
 
@@ -64,7 +79,9 @@ def _of_run(run: Run, name: str, suffix: str) -> list[Row]:
             sums = at["operations"].get(operation)
             if sums and latency[operation].get("count"):
                 visits = sums["visits"] / latency[operation]["count"]
-                rows += [_row(operation + suffix, station, part, visits * sums.get(key, 0)) for part, key in KEYS.items()]
+                rows += [
+                    _row(operation + suffix, station, part, visits * sums.get(key, 0)) for part, key in KEYS.items()
+                ]
     return rows
 
 

@@ -24,7 +24,15 @@ def data(sources: Sources) -> list[Row] | None:
     rows = []
     for d in study["designs"]:
         if d["rate"] and d["tail"]:
-            state = DECISION if d["id"] == decision else SCREENED if d["basis"] != "simulated" else KEEPS if d["meets"] else MISSES
+            state = (
+                DECISION
+                if d["id"] == decision
+                else SCREENED
+                if d["basis"] != "simulated"
+                else KEEPS
+                if d["meets"]
+                else MISSES
+            )
             rows.append({
                 "design": d["id"], "name": d["name"], "state": state.label, "cost": d["cost"], "currency": study["currency"], "rate": d["rate"],
                 "tail": d["tail"], "probability": d["probability"], "front": d["front"],
@@ -41,7 +49,10 @@ def draw(rows: list[Row]) -> Drawing:
     present = {r["state"] for r in rows}
     panels = [
         Panel("Rate at the largest scale", _chart(rows, "rate", style.rate_text, "operations a second")),
-        Panel("Slowest in a hundred at the largest scale", _chart(rows, "tail", style.seconds_text, "latency (q99, worst operation)")),
+        Panel(
+            "Slowest in a hundred at the largest scale",
+            _chart(rows, "tail", style.seconds_text, "latency (q99, worst operation)"),
+        ),
     ]
     return Drawing(panels, [*(m for m in reversed(MARKS) if m.label in present), FRONT])
 
@@ -49,20 +60,36 @@ def draw(rows: list[Row]) -> Drawing:
 def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Drawn:
     base = style.with_texts(style.chart(), text, value=what)
     base = base.transform_calculate(
-        cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency", chance_text="datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')"
+        cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency",
+        chance_text="datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')",
     )
-    x = alt.X("cost:Q", scale=alt.Scale(zero=False, nice=True, padding=12), axis=alt.Axis(title=f"cost, {rows[0]['currency']}".rstrip(", "), format=",.3~s", tickCount=5))
-    y = alt.Y(f"{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12), axis=style.log_axis(text, title, [r[what] for r in rows]))
+    x = alt.X(
+        "cost:Q",
+        scale=alt.Scale(zero=False, nice=True, padding=12),
+        axis=alt.Axis(title=f"cost, {rows[0]['currency']}".rstrip(", "), format=",.3~s", tickCount=5),
+    )
+    y = alt.Y(
+        f"{what}:Q",
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=style.log_axis(text, title, [r[what] for r in rows]),
+    )
     tooltip = [
         alt.Tooltip("design:N"), alt.Tooltip("name:N"), alt.Tooltip("state:N"), alt.Tooltip("cost_text:N", title="cost"), alt.Tooltip("value_text:N", title=what),
         alt.Tooltip("chance_text:N", title="keeps all levels"),
     ]  # fmt: skip
-    look = {"x": x, "y": y, "color": style.colour(MARKS, "state"), "shape": style.shape(MARKS, "state"), "tooltip": tooltip}
+    look = {
+        "x": x,
+        "y": y,
+        "color": style.colour(MARKS, "state"),
+        "shape": style.shape(MARKS, "state"),
+        "tooltip": tooltip,
+    }
     chosen = style.is_("state", DECISION.label)
     return style.finish(
         alt.layer(
-            base.mark_line(color=style.BLACK, size=1, strokeDash=[3, 3], interpolate="step-after")
-            .encode(x=x, y=alt.Y(f"best_{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12)), order="cost:Q"),
+            base.mark_line(color=style.BLACK, size=1, strokeDash=[3, 3], interpolate="step-after").encode(
+                x=x, y=alt.Y(f"best_{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12)), order="cost:Q"
+            ),
             base.transform_filter(f"!({chosen})").mark_point(size=55, filled=True, opacity=0.75).encode(**look),
             base.transform_filter(chosen).mark_point(size=220, filled=True, opacity=1).encode(**look),
         ),

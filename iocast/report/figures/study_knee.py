@@ -36,24 +36,47 @@ def _chart(workload: str, rows: list[Row], what: str, text: style.Text, title: s
     low, high = (f"{what}_low", f"{what}_high")
     values = [r[k] for r in rows for k in (what, high) if r.get(k)]
     axis = style.log_axis(text, title, values)
-    scale = alt.Scale(type="log", nice=False, padding=8, domain=[0.7 * min(v for r in rows if (v := r.get(what))), 1.5 * max(v for r in rows if (v := r.get(what)))], clamp=False)
+    scale = alt.Scale(
+        type="log",
+        nice=False,
+        padding=8,
+        domain=[0.7 * min(v for r in rows if (v := r.get(what))), 1.5 * max(v for r in rows if (v := r.get(what)))],
+        clamp=False,
+    )
     y = alt.Y(f"{what}:Q", scale=scale, axis=axis)
-    tooltip = [alt.Tooltip("series:N", title="by"), alt.Tooltip("ranks:Q", title="clients", format=","), alt.Tooltip("value_text:N", title=what)]
-    solved, simulated = base.transform_filter(style.is_("series", SOLVED.label)), base.transform_filter(style.is_("series", SIMULATED.label))
+    tooltip = [
+        alt.Tooltip("series:N", title="by"),
+        alt.Tooltip("ranks:Q", title="clients", format=","),
+        alt.Tooltip("value_text:N", title=what),
+    ]
+    solved, simulated = (
+        base.transform_filter(style.is_("series", SOLVED.label)),
+        base.transform_filter(style.is_("series", SIMULATED.label)),
+    )
     knee = next((r["knee"] for r in rows if r["knee"]), None)
     bounds = [
-        solved.transform_filter(f"isValid(datum['{end}'])").mark_line(color=style.GREY, strokeDash=[5, 3], size=1.3, clip=True).encode(x=x, y=alt.Y(f"{end}:Q", scale=scale, axis=axis))
+        solved.transform_filter(f"isValid(datum['{end}'])")
+        .mark_line(color=style.GREY, strokeDash=[5, 3], size=1.3, clip=True)
+        .encode(x=x, y=alt.Y(f"{end}:Q", scale=scale, axis=axis))
         for end in (low, high)
     ]
     layers = [
         *bounds,
         solved.mark_line(color=style.BLUE, size=2).encode(x=x, y=y),
         solved.mark_point(color=style.BLUE, size=40, opacity=0, filled=True).encode(x=x, y=y, tooltip=tooltip),
-        simulated.mark_point(color=style.VERMILLION, shape="diamond", size=80, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip),
+        simulated.mark_point(color=style.VERMILLION, shape="diamond", size=80, filled=True, opacity=1).encode(
+            x=x, y=y, tooltip=tooltip
+        ),
     ]
     if knee:
-        layers.append(alt.Chart(alt.Data(values=[{"knee": knee}])).mark_rule(color=style.BLACK, strokeDash=[2, 2]).encode(x=alt.X("knee:Q", scale=log)))
-    return style.finish(alt.layer(*layers), f"{title} of the chosen design against the number of clients, {workload}", 240)
+        layers.append(
+            alt.Chart(alt.Data(values=[{"knee": knee}]))
+            .mark_rule(color=style.BLACK, strokeDash=[2, 2])
+            .encode(x=alt.X("knee:Q", scale=log))
+        )
+    return style.finish(
+        alt.layer(*layers), f"{title} of the chosen design against the number of clients, {workload}", 240
+    )
 
 
 FIGURE = Figure(

@@ -27,18 +27,55 @@ def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for d in chosen:
         name = _short(d)
-        rows.append({"panel": "chance", "design": name, "series": ALL.label, "value": d["probability"], "level": "all", "required": study["confidence_asked"]})
+        rows.append(
+            {
+                "panel": "chance",
+                "design": name,
+                "series": ALL.label,
+                "value": d["probability"],
+                "level": "all",
+                "required": study["confidence_asked"],
+            }
+        )
         worst: dict[str, float] = {}
         for c in d["levels"]:
             worst[c["level"]] = min(worst.get(c["level"], 1.0), c["probability"])
         if len(worst) > 1:
-            rows += [{"panel": "chance", "design": name, "series": EACH.label, "value": p, "level": level, "required": study["confidence_asked"]} for level, p in worst.items()]
+            rows += [
+                {
+                    "panel": "chance",
+                    "design": name,
+                    "series": EACH.label,
+                    "value": p,
+                    "level": level,
+                    "required": study["confidence_asked"],
+                }
+                for level, p in worst.items()
+            ]
         end = d["breaks_at"]
         if end:
             found = end["ranks"] is not None
-            rows.append({"panel": "breaks", "design": name, "series": (BREAKS if found else HOLDS).label, "value": end["ranks"] if found else end["beyond"], "level": end["level"], "required": None})
+            rows.append(
+                {
+                    "panel": "breaks",
+                    "design": name,
+                    "series": (BREAKS if found else HOLDS).label,
+                    "value": end["ranks"] if found else end["beyond"],
+                    "level": end["level"],
+                    "required": None,
+                }
+            )
     for s in study["scales"]:
-        rows.append({"panel": "scale", "design": s["name"], "series": SCALES.label, "value": s["ranks"], "level": None, "required": None})
+        rows.append(
+            {
+                "panel": "scale",
+                "design": s["name"],
+                "series": SCALES.label,
+                "value": s["ranks"],
+                "level": None,
+                "required": None,
+            }
+        )
     return rows if chosen else None
 
 
@@ -54,25 +91,44 @@ def draw(rows: list[Row]) -> Drawing:
     if any(r["panel"] == "breaks" for r in rows):
         panels.append(Panel("Clients at which a design breaks", _breaks(order, rows)))
     present = {r["series"] for r in rows}
-    return Drawing(panels, [m for m in (ALL, EACH, REQUIRED, BREAKS, HOLDS, SCALES) if m.label in present or m is REQUIRED])
+    return Drawing(
+        panels, [m for m in (ALL, EACH, REQUIRED, BREAKS, HOLDS, SCALES) if m.label in present or m is REQUIRED]
+    )
 
 
 def _y(order: list[str]) -> alt.Y:
-    return alt.Y("design:N", scale=alt.Scale(domain=order), axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=230, grid=True))
+    return alt.Y(
+        "design:N",
+        scale=alt.Scale(domain=order),
+        axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=230, grid=True),
+    )
 
 
 def _chances(order: list[str], rows: list[Row]) -> style.Drawn:
-    base = style.chart(style.is_("panel", "chance")).transform_calculate(text="datum.value > 0.99 ? 'more than 99 %' : format(datum.value, '.0%')")
-    x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1.03]), axis=alt.Axis(title=None, format=".0%", values=[0, 0.25, 0.5, 0.75, 1]))
+    base = style.chart(style.is_("panel", "chance")).transform_calculate(
+        text="datum.value > 0.99 ? 'more than 99 %' : format(datum.value, '.0%')"
+    )
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=[0, 1.03]),
+        axis=alt.Axis(title=None, format=".0%", values=[0, 0.25, 0.5, 0.75, 1]),
+    )
     tooltip = [alt.Tooltip("design:N"), alt.Tooltip("level:N"), alt.Tooltip("text:N", title="chance")]
-    all_, each = base.transform_filter(style.is_("series", ALL.label)), base.transform_filter(style.is_("series", EACH.label))
+    all_, each = (
+        base.transform_filter(style.is_("series", ALL.label)),
+        base.transform_filter(style.is_("series", EACH.label)),
+    )
     requested = next(r["required"] for r in rows if r["panel"] == "chance")
     return style.finish(
         alt.layer(
             all_.mark_bar(color=style.BLUE, opacity=0.25, size=12).encode(x=x, y=_y(order)),
-            alt.Chart(alt.Data(values=[{"required": requested}])).mark_rule(color=style.BLACK, size=2).encode(x=alt.X("required:Q")),
+            alt.Chart(alt.Data(values=[{"required": requested}]))
+            .mark_rule(color=style.BLACK, size=2)
+            .encode(x=alt.X("required:Q")),
             each.mark_tick(color=style.ORANGE, thickness=3, size=14).encode(x=x, y=_y(order), tooltip=tooltip),
-            all_.mark_point(color=style.BLUE, filled=True, size=70, opacity=1).encode(x=x, y=_y(order), tooltip=tooltip),
+            all_.mark_point(color=style.BLUE, filled=True, size=70, opacity=1).encode(
+                x=x, y=_y(order), tooltip=tooltip
+            ),
         ),
         "Probability of each design to keep its service levels",
         style.lines(len(order), 26),
@@ -84,12 +140,28 @@ def _breaks(order: list[str], rows: list[Row]) -> style.Drawn:
     base = style.chart(style.is_("panel", "breaks")).transform_calculate(text="format(datum.value, ',.2~r')")
     values = [r["value"] for r in rows if r["panel"] in ("breaks", "scale")]
     log = alt.Scale(type="log", nice=False, padding=12, domain=[min(values) / 1.2, max(values) * 1.2])
-    x = alt.X("value:Q", scale=log, axis=alt.Axis(title="clients", values=style.log_ticks(values, 5), format=",~r", grid=False))
-    tooltip = [alt.Tooltip("design:N"), alt.Tooltip("series:N", title="what"), alt.Tooltip("text:N", title="clients"), alt.Tooltip("level:N", title="first level")]
+    x = alt.X(
+        "value:Q",
+        scale=log,
+        axis=alt.Axis(title="clients", values=style.log_ticks(values, 5), format=",~r", grid=False),
+    )
+    tooltip = [
+        alt.Tooltip("design:N"),
+        alt.Tooltip("series:N", title="what"),
+        alt.Tooltip("text:N", title="clients"),
+        alt.Tooltip("level:N", title="first level"),
+    ]
     return style.finish(
         alt.layer(
-            style.chart(style.is_("panel", "scale")).mark_rule(color=style.GREY, strokeDash=[2, 3]).encode(x=x, tooltip=[alt.Tooltip("design:N", title="scale"), alt.Tooltip("value:Q", title="clients", format=",")]),
-            base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=_y(order), color=style.colour(marks), shape=style.shape(marks), tooltip=tooltip),
+            style.chart(style.is_("panel", "scale"))
+            .mark_rule(color=style.GREY, strokeDash=[2, 3])
+            .encode(
+                x=x,
+                tooltip=[alt.Tooltip("design:N", title="scale"), alt.Tooltip("value:Q", title="clients", format=",")],
+            ),
+            base.mark_point(filled=True, size=80, opacity=1).encode(
+                x=x, y=_y(order), color=style.colour(marks), shape=style.shape(marks), tooltip=tooltip
+            ),
         ),
         "Number of clients at which each design first misses a level",
         style.lines(len(order), 26),

@@ -26,13 +26,39 @@ def data(sources: Sources) -> list[Row] | None:
                 request.setdefault((workload, level["quantity"]), []).append(level)
     wanted = list(request) or [(w["name"], "rate") for w in study["workloads"]]
     for workload, quantity in wanted[:MAX_PANELS]:
-        curve = [r for r in study["curves"] if r["workload"] == workload and r["quantity"] == quantity and r["design"] in shown and r["value"]]
+        curve = [
+            r
+            for r in study["curves"]
+            if r["workload"] == workload and r["quantity"] == quantity and r["design"] in shown and r["value"]
+        ]
         panel = f"{_title(quantity)}, {workload}" if len(study["workloads"]) > 1 else _title(quantity)
         for r in curve:
-            rows.append({"panel": panel, "quantity": quantity, "series": r["name"], "ranks": r["ranks"], "value": r["value"], "low": r["low"], "high": r["high"], "limit": None})
+            rows.append(
+                {
+                    "panel": panel,
+                    "quantity": quantity,
+                    "series": r["name"],
+                    "ranks": r["ranks"],
+                    "value": r["value"],
+                    "low": r["low"],
+                    "high": r["high"],
+                    "limit": None,
+                }
+            )
         for level in request.get((workload, quantity), []):
             ranks = [s["ranks"] for s in study["scales"] if s["name"] in level["at"]]
-            rows.append({"panel": panel, "quantity": quantity, "series": level["level"], "ranks": max(ranks), "value": None, "low": min(ranks), "high": None, "limit": level["limit"]})
+            rows.append(
+                {
+                    "panel": panel,
+                    "quantity": quantity,
+                    "series": level["level"],
+                    "ranks": max(ranks),
+                    "value": None,
+                    "low": min(ranks),
+                    "high": None,
+                    "limit": level["limit"],
+                }
+            )
     return rows if any(r["value"] for r in rows) else None
 
 
@@ -66,7 +92,9 @@ def text_of(quantity: str) -> style.Text:
 
 def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     text = text_of(rows[0]["quantity"])
-    base = style.with_texts(style.chart(style.is_("panel", name)), text, value="value", low="low", high="high", limit="limit")
+    base = style.with_texts(
+        style.chart(style.is_("panel", name)), text, value="value", low="low", high="high", limit="limit"
+    )
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis((r["ranks"] for r in rows), "clients"))
     values = [r[k] for r in rows for k in ("value", "low", "high") if r["limit"] is None] + [r["limit"] for r in rows]
@@ -84,10 +112,16 @@ def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
         alt.layer(
             curves.transform_filter("isValid(datum.low)").mark_area(opacity=0.13).encode(**look, **ends),
             curves.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
-            curves.mark_point(size=60, filled=True, opacity=1).encode(y=y, shape=style.shape(marks), tooltip=tooltip, **look),
-            levels.mark_rule(color=style.BLACK, size=2).encode(y=limit, tooltip=[alt.Tooltip("series:N", title="level")]),
+            curves.mark_point(size=60, filled=True, opacity=1).encode(
+                y=y, shape=style.shape(marks), tooltip=tooltip, **look
+            ),
+            levels.mark_rule(color=style.BLACK, size=2).encode(
+                y=limit, tooltip=[alt.Tooltip("series:N", title="level")]
+            ),
             *(
-                levels.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=12, **look).encode(x=alt.value(0), y=limit, text="series:N")
+                levels.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=12, **look).encode(
+                    x=alt.value(0), y=limit, text="series:N"
+                )
                 for look in ({"stroke": "white", "strokeWidth": 4, "color": "white"}, {"color": style.INK})
             ),
         ),

@@ -23,9 +23,19 @@ def data(sources: Sources) -> list[Row] | None:
         return None
     rows: list[Row] = []
     for axis in study["sensitivity"]["axes"]:
-        rows.append({"panel": "axes", "name": axis["axis"], "value": axis["shares"]["worst margin"], "price": None, "level": None})
+        rows.append(
+            {
+                "panel": "axes",
+                "name": axis["axis"],
+                "value": axis["shares"]["worst margin"],
+                "price": None,
+                "level": None,
+            }
+        )
     for u in study["sensitivity"]["uncertain"][:MOST]:
-        rows.append({"panel": "uncertain", "name": u["name"], "value": u["effect"] - 1, "price": None, "level": u["level"]})
+        rows.append(
+            {"panel": "uncertain", "name": u["name"], "value": u["effect"] - 1, "price": None, "level": u["level"]}
+        )
     if any(m["value"] > 0 for m in study["measurements"]):
         for m in study["measurements"][:MOST]:
             rows.append({"panel": "worth", "name": m["name"], "value": m["value"], "price": m["price"], "level": None})
@@ -51,15 +61,25 @@ def draw(rows: list[Row]) -> Drawing:
 def _chart(panel: str, title: str, rows: list[Row], mark: style.Mark, format_: str) -> style.Drawn:
     order = [r["name"] for r in sorted(rows, key=lambda r: -abs(r["value"]))]
     base = style.chart(style.is_("panel", panel)).transform_calculate(text=f"format(datum.value, '{format_}')")
-    y = alt.Y("name:N", scale=alt.Scale(domain=order), axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=250))
+    y = alt.Y(
+        "name:N", scale=alt.Scale(domain=order), axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=250)
+    )
     least = min(0.0, *(r["value"] for r in rows))
     most = max(0.0, *(max(r["value"], r["price"] or 0) for r in rows))
-    x = alt.X("value:Q", scale=alt.Scale(domain=[1.05 * least, 1.05 * most or (0.0 if least else 1.0)]), axis=alt.Axis(title=None, format=format_, tickCount=4))
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=[1.05 * least, 1.05 * most or (0.0 if least else 1.0)]),
+        axis=alt.Axis(title=None, format=format_, tickCount=4),
+    )
     tooltip = [alt.Tooltip("name:N"), alt.Tooltip("text:N", title=mark.label), alt.Tooltip("level:N")]
     layers = [base.mark_bar(color=mark.colour, size=16).encode(x=x, y=y, tooltip=tooltip)]
     if panel == "worth":
         priced = base.transform_filter("isValid(datum.price)")
-        layers.append(priced.mark_tick(color=style.BLACK, thickness=3, size=22).encode(x=alt.X("price:Q"), y=y, tooltip=[alt.Tooltip("name:N"), alt.Tooltip("price:Q", format=",.3~s")]))
+        layers.append(
+            priced.mark_tick(color=style.BLACK, thickness=3, size=22).encode(
+                x=alt.X("price:Q"), y=y, tooltip=[alt.Tooltip("name:N"), alt.Tooltip("price:Q", format=",.3~s")]
+            )
+        )
     return style.finish(alt.layer(*layers), title, style.lines(len(order), 30))
 
 

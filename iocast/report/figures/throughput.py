@@ -23,7 +23,16 @@ def data(sources: Sources) -> list[Row] | None:
             shown = name if run.workload in subjects else f"{name} of {run.workload}"
             for phase in run.repeats(name):
                 if phase.get("rate"):
-                    rows.append(_row(shown, run.waiting_factor, series, run.ranks, {"value": phase["rate"]}, run.point or run.name))
+                    rows.append(
+                        _row(
+                            shown,
+                            run.waiting_factor,
+                            series,
+                            run.ranks,
+                            {"value": phase["rate"]},
+                            run.point or run.name,
+                        )
+                    )
     largest = max((r["ranks"] for r in rows), default=None)
     drawn = {_place(r) for r in rows}
     for comparison in evidence.comparisons(sources):
@@ -34,11 +43,23 @@ def data(sources: Sources) -> list[Row] | None:
         if (phase, factor, "measured", ranks) not in drawn:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
             rows.append(_row(phase, factor, "measured", ranks, ends))
-        rows.append(_row(phase, factor, "forecast", ranks, {"value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high")}))
+        rows.append(
+            _row(
+                phase,
+                factor,
+                "forecast",
+                ranks,
+                {"value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high")},
+            )
+        )
         rows += [_row(phase, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
     drawn = {_place(r) for r in rows}
     for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
-        ranks, factor, phase = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast), evidence.phase_of(forecast)
+        ranks, factor, phase = (
+            evidence.ranks_of(forecast["placement"]),
+            evidence.waiting_factor(forecast),
+            evidence.phase_of(forecast),
+        )
         if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
             continue
         answer = {"forecast": forecast["quantities"]["rate"]}
@@ -48,12 +69,26 @@ def data(sources: Sources) -> list[Row] | None:
             if (phase, factor, name, ranks) not in drawn:
                 rows.append(_row(phase, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
     order = sources.phases
-    rows.sort(key=lambda r: (order.index(r["phase"]) if r["phase"] in order else len(order), r["waiting_factor"], r["series"], r["ranks"]))
+    rows.sort(
+        key=lambda r: (
+            order.index(r["phase"]) if r["phase"] in order else len(order),
+            r["waiting_factor"],
+            r["series"],
+            r["ranks"],
+        )
+    )
     return rows if len(rows) > 1 else None
 
 
 def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, Any], run: str = "") -> Row:
-    return {"phase": phase, "waiting_factor": factor, "series": series, "ranks": ranks, **evidence.drawable(answer), "run": run}
+    return {
+        "phase": phase,
+        "waiting_factor": factor,
+        "series": series,
+        "ranks": ranks,
+        **evidence.drawable(answer),
+        "run": run,
+    }
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -93,7 +128,10 @@ def _chart(
         alt.Tooltip("value_text:N", title="rate"), alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
     ]  # fmt: skip
     look = {"color": style.colour(marks), "tooltip": tooltip}
-    forecast, points = style.is_("series", "forecast"), f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
+    forecast, points = (
+        style.is_("series", "forecast"),
+        f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}",
+    )
     known = base.transform_filter("isValid(datum.value)")
     others = f"!({forecast}) && !({points})"
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}

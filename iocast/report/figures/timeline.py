@@ -34,7 +34,9 @@ def _rows(run: Run) -> list[Row]:
                     rows.append(_row(title, phase["name"], operation, "slowest of each moment", at, slowest))
         for operation in phase.get("slowest") or []:
             ended = start + operation["start"] + operation["seconds"]
-            rows.append(_row(title, phase["name"], operation["op"], "among the slowest of all", ended, operation["seconds"]))
+            rows.append(
+                _row(title, phase["name"], operation["op"], "among the slowest of all", ended, operation["seconds"])
+            )
     return rows
 
 
@@ -64,12 +66,22 @@ def _chart(run: str, marks: list[style.Mark], starts: dict[str, float], seconds:
     base = style.with_texts(style.chart(style.is_("run", run)), style.seconds_text, value="seconds", when="at")
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the run", grid=False, tickCount=8),
               scale=alt.Scale(nice=False, zero=True))  # fmt: skip
-    y = alt.Y("seconds:Q", axis=style.log_axis(style.seconds_text, "latency", seconds), scale=alt.Scale(type="log", nice=False, padding=10))
+    y = alt.Y(
+        "seconds:Q",
+        axis=style.log_axis(style.seconds_text, "latency", seconds),
+        scale=alt.Scale(type="log", nice=False, padding=10),
+    )
     tooltip = [
         alt.Tooltip("operation:N"), alt.Tooltip("phase:N"), alt.Tooltip("kind:N", title="which"),
         alt.Tooltip("value_text:N", title="latency"), alt.Tooltip("when_text:N", title="ended at"),
     ]  # fmt: skip
-    look = {"x": x, "y": y, "color": style.colour(marks, "operation"), "shape": style.shape(marks, "operation"), "tooltip": tooltip}
+    look = {
+        "x": x,
+        "y": y,
+        "color": style.colour(marks, "operation"),
+        "shape": style.shape(marks, "operation"),
+        "tooltip": tooltip,
+    }
     slow, usual = style.is_("kind", "among the slowest of all"), style.is_("kind", "slowest of each moment")
     began = alt.Chart(alt.InlineData([{"phase": name, "at": at} for name, at in starts.items()]))
     border = began.mark_rule(color="#999999", strokeDash=[3, 3]).encode(x=x)

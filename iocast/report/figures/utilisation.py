@@ -14,7 +14,9 @@ MAX_LINES = 8  # of a run: the busiest resources
 
 
 def data(sources: Sources) -> list[Row] | None:
-    observed = [run for run in sources.given_runs if _observed(run)][:4] or [run for run in evidence.focus_runs(sources) if _observed(run)]
+    observed = [run for run in sources.given_runs if _observed(run)][:4] or [
+        run for run in evidence.focus_runs(sources) if _observed(run)
+    ]
     # With campaigns the focus may lie on a run that was not observed.
     observed = observed or [run for run in sorted(sources.runs, key=lambda r: -r.ranks) if _observed(run)][:1]
     rows = [row for run in observed for row in _rows(run)]
@@ -28,7 +30,9 @@ def _observed(run: Run) -> bool:
 def _rows(run: Run) -> list[Row]:
     content = read_utilisation(run.path) or {}
     series = {name: s for name, s in content["timeline"].items() if s["utilisation"]}
-    busiest = sorted(series, key=lambda name: -sum(series[name]["utilisation"]) / len(series[name]["utilisation"]))[:MAX_LINES]
+    busiest = sorted(series, key=lambda name: -sum(series[name]["utilisation"]) / len(series[name]["utilisation"]))[
+        :MAX_LINES
+    ]
     title = evidence.run_title(run)
     rows: list[Row] = []
     for name in busiest:
@@ -36,14 +40,19 @@ def _rows(run: Run) -> list[Row]:
             {"run": title, "resource": name, "kind": "used", "at": at, "share": min(used, 1.0)}
             for at, used in zip(series[name]["seconds"], series[name]["utilisation"], strict=True)
         ]
-    rows += [{"run": title, "resource": p["name"], "kind": "phase", "at": float(p.get("start_seconds") or 0), "share": None} for p in run.phases]
+    rows += [
+        {"run": title, "resource": p["name"], "kind": "phase", "at": float(p.get("start_seconds") or 0), "share": None}
+        for p in run.phases
+    ]
     return rows
 
 
 def draw(rows: list[Row]) -> Drawing:
     resources = list(dict.fromkeys(r["resource"] for r in rows if r["kind"] == "used"))
     marks = style.cycle(resources, "line")
-    return Drawing([Panel(run, _chart(run, rows, marks), wide=True) for run in dict.fromkeys(r["run"] for r in rows)], marks)
+    return Drawing(
+        [Panel(run, _chart(run, rows, marks), wide=True) for run in dict.fromkeys(r["run"] for r in rows)], marks
+    )
 
 
 def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
@@ -53,7 +62,11 @@ def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     x = alt.X("at:Q", axis=style.axis(style.seconds_text, "time since the start of the run", grid=False, tickCount=8),
               scale=alt.Scale(nice=False, zero=True, domainMin=0, domainMax=end))  # fmt: skip
     y = alt.Y("share:Q", axis=alt.Axis(title="used", format=".0%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
-    tooltip = [alt.Tooltip("resource:N"), alt.Tooltip("share:Q", format=".0%", title="used"), alt.Tooltip("when_text:N", title="at")]
+    tooltip = [
+        alt.Tooltip("resource:N"),
+        alt.Tooltip("share:Q", format=".0%", title="used"),
+        alt.Tooltip("when_text:N", title="at"),
+    ]
     starts: dict[str, float] = {}
     for row in rows:
         if row["run"] == run and row["kind"] == "phase":
@@ -63,9 +76,15 @@ def _chart(run: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
         alt.layer(
             began.mark_rule(color="#999999", strokeDash=[3, 3]).encode(x=x),
             used.mark_line(size=1.6, clip=True).encode(
-                x=x, y=y, color=style.colour(marks, "resource"), strokeDash=style.dash(marks, "resource"), tooltip=tooltip
+                x=x,
+                y=y,
+                color=style.colour(marks, "resource"),
+                strokeDash=style.dash(marks, "resource"),
+                tooltip=tooltip,
             ),
-            began.mark_text(align="left", baseline="bottom", fontSize=12, color=style.INK).encode(x=x, y=alt.value(-4), text="phase:N"),
+            began.mark_text(align="left", baseline="bottom", fontSize=12, color=style.INK).encode(
+                x=x, y=alt.value(-4), text="phase:N"
+            ),
         ),
         f"Utilisation over time of the run {run}",
         240,

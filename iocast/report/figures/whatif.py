@@ -18,7 +18,15 @@ def data(sources: Sources) -> list[Row] | None:
             for name in sorted(forecast["quantities"], key=evidence.quantity_order):
                 if name == "rate" or name.endswith(".q99"):
                     values = evidence.drawable(forecast["quantities"][name])
-                    rows.append({"phase": evidence.phase_of(forecast), "series": label, "ranks": ranks, "quantity": name, **values})
+                    rows.append(
+                        {
+                            "phase": evidence.phase_of(forecast),
+                            "series": label,
+                            "ranks": ranks,
+                            "quantity": name,
+                            **values,
+                        }
+                    )
     several = len({(r["series"], r["ranks"]) for r in rows}) > 1
     return rows if several else None
 
@@ -57,7 +65,9 @@ def _chart(phase: str, quantity: str, rows: list[Row], marks: list[style.Mark]) 
             banded.mark_area(opacity=0.13).encode(**look, **ends),
             banded.mark_rule(opacity=0.5).encode(**look, **ends),
             base.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
-            base.mark_point(size=60, filled=True, opacity=1).encode(y=y, shape=style.shape(marks), tooltip=tooltip, **look),
+            base.mark_point(size=60, filled=True, opacity=1).encode(
+                y=y, shape=style.shape(marks), tooltip=tooltip, **look
+            ),
         ),
         f"Forecast of {quantity} in {phase} of each alternative against the number of ranks",
         280 if is_rate else 220,
