@@ -30,7 +30,7 @@ _USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failur
 """Sections that name parts."""
 UNKNOWN_KEY = "unknown-key"
 """Code of iocast-sim's error about a key that a part can't have."""
-_RESOLVED = (
+RESOLVED = (
     "clients",
     "stations",
     "limits",
@@ -43,6 +43,7 @@ _RESOLVED = (
     "pools",
     "network",
 )
+"""Sections of a resolved platform beside its operations."""
 
 
 def paths(node: Any, prefix: str = "") -> Iterator[str]:
@@ -59,7 +60,7 @@ def paths(node: Any, prefix: str = "") -> Iterator[str]:
 def known_paths(document: Document, resolved: Document) -> set[str]:
     """Paths that an edit may name: those that the platform's files write, and the defaults of the resolved platform."""
     known = set(paths(document))
-    for part in _RESOLVED:
+    for part in RESOLVED:
         known |= set(paths({part: resolved.get(part) or {}}))
     known |= {
         f"demands.{n}.{key}"
@@ -82,7 +83,7 @@ def missing(
         return None
     parent, _, leaf = path.rpartition(".")
     section = path.partition(".")[0]
-    if isinstance(value, dict) and "law" not in value and section in _RESOLVED and parent == section:
+    if isinstance(value, dict) and "law" not in value and section in RESOLVED and parent == section:
         return None  # a whole part, which the simulator judges
     if (
         parent != section

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import is_dataclass
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -103,6 +105,32 @@ app = typer.Typer(
 )
 
 
+def flattened(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with a keyword parameter for each field of its parameters that are dataclasses, in their place.
+
+    Verbs that share several options have them as one dataclass; Typer knows parameters only."""
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    parameters: list[inspect.Parameter] = []
+    members: dict[str, list[str]] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        own = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+        types = get_type_hints(groups[name], include_extras=True) if name in groups else hints
+        members[name] = [one.name for one in own]
+        parameters += [one.replace(kind=one.KEYWORD_ONLY, annotation=types[one.name]) for one in own]
+
+    def call(**values: Any) -> None:
+        built = {
+            name: group(**{member: values.pop(member) for member in members[name]}) for name, group in groups.items()
+        }
+        function(**values, **built)
+
+    call.__name__, call.__doc__, call.__module__ = function.__name__, function.__doc__, function.__module__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters}
+    return call
+
+
 def verb(epilog: str, name: str | None = None, moved: dict[str, str] | None = None) -> Callable[[Function], Function]:
     """Registers a function as a verb.
 
@@ -112,7 +140,7 @@ def verb(epilog: str, name: str | None = None, moved: dict[str, str] | None = No
     @param moved options that it had once: the sentence that names what has taken their place"""
 
     def register(function: Function) -> Function:
-        app.command(name, cls=Verb, epilog=epilog)(function)
+        app.command(name, cls=Verb, epilog=epilog)(flattened(function))
         MOVED[name or function.__name__] = moved or {}
         return function
 

@@ -10,20 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import (
-    OUTPUT,
-    Interface,
-    Json,
-    Scheduler,
-    Secret,
-    Seed,
-    WorkerCount,
-    WorkerOptions,
-    WorkersInSlurm,
-    crew_of,
-    measured_points,
-    refuse_existing,
-)
+from iocast.cli.options import HERE, OUTPUT, Json, Seed, WorkerOptions, measured_points, refuse_existing
 from iocast.files import write_text
 from iocast.progress import Steps
 
@@ -45,12 +32,7 @@ def calibrate(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Platform file to write.", rich_help_panel=OUTPUT)] = Path("fitted.yaml"),
-    workers: WorkerCount = 0,
-    scheduler: Scheduler = "",
-    scheduler_secret: Secret = None,
-    slurm: WorkersInSlurm = False,
-    slurm_option: WorkerOptions = None,
-    interface: Interface = "",
+    computing: WorkerOptions = HERE,
     look: Annotated[
         bool, typer.Option("--look", help="Say what the measurements show, and fit nothing.", rich_help_panel=FIT)
     ] = False,
@@ -78,7 +60,7 @@ def calibrate(
         print(json.dumps(found) if json_ else findings_text(found))
         return
     refuse_existing(out)
-    with Steps() as steps, crew_of(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, out) as crew:
+    with Steps() as steps, computing.start_if_named(out) as crew:
         document = calibrate_phases(
             sources, chosen_phases(sources, phase or []), platform, seed, steps, crew, out.with_suffix(".search.jsonl")
         )

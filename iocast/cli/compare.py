@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import FELL_SHORT, OUTPUT, Json, Level, Seed, refuse_existing
+from iocast.cli.options import FELL_SHORT, AnswerFile, Json, Level, LocalWorkers, Seed, refuse_existing
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.progress import Steps
@@ -54,13 +54,9 @@ def compare(
             help="The study whose workloads, scales and levels they are compared under.", rich_help_panel=OFFERS
         ),
     ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Processes that compute; by default one a core.", min=0, rich_help_panel=OFFERS)
-    ] = 0,
+    workers: LocalWorkers = 0,
     level: Level = 0.9,
-    out: Annotated[
-        Optional[Path], typer.Option(help="File for the whole comparison as JSON.", rich_help_panel=OUTPUT)
-    ] = None,
+    out: AnswerFile = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:

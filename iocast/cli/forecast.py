@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Level, Seed, WorkerCount, crew_of, refuse_existing
+from iocast.cli.options import LOAD, OUTPUT, Json, Level, LocalWorkers, Seed, local_workers, refuse_existing
 from iocast.errors import InputError
 from iocast.progress import Steps
 
@@ -60,7 +60,7 @@ def forecast(
         ),
     ] = None,
     level: Level = 0.9,
-    workers: WorkerCount = 0,
+    workers: LocalWorkers = 0,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -73,7 +73,7 @@ def forecast(
         raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
     refuse_existing(out)
     stated = {"ranks": ranks_measured, "nodes": nodes_measured}
-    with Steps() as steps, crew_of(workers, "", None, False, None, "", out) as crew:
+    with Steps() as steps, local_workers(workers) as crew:
         answer = whole_way(
             sources,
             targets,

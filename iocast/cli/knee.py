@@ -17,6 +17,8 @@ from iocast.cli.options import (
     BackendName,
     BackendOptions,
     Json,
+    Nodes,
+    Ppn,
     Seed,
     Sets,
     TakeOver,
@@ -67,8 +69,8 @@ def knee(
     workload: Annotated[str, typer.Option(help="Workload.", rich_help_panel=LOAD)] = "md-workbench",
     phase: Annotated[str, typer.Option(help="Phase of the workload.", rich_help_panel=LOAD)] = "benchmark",
     sets: Sets = None,
-    nodes: Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)] = 1,
-    ppn: Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)] = 1,
+    nodes: Nodes = 1,
+    ppn: Ppn = 1,
     threads_per_rank: Annotated[
         int, typer.Option(help="Ranks that are threads of one process.", min=1, rich_help_panel=LOAD)
     ] = 1,

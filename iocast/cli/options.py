@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -19,6 +20,7 @@ FELL_SHORT = 4
 
 LOAD = "Workload and scale"
 STORAGE = "Storage system"
+PLATFORM = "Platform"
 SHARED = "Limits, on a system that others use"
 WORKERS = "Workers that compute"
 SLURM = "Slurm jobs"
@@ -30,6 +32,12 @@ Sets = Annotated[
     Optional[list[str]],
     typer.Option("--set", metavar="NAME=VALUE", help="A workload parameter; may be repeated.", rich_help_panel=LOAD),
 ]
+Edits = Annotated[
+    Optional[list[str]],
+    typer.Option(metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel=PLATFORM),
+]
+Nodes = Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)]
+Ppn = Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)]
 BackendName = Annotated[
     str,
     typer.Option(
@@ -83,45 +91,82 @@ StopLatency = Annotated[
 MinFree = Annotated[
     str, typer.Option(metavar="SIZE", help="End when the file system has less free: 50GiB.", rich_help_panel=SHARED)
 ]
-WorkerCount = Annotated[
-    int,
-    typer.Option(
-        "--workers",
-        help="Processes that compute, or jobs with --slurm; by default one a core.",
-        min=0,
-        rich_help_panel=WORKERS,
-    ),
-]
-Scheduler = Annotated[
-    str, typer.Option(help="Address of a running Dask scheduler, such as tls://host:8786.", rich_help_panel=WORKERS)
-]
-Secret = Annotated[
-    Optional[Path],
-    typer.Option(
-        "--scheduler-secret",
-        help="The scheduler's certificate and key, one PEM file that nobody else can read.",
-        rich_help_panel=WORKERS,
-    ),
-]
-Interface = Annotated[
-    str,
-    typer.Option(
-        help="With --slurm: network interface that workers reach this host by, such as ib0.", rich_help_panel=WORKERS
-    ),
-]
-WorkersInSlurm = Annotated[
-    bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.", rich_help_panel=WORKERS)
-]
-WorkerOptions = Annotated[
-    Optional[list[str]],
-    typer.Option(
-        "--slurm-option",
-        metavar="OPTION",
-        help="A further option of sbatch, such as --account=me; may be repeated.",
-        rich_help_panel=WORKERS,
-    ),
-]
 Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
+
+
+AnswerFile = Annotated[Optional[Path], typer.Option(help="File for the whole answer as JSON.", rich_help_panel=OUTPUT)]
+LocalWorkers = Annotated[
+    int, typer.Option(help="Processes that compute; by default one a core.", min=0, rich_help_panel=WORKERS)
+]
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Options of the verbs that compute here, by a Dask scheduler or in Slurm jobs."""
+
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes that compute, or jobs with --slurm; by default one a core.", min=0, rich_help_panel=WORKERS
+        ),
+    ] = 0
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a running Dask scheduler, such as tls://host:8786.", rich_help_panel=WORKERS)
+    ] = ""
+    scheduler_secret: Annotated[
+        Optional[Path],
+        typer.Option(
+            help="The scheduler's certificate and key, one PEM file that nobody else can read.", rich_help_panel=WORKERS
+        ),
+    ] = None
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Start the workers as Slurm jobs.", rich_help_panel=WORKERS)
+    ] = False
+    slurm_option: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="OPTION",
+            help="A further option of sbatch, such as --account=me; may be repeated.",
+            rich_help_panel=WORKERS,
+        ),
+    ] = None
+    interface: Annotated[
+        str,
+        typer.Option(
+            help="With --slurm: network interface that workers reach this host by, such as ib0.",
+            rich_help_panel=WORKERS,
+        ),
+    ] = ""
+
+    def start(self, logs: Path) -> Workers:
+        """These workers, by default the processes of this machine. `logs`: directory for what Slurm jobs write."""
+        from iocast.workers import Workers
+
+        return Workers(
+            self.workers,
+            self.scheduler,
+            self.slurm,
+            tuple(self.slurm_option or ()),
+            logs,
+            secret=self.scheduler_secret,
+            interface=self.interface,
+        )
+
+    def start_if_named(self, out: Path) -> AbstractContextManager[Workers | None]:
+        """These workers, or None when no option names one. What Slurm jobs write lies beside `out`."""
+        named = self.workers or self.scheduler or self.slurm or self.scheduler_secret or self.interface
+        return self.start(out.with_name(f"{out.stem}.workers")) if named else nullcontext()
+
+
+HERE = WorkerOptions()
+"""The default."""
+
+
+def local_workers(count: int) -> AbstractContextManager[Workers | None]:
+    """This many processes of this machine, or None for 0."""
+    from iocast.workers import Workers
+
+    return Workers(count) if count else nullcontext()
 
 
 def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
@@ -129,18 +174,6 @@ def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
     from iocast.run_directory import find_runs, group
 
     return group(find_runs(paths, phase)[0])
-
-
-def crew_of(
-    workers: int, scheduler: str, secret: Path | None, slurm: bool, options: list[str] | None, interface: str, out: Path
-) -> AbstractContextManager[Workers | None]:
-    """The workers that the options name, or None. What workers inside Slurm write lies beside `out`."""
-    from iocast.workers import Workers
-
-    if not (workers or scheduler or slurm or secret or interface):
-        return nullcontext()
-    directory = out.with_name(f"{out.stem}.workers")
-    return Workers(workers, scheduler, slurm, tuple(options or ()), directory, secret=secret, interface=interface)
 
 
 def settings_of(sets: list[str] | None) -> dict[str, str]:

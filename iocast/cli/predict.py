@@ -10,12 +10,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Level, Seed, Sets, refuse_existing, settings_of
+from iocast.cli.options import LOAD, OUTPUT, PLATFORM, Edits, Json, Level, Seed, Sets, refuse_existing, settings_of
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.progress import PATIENCE, Steps
-
-PLATFORM = "Platform"
 
 
 @verb(
@@ -42,10 +40,7 @@ def predict(
         ),
     ] = None,
     sets: Sets = None,
-    edit: Annotated[
-        Optional[list[str]],
-        typer.Option(metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel=PLATFORM),
-    ] = None,
+    edit: Edits = None,
     solver: Annotated[
         Optional[str],
         typer.Option(

@@ -4,13 +4,25 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, WORKERS, Json, Seed, Sets, crew_of, refuse_existing, settings_of
+from iocast.cli.options import (
+    LOAD,
+    AnswerFile,
+    Edits,
+    Json,
+    LocalWorkers,
+    Nodes,
+    Ppn,
+    Seed,
+    Sets,
+    local_workers,
+    refuse_existing,
+    settings_of,
+)
 from iocast.files import write_json
 from iocast.progress import PATIENCE, Steps
 
@@ -22,25 +34,15 @@ from iocast.progress import PATIENCE, Steps
 def simulate(
     platform: Annotated[str, typer.Argument(help="Platform of the catalogue, or a platform file with hardware data.")],
     workload: Annotated[str, typer.Argument(help="Workload by name (see: iocast list workloads) or its file.")],
-    nodes: Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)] = 1,
-    ppn: Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)] = 1,
+    nodes: Nodes = 1,
+    ppn: Ppn = 1,
     sets: Sets = None,
     phase: Annotated[
         Optional[str], typer.Option(help="Phase.  [default: all but set-up and clean-up]", rich_help_panel=LOAD)
     ] = None,
-    edit: Annotated[
-        Optional[list[str]],
-        typer.Option(
-            metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel="Platform"
-        ),
-    ] = None,
-    out: Annotated[
-        Optional[Path],
-        typer.Option(help="File for the whole answer as JSON; iocast report takes it.", rich_help_panel=OUTPUT),
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Processes that compute; by default one a core.", min=0, rich_help_panel=WORKERS)
-    ] = 0,
+    edit: Edits = None,
+    out: AnswerFile = None,
+    workers: LocalWorkers = 0,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -56,7 +58,7 @@ def simulate(
     if out is not None:
         refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
-    with Steps(after=PATIENCE) as steps, crew_of(workers, "", None, False, None, "", out or Path("simulate")) as crew:
+    with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
         answer = simulate_(
             fitted, workload, settings_of(sets), nodes, ppn, phase=phase, seed=seed, report=steps, workers=crew
         )

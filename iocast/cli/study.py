@@ -11,18 +11,7 @@ from typing import Annotated
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import (
-    FELL_SHORT,
-    OUTPUT,
-    Interface,
-    Json,
-    Scheduler,
-    Secret,
-    Seed,
-    WorkerCount,
-    WorkerOptions,
-    WorkersInSlurm,
-)
+from iocast.cli.options import FELL_SHORT, HERE, OUTPUT, Json, Seed, WorkerOptions
 from iocast.progress import Steps
 
 
@@ -45,12 +34,7 @@ def study(
             rich_help_panel=OUTPUT,
         ),
     ],
-    workers: WorkerCount = 0,
-    scheduler: Scheduler = "",
-    scheduler_secret: Secret = None,
-    slurm: WorkersInSlurm = False,
-    slurm_option: WorkerOptions = None,
-    interface: Interface = "",
+    computing: WorkerOptions = HERE,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -60,20 +44,8 @@ def study(
     no design meets the service levels."""
     from iocast.study import run_study
     from iocast.study.words import as_text
-    from iocast.workers import Workers
 
-    with (
-        Steps(every=5) as steps,
-        Workers(
-            workers,
-            scheduler,
-            slurm,
-            tuple(slurm_option or ()),
-            out / "workers",
-            secret=scheduler_secret,
-            interface=interface,
-        ) as crew,
-    ):
+    with Steps(every=5) as steps, computing.start(out / "workers") as crew:
         answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
     print(
         json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it."

@@ -12,17 +12,12 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import (
     FELL_SHORT,
-    OUTPUT,
-    Interface,
+    HERE,
+    AnswerFile,
     Json,
     Level,
-    Scheduler,
-    Secret,
     Seed,
-    WorkerCount,
     WorkerOptions,
-    WorkersInSlurm,
-    crew_of,
     measured_points,
     refuse_existing,
 )
@@ -74,15 +69,8 @@ def validate(
         float, typer.Option(help="Share of values inside their intervals that still passes.", rich_help_panel=TARGETS)
     ] = 0.7,
     level: Level = 0.9,
-    out: Annotated[
-        Optional[Path], typer.Option(help="File for the whole validation as JSON.", rich_help_panel=OUTPUT)
-    ] = None,
-    workers: WorkerCount = 0,
-    scheduler: Scheduler = "",
-    scheduler_secret: Secret = None,
-    slurm: WorkersInSlurm = False,
-    slurm_option: WorkerOptions = None,
-    interface: Interface = "",
+    out: AnswerFile = None,
+    computing: WorkerOptions = HERE,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -117,11 +105,7 @@ def validate(
     ]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
-    place = out or Path("validation")
-    with (
-        Steps(after=PATIENCE) as steps,
-        crew_of(workers, scheduler, scheduler_secret, slurm, slurm_option, interface, place) as crew,
-    ):
+    with Steps(after=PATIENCE) as steps, computing.start_if_named(out or Path("validation")) as crew:
         steps(f"forecasting {len(points)} measured points", 0, 1)
         answer = judge(
             fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,

@@ -304,7 +304,7 @@ def _read_campaign(path: Path, sources: Sources) -> None:
     if (path / "knee.json").is_file():
         knee = _document(path / "knee.json")
         if knee.get("kind") != "knee" or not isinstance(knee.get("loads"), list):
-            raise InputError(f"{path / 'knee.json'} is no knee search; write it again with iocast measure.")
+            raise InputError(f"{path / 'knee.json'} is no knee search; write it again with iocast knee.")
         sources.knees.append(knee | {"name": path.name})
         _note(sources, "knee search", path / "knee.json", path.name)
 

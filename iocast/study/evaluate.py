@@ -19,6 +19,7 @@ from iocast import binaries
 from iocast.content import content_hash, program_hash, workload_hash
 from iocast.errors import InputError
 from iocast.operations import iteration, profile
+from iocast.platform_names import RESOLVED
 from iocast.predict import Shares
 from iocast.run_directory import pooled_quantity
 
@@ -80,21 +81,7 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
 def _resolve(request: dict[str, Any], file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    parts = (
-        "clients",
-        "stations",
-        "limits",
-        "locks",
-        "stalls",
-        "failures",
-        "background",
-        "caches",
-        "buffers",
-        "pools",
-        "network",
-        "operations",
-    )
-    return {key: resolved[key] for key in parts if key in resolved}
+    return {key: resolved[key] for key in (*RESOLVED, "operations") if key in resolved}
 
 
 def _profile(request: dict[str, Any], file: Path) -> Result:

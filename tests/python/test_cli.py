@@ -199,3 +199,14 @@ def test_verbs_of_many_seconds_show_their_progress() -> None:
         "selftest",
     ):
         assert re.search(r"\bSteps\(", Path(sys.modules[f"iocast.cli.{verb}"].__file__ or "").read_text()), verb
+
+
+@pytest.mark.parametrize("words", [["calibrate", "runs"], ["study", "study.yaml"]])
+def test_options_of_workers_reach_the_verbs_that_share_them(words: list[str], ask: Iocast, tmp_path: Path) -> None:
+    """The verbs have them as one dataclass, of which the command line makes single options."""
+    out = tmp_path / "new"
+    done = ask(*words, "--out", out, "--scheduler", "tls://host:8786", "--slurm")
+    assert done.returncode == 2 and "give --scheduler or --slurm" in done.stderr, done.stderr
+    done = ask(*words, "--out", out, "--scheduler-secret", "key.pem")
+    assert done.returncode == 2 and "belongs to --scheduler" in done.stderr, done.stderr
+    assert {"workers", "slurm", "interface"} <= {one.name for one in VERBS["validate"].params}
