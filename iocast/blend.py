@@ -50,7 +50,7 @@ Values = dict[str, float]
 
 @dataclass(frozen=True)
 class Question:
-    """A scale that is asked for. `nodes` may be 0 where it isn't known: the curves of growth are silent then."""
+    """A target scale. `nodes` may be 0 where it isn't known: the curves of growth are silent then."""
 
     ranks: int
     nodes: int
@@ -289,7 +289,7 @@ def ceiling(points: Sequence[tuple[Point, int]], request: Question, noise: float
     """A bound of the rate: the throughput of a closed system is concave in its ranks, so that none is above the
     straight line through its two largest measured scales, drawn as steep as two deviations of the measured means allow;
     nor, where that falls, is any above the largest measured one. Infinite where ranks think for a time of their own, or
-    nodes may bring something of theirs: the two have neither as many nodes as are asked for, nor equally many ranks on
+    nodes may bring something of theirs: the two have neither as many nodes as the target, nor equally many ranks on
     each and no fewer there.
 
     @param noise standard deviation of the logarithm of a measured mean"""

@@ -51,7 +51,7 @@ MARK = "IOCAST_CAMPAIGN"
 """Environment variable of everything that a campaign starts: the campaign's identity."""
 
 MIN_ITERATIONS, MAX_ITERATIONS = 5, 100_000
-"""Bounds of what a pilot run decides."""
+"""Bounds of the iterations that a pilot run chooses."""
 PILOT_ITERATIONS = (50, 3200)
 """Iterations of the first pilot run and, by fours, of the last."""
 

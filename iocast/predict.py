@@ -44,7 +44,12 @@ PILED_UP = (
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
 hand: eight times as many take more than a third of ext4's rate (validation/real/waits.py)."""
-TOLD = (0.0, *(n / 100 for n in range(1, 100)), *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)), 1.0)
+PROBABILITIES = (
+    0.0,
+    *(n / 100 for n in range(1, 100)),
+    *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)),
+    1.0,
+)
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
 NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
@@ -152,7 +157,7 @@ def predict(
         missed = _missed(platform, fitted_to_it, requested.settings, samples["value"], ranks, factor)
         doubt = _doubt(platform, fitted_to_it, requested.settings, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
-        said_by_blend = None
+        blend_sentence = None
         if fitted_to_it and closed and not platform.rates_alone:
             question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, requested.settings))
 
@@ -164,14 +169,14 @@ def predict(
                     ]
                 )
 
-            quantities, said_by_blend = _with_rules(
+            quantities, blend_sentence = _with_rules(
                 platform, requested.settings, quantities, question, level, of_unedited
             )
             missed = {
-                key: math.log(samples["value"][key] / printed["value"]) if said_by_blend else missed.get(key, 0.0)
+                key: math.log(samples["value"][key] / printed["value"]) if blend_sentence else missed.get(key, 0.0)
                 for key, printed in quantities.items()
             }
-        one: dict[str, Any] = {"phase": name, "blend": said_by_blend}
+        one: dict[str, Any] = {"phase": name, "blend": blend_sentence}
         one["question"] = Question.of(
             shown.pop("workload"), answer["placement"], name, settings_known=not as_measured
         ).document()
@@ -746,7 +751,10 @@ def _first_run(
         for phase in present:
             run = Run(out, phase)
             distributions[phase] = {
-                op: {"probability": list(TOLD), "seconds": [run.latencies(op).quantile(p) for p in TOLD]}
+                op: {
+                    "probability": list(PROBABILITIES),
+                    "seconds": [run.latencies(op).quantile(p) for p in PROBABILITIES],
+                }
                 for op in run.operations
             }
     return first, distributions

@@ -26,8 +26,8 @@ LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
 BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
-"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than so many standard
-deviations of a measured mean, and by more than this, by which simulations of one platform differ."""
+"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than `BEATEN_DEVIATIONS` standard
+deviations of a measured mean, and by more than `BEATEN_BY`, by which simulations of one platform differ."""
 ERROR = "forecast / measured - 1"
 """The error of a row; a median error is that of its absolute value."""
 NOTHING_HELD_OUT = "nothing held out"
@@ -111,7 +111,7 @@ def forecast_for(
     """The forecast that answers this measurement: same workload, settings and placement."""
     run = point.first
     nodes, ranks_per_node = run.placement
-    settings = {k: v for k, v in _asked(platform, run).items() if k != "phases"}
+    settings = {k: v for k, v in _settings_of(platform, run).items() if k != "phases"}
     pattern = run.json["workload"]["pattern"]
     return predict(
         platform,
@@ -127,7 +127,7 @@ def forecast_for(
     )
 
 
-def _asked(platform: Fitted, run: Run) -> dict[str, str]:
+def _settings_of(platform: Fitted, run: Run) -> dict[str, str]:
     """Settings of the run's workload that a forecast takes; a platform that was fitted to rates alone knows of the
     waiting factor only."""
     return {"waiting_factor": f"{run.waiting_factor:g}"} if platform.rates_alone else whole_settings(run)

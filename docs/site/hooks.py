@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs is told beyond mkdocs.yml: pages that lie elsewhere, pages that are made of what the code says, and the search index."""
+"""Additions to mkdocs.yml: pages that lie elsewhere, pages that are generated from the code, and the search index."""
 
 from __future__ import annotations
 

@@ -142,27 +142,27 @@ def nodes(points: list[Point]) -> list[Finding]:
     # More runs than false alarms make up for, and a node that stands out in them by its mean.
     if not tested or significant < 2 and tested > 1 or significant <= 3 * FALSE_ALARM * tested:
         return []
-    told = {host: float(np.mean(logs)) for host, logs in deviations.items()}
-    host = max(told, key=lambda h: abs(told[h]))
-    if abs(told[host]) < MATTERS / 2:
+    log_ratios = {host: float(np.mean(logs)) for host, logs in deviations.items()}
+    host = max(log_ratios, key=lambda h: abs(log_ratios[h]))
+    if abs(log_ratios[host]) < MATTERS / 2:
         return []
     text = (
-        f"Nodes differ: ranks on {host} took {_share(-abs(told[host])) if told[host] < 0 else f'{100 * math.expm1(told[host]):.0f} %'} {'longer' if told[host] > 0 else 'less time'} than those of the node in the "
+        f"Nodes differ: ranks on {host} took {_share(-abs(log_ratios[host])) if log_ratios[host] < 0 else f'{100 * math.expm1(log_ratios[host]):.0f} %'} {'longer' if log_ratios[host] > 0 else 'less time'} than those of the node in the "
         f"middle ({significant} of {tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for speed_sigma."
     )
     return [
         Finding(
             "nodes",
             text,
-            {"node": host, "log_ratio": told[host], "runs": significant, "tested": tested, "by_node": told},
+            {"node": host, "log_ratio": log_ratios[host], "runs": significant, "tested": tested, "by_node": log_ratios},
         )
     ]
 
 
 def lone_ranks(points: list[Point]) -> Finding | None:
     """Ranks that are alone on their nodes and slower or faster than the others in all repeats of a point: variance
-    between ranks against that between repeats. What was run once and ended unevenly is told, too, since nothing can be
-    tested there."""
+    between ranks against that between repeats. A point that was run once and ended unevenly is reported, too, since
+    nothing can be tested there."""
     from scipy.stats import f_oneway
 
     tested: list[tuple[float, Point, list[np.ndarray]]] = []
@@ -188,7 +188,7 @@ def lone_ranks(points: list[Point]) -> Finding | None:
             more = f"{100 * math.expm1(off):.0f} % longer" if off > 0 else f"{_share(off)} less time"
             return Finding(
                 "nodes",
-                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one rank a node it can't be told whether that is "
+                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one rank a node nothing shows whether that is "
                 "the node or the rank's share of the work; measure two ranks or more on each. A forecast takes all nodes for alike but for speed_sigma.",
                 {"point": point.name, "node": name, "log_ratio": off},
             )
@@ -197,7 +197,7 @@ def lone_ranks(points: list[Point]) -> Finding | None:
         return None
     return Finding(
         "nodes",
-        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and one run, a slow node can't be told from chance; repeat the run, or "
+        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and one run, nothing tells a slow node from chance; repeat the run, or "
         "measure two ranks or more a node.",
         {"point": point.name, "balance": balance},
     )
@@ -296,11 +296,11 @@ def bands(points: list[Point]) -> list[Finding]:
             continue
         parts = latency_bands(lone.first.latencies(op))  # type: ignore[union-attr]
         if len(parts) > 1:
-            told = ", ".join(f"{quantity('', value)} ({100 * share:.0f} %)" for value, share in parts)
+            bands = ", ".join(f"{quantity('', value)} ({100 * share:.0f} %)" for value, share in parts)
             found.append(
                 Finding(
                     "bands",
-                    f"Latencies of {op} at N=1 lie in bands: {told}.",
+                    f"Latencies of {op} at N=1 lie in bands: {bands}.",
                     {"operation": op, "bands": [list(one) for one in parts]},
                 )
             )

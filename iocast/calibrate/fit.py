@@ -131,7 +131,7 @@ class _Search:
         self.noise = reading.noise(points)
         self.targets = [Target.of(point, self.noise) for point in points]
         self.stall = reading.find_stall([run for point in points for run in point.runs])
-        self.told = shown_by(points[0].first, recipe)
+        self.shown = shown_by(points[0].first, recipe)
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
         self.notes: list[str] = [one.text for one in self.found if one.kind in WARN]
@@ -190,7 +190,7 @@ class _Search:
             "extends": reference(self.recipe.family),
             "demands": copy.deepcopy(laws),
         }
-        for path, value in self.told.items():
+        for path, value in self.shown.items():
             set_path(document, path, value)
         for path, value in self.recipe.fixed.items():
             if path.startswith("operations.") and path.split(".")[1] not in self.points[0].first.operations:
@@ -223,7 +223,7 @@ class _Search:
         return [
             p
             for p in (*self.recipe.parameters, *own)
-            if p.path not in self.told and p.path not in shared and (p.when != "thinking" or self.thinking)
+            if p.path not in self.shown and p.path not in shared and (p.when != "thinking" or self.thinking)
         ]
 
     def _fit(

@@ -48,7 +48,7 @@ def calibrate_phases(
     documents = {}
     for number, (phase, own) in enumerate(points.items()):
 
-        def told(text: str, done: int, total: int, phase: str = phase, number: int = number) -> None:
+        def report_phase(text: str, done: int, total: int, phase: str = phase, number: int = number) -> None:
             report(f"{phase}: {text}" if len(phases) > 1 else text, number * total + done, len(phases) * total)
 
         kept = (
@@ -56,7 +56,7 @@ def calibrate_phases(
             if trace is None or number == 0
             else trace.with_name(f"{trace.name.removesuffix('.jsonl')}.{as_file_name(phase)}.jsonl")
         )
-        documents[phase] = calibrate(own, platform, seed, told, workers, kept)
+        documents[phase] = calibrate(own, platform, seed, report_phase, workers, kept)
     document = documents[phases[0]]
     if len(phases) > 1:
         prose = ("fitted", "schema_version", "extends", "description", "source")

@@ -165,7 +165,7 @@ class Target:
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
         return cls(point, names, np.array(logs), np.array(sigmas), settings)
 
-    def asked(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
+    def simulation(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
         pattern = self.point.first.json["workload"]["pattern"]
         return pattern, self.settings | only(self.point.first.phase, pattern, remembering), *self.point.first.placement
@@ -277,7 +277,7 @@ class Simulations:
         measurements where background work piles up without end, or can't be."""
         platforms = [self.write(document) for document in documents]
         found = self._outcomes(
-            [(p, *t.asked(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
+            [(p, *t.simulation(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
         )
         for platform in platforms:
             entries = [
@@ -337,7 +337,9 @@ def fit_structure(
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
         keys = [
-            kept.key(document, [(*t.asked(remembers(document)), t.point.first.phase, t.names) for t in targets], seed)
+            kept.key(
+                document, [(*t.simulation(remembers(document)), t.point.first.phase, t.names) for t in targets], seed
+            )
             for document in documents
         ]
         fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}

@@ -14,7 +14,7 @@ from iocast import strict
 from iocast.errors import RunError
 from iocast.platform import Document, merge
 
-Asked = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
+Simulation = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
 """Workload, settings, nodes, ranks per node, phase, and the quantities that are read."""
 
 
@@ -42,7 +42,7 @@ class Trace:
         if text and not text.endswith("\n"):
             self._append("\n")
 
-    def key(self, document: Document, rows: Sequence[Asked], seed: int) -> str:
+    def key(self, document: Document, rows: Sequence[Simulation], seed: int) -> str:
         """Hash of everything that the simulations of a candidate depend on: its platform with all that it extends,
         question, seed, simulator."""
         own = {key: value for key, value in document.items() if key != "extends"}

@@ -71,7 +71,7 @@ def calibrate(
             seed=seed,
             workers=crew,
         )
-        fitted["next"] = {"asked": requested.document(), "runs": [one.document() for one in proposed]}
+        fitted["next"] = {"target": requested.document(), "runs": [one.document() for one in proposed]}
     write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
     if json_:
         print(json.dumps(document))

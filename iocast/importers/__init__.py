@@ -45,12 +45,12 @@ def all_importers() -> dict[str, Importer]:
 
 
 def import_files(
-    paths: Sequence[Path], out: Path, format_: str | None = None, told: dict[str, Any] | None = None
+    paths: Sequence[Path], out: Path, format_: str | None = None, stated: dict[str, Any] | None = None
 ) -> list[Path]:
     """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold
     several runs.
 
-    `told` has what the files don't state: `ranks`, `nodes`, `label`.
+    `stated` has what the files don't state: `ranks`, `nodes`, `label`.
 
     @return the run directories
     @raises InputError with file and line for what can't be understood; nothing is written then"""
@@ -65,7 +65,7 @@ def import_files(
     for importer in chosen:
         try:
             for record in read_sources(importer, sources):
-                record.complete(importer.name, sources, told or {})
+                record.complete(importer.name, sources, stated or {})
                 records.append(record)
         except InputError as error:
             if len(chosen) == 1:
@@ -130,7 +130,7 @@ def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
 
 def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> list[Importer]:
     """The format of all sources; of one source all tools whose output is in it."""
-    said = {}
+    recognised = {}
     for source in sources:
         found = matching(source, importers)
         if not found:
@@ -145,9 +145,9 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
             raise InputError(
                 f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; say which with --format."
             )
-        said[found[0].name] = source
-    if len(said) > 1:
+        recognised[found[0].name] = source
+    if len(recognised) > 1:
         raise InputError(
-            f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in said.items())}); import each by itself."
+            f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in recognised.items())}); import each by itself."
         )
-    return [importers[next(iter(said))]]
+    return [importers[next(iter(recognised))]]

@@ -190,7 +190,9 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
             for f in targets
             if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)
         ]
-        shown = [f"{evidence.phase_of(f)} {_said(f)}" for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
+        shown = [
+            f"{evidence.phase_of(f)} {_rate_with_interval(f)}" for f in same[:MAX_PHASES] if "rate" in f["quantities"]
+        ]
         more = f" and {len(same) - MAX_PHASES} more phases" if len(same) > MAX_PHASES else ""
         scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
         answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
@@ -200,7 +202,7 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool, several:
     if sources.forecasts:
         forecast = sources.forecasts[-1]
         scale = _scale(evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast))
-        return f"Forecast for {scale}: {evidence.phase_of(forecast)} {_said(forecast)}, and no measurement has checked it here."
+        return f"Forecast for {scale}: {evidence.phase_of(forecast)} {_rate_with_interval(forecast)}, and no measurement has checked it here."
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
             return text
@@ -421,7 +423,7 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     today = base["quantities"].get("rate", {}).get("value") if base else None
     texts = []
     if base and today is not None:
-        texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_said(base)}.")
+        texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_rate_with_interval(base)}.")
     ordered = sorted(
         (a for a in at if a != evidence.AS_IT_IS),
         key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0),
@@ -430,13 +432,13 @@ def _what_if_in(sources: Sources, phase: str) -> str:
         value = at[label]["quantities"].get("rate", {}).get("value")
         if value is not None:
             gain = f", {units.factor(value / today)} times as much" if today else f" in {phase} at {units.ranks(ranks)}"
-            texts.append(f"With \u201c{label}\u201d it would serve {_said(at[label])}{gain}.")
+            texts.append(f"With \u201c{label}\u201d it would serve {_rate_with_interval(at[label])}{gain}.")
     if base and base.get("bottleneck"):
         texts.append(str(base["bottleneck"]))
     return " ".join(texts)
 
 
-def _said(forecast: dict[str, Any]) -> str:
+def _rate_with_interval(forecast: dict[str, Any]) -> str:
     rate = forecast["quantities"]["rate"]
     text = units.rate(rate["value"])
     if rate.get("low") is not None and rate.get("high") is not None:

@@ -182,22 +182,22 @@ class Value:
         """Expected cost of the best choice, knowing no more than now."""
         return float(self._losses({}).mean(axis=0).min())
 
-    def of_knowing(self, told: dict[str, float]) -> float:
-        """What a choice costs less on average once these are known; `told`: for each, the standard deviation of its
+    def of_knowing(self, left: dict[str, float]) -> float:
+        """What a choice costs less on average once these are known; `left`: for each, the standard deviation of its
         logarithm that stays unknown."""
         if len(self.chosen) < 2:
             return 0.0
-        losses = self._losses(told)
+        losses = self._losses(left)
         # The same samples with and without the knowledge, so that their noise is not taken for value.
         return max(0.0, float(losses.mean(axis=0).min() - losses.min(axis=1).mean()))
 
-    def _losses(self, told: dict[str, float]) -> Array:
+    def _losses(self, left: dict[str, float]) -> Array:
         """[outer, designs]: expected cost given the results of each outer sample."""
         result = np.empty((OUTER, len(self.chosen)))
         for d in range(len(self.chosen)):
             error = self.errors[d]
-            stays = np.array([_stays(told.get(name), self.deviations[d].get(name, 0.0)) for name in self.names])
-            model = np.array([_stays(told.get(MODEL), float(scale)) for scale in error.scale])
+            stays = np.array([_stays(left.get(name), self.deviations[d].get(name, 0.0)) for name in self.names])
+            model = np.array([_stays(left.get(MODEL), float(scale)) for scale in error.scale])
             inner_error = error.samples(INNER, seed=3)
             outer_error = error.samples(OUTER, seed=4)
             unknown = self.centres[d] + self.rest[d] + (self._inner * stays) @ self.slopes[d] + model * inner_error

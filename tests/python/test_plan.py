@@ -141,7 +141,7 @@ def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
     known = yaml.safe_load(fitted.read_text())["fitted"]
-    assert known["next"]["asked"] == {"nodes": 1, "ranks_per_node": 32, "waiting_factor": 0.0}
+    assert known["next"]["target"] == {"nodes": 1, "ranks_per_node": 32, "waiting_factor": 0.0}
     assert {run["ranks_per_node"] for run in known["next"]["runs"]} == {16}
     assert len(known["draw_structures"]) == len(known["draws"])
     out = tmp_path / "next.yaml"

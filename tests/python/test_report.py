@@ -481,7 +481,9 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch
     (card,) = story._target_cards(None)
     assert units.rate(value) not in card.value and units.rate(value / 6).partition(units.SPACE)[0] in card.value
     assert "order of magnitude only" in card.note and "iocast plan" in card.note
-    assert "order of magnitude only" in story._said(wide) and units.rate(value) not in story._said(wide)
+    assert "order of magnitude only" in story._rate_with_interval(wide) and units.rate(
+        value
+    ) not in story._rate_with_interval(wide)
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(

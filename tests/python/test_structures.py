@@ -108,7 +108,7 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
     crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
     search = _Search.__new__(_Search)
     search.recipe = SimpleNamespace(parameters=())  # type: ignore[assignment]
-    search.told, search.thinking = {}, False
+    search.shown, search.thinking = {}, False
     turns, fair = Option("none", {}), Option("turns", {"stations": {"server": {"discipline": "ps"}}})
     slow, fast = Option("crowding", {}, parameters=(crowding,)), Option("none", {})
     search.choices = {"order": [turns, fair], "slowdown": [fast, slow]}

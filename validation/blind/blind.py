@@ -123,7 +123,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
         validation = validate(
             platform,
-            measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "asked"),
+            measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "target"),
             forecasts=[Earlier.of_document(one) for one in forecasts],
         )
         notes = platform.fitted["notes"]

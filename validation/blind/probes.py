@@ -158,7 +158,7 @@ def outcome(probe: Probe, place: Path, number: int, requested: bool) -> dict[str
     found["holdout"] = [row["error"] for row in fitted["holdout"].get("rows", []) if row["quantity"] == "rate"]
     found["calibration"] = round(time.process_time() - began + sum(os.times()[2:4]), 1)
     if requested:
-        points = _measure(probe, place / "asked", ASKED, seed + 500)
+        points = _measure(probe, place / "target", ASKED, seed + 500)
         platform = Fitted.open(str(file))
         found["validation"] = validate(platform, points)
     return found

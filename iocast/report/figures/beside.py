@@ -128,7 +128,7 @@ FIGURE = Figure(
     order=1,
     title="Forecast beside measurement",
     caption=(
-        "The forecast (blue dot) knows nothing of what was measured at this scale (black diamond). Read each line from the diamond: the "
+        "The forecast (blue dot) was made without the measurement at this scale (black diamond). Read each line from the diamond: the "
         "nearer the dot, the better the forecast; a diamond inside the pale bar means that the forecast knew its own uncertainty; "
         "the thin black line is the range over repeated measurements. Open shapes show the forecasts of simple rules, where "
         "these are above zero. q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
