@@ -26,8 +26,9 @@ LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
 BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
-"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than `BEATEN_DEVIATIONS` standard
-deviations of a measured mean, and by more than `BEATEN_BY`, by which simulations of one platform differ."""
+"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than
+`BEATEN_DEVIATIONS` standard deviations of a measured mean, and by more than `BEATEN_BY`, by which simulations of one
+platform differ."""
 ERROR = "forecast / measured - 1"
 """The error of a row; a median error is that of its absolute value."""
 NOTHING_HELD_OUT = "nothing held out"

@@ -344,7 +344,7 @@ void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
     const auto& spec = platform_.stations[static_cast<size_t>(lock.station)];
     if (spec.per == Per::node || spec.spread != Spread::stripe)
       station->fail(fmt::format(
-          "servers have the locks of what lies with them only where objects are striped over them; '{}' {}", spec.name,
+          "servers keep the locks of their own stripes only where objects are striped over them; '{}' {}", spec.name,
           spec.per == Per::node ? "is of the client nodes"
                                 : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
   }

@@ -201,7 +201,7 @@ PrecisionWatch::Estimate PrecisionWatch::estimate(const std::vector<Batch>& grou
   Estimate result;
   const bool of_each = target.kind == OpKind::phase && target.quantity != rate;
   result.name        = of_each ? fmt::format("{}.{}", op_names[kind], target.name) : target.name;
-  result.asked       = target.relative;
+  result.requested   = target.relative;
   Batch all;
   double whole = 0;
   std::vector<double> values;

@@ -30,14 +30,14 @@ std::vector<PrecisionTarget> parse_precision(const std::string& text);
 /// (1979) 1011-1025) and, of quantiles, batches' quantiles (Schmeiser, "Batch size effects in the analysis of
 /// simulation output", Operations Research 30 (1982) 556-568): what was seen since the warm-up, by MSER-5 on the
 /// batches' mean response, is cut into 16 groups, and Student's interval laid about their values. Groups that still
-/// depend on each other, or hold too few of what a quantile is of, are too short: the phase goes on.
+/// depend on each other, or hold too few operations beyond a quantile, are too short: the phase goes on.
 class PrecisionWatch {
 public:
   struct Estimate {
     std::string name; ///< with its operation
     double value      = 0;
     double half_width = 0;
-    double asked      = 0; ///< half width over value
+    double requested  = 0; ///< half width over value
     bool met          = false;
   };
   struct Achieved {

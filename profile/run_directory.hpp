@@ -17,15 +17,15 @@ struct PhaseResult {
   double start_seconds = 0;         ///< since the start of the run
   double seconds       = 0;         ///< from the barrier to the last rank's last answer
   std::vector<double> rank_seconds; ///< from the start of the phase to the rank's last answer; 0: it had no operation
-  double think_asked_seconds  = 0;  ///< sum over ranks of what the workload asked for
-  double think_actual_seconds = 0;  ///< sum over ranks of what passed
+  double think_asked_seconds  = 0;  ///< requested by the workload, summed over ranks
+  double think_actual_seconds = 0;  ///< measured, summed over ranks
   double most_seconds         = 0;  ///< Phase::most_seconds
   uint64_t cut_ranks          = 0;  ///< that had not done all when that time was over
   uint32_t ranks_per_node     = 0;  ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
 };
 
-/// Whether a phase is told in full, or without its timeline, slowest operations and times of ranks and nodes, which are
-/// most of its text.
+/// How much of a phase is written: everything, or all but its timeline, slowest operations and times of ranks and
+/// nodes, which are most of its text.
 enum class Detail { full, brief };
 
 /// The phase as `phases[]` of run.json has it; docs/run-directory.md says what each key means.

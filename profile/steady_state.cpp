@@ -28,7 +28,7 @@ Timeline timeline_of(const PhaseRecorder& recorder)
   return all;
 }
 
-/// The rates of so many groups; of the batches themselves where there are fewer than two a group.
+/// Rates of `groups` groups of batches; of the batches themselves where there are fewer than two a group.
 std::vector<double> grouped(const std::vector<double>& rates, size_t groups)
 {
   if (rates.size() < 2 * groups)

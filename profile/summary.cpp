@@ -21,7 +21,8 @@ std::string until_text(const nlohmann::ordered_json& until)
     text += fmt::format(
         "    {:<13} {:>11} +- {:.1f} %{}\n", name,
         name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value), value > 0 ? 100 * half / value : 0,
-        one["met"].get<bool>() ? "" : fmt::format(", not the requested {:.3g} %", 100 * one["asked"].get<double>()));
+        one["met"].get<bool>() ? ""
+                               : fmt::format(", not the requested {:.3g} %", 100 * one["requested"].get<double>()));
   }
   if (!until["met"].get<bool>())
     text += "    the phase ended before its results were so exact; give it more operations\n";

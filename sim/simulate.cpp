@@ -31,18 +31,18 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
         continue;
       const auto n = static_cast<double>(std::max<uint64_t>(sums.visits, 1)); // none: transfers that a failure held up
       visits += sums.visits;
-      auto& said = operations[k == 0                               ? "others"
-                              : k == static_cast<size_t>(draining) ? "drain"
-                                                                   : std::string(op_names[k])];
-      said       = {{"visits", sums.visits},
-                    {"wait", sums.wait / n},
-                    {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall - sums.lost) / n},
-                    {"lock_wait", sums.lock_wait / n},
-                    {"stall", sums.stall / n}};
+      auto& entry = operations[k == 0                               ? "others"
+                               : k == static_cast<size_t>(draining) ? "drain"
+                                                                    : std::string(op_names[k])];
+      entry       = {{"visits", sums.visits},
+                     {"wait", sums.wait / n},
+                     {"service", (sums.total - sums.wait - sums.lock_wait - sums.stall - sums.lost) / n},
+                     {"lock_wait", sums.lock_wait / n},
+                     {"stall", sums.stall / n}};
       if (std::any_of(platform.failures.begin(), platform.failures.end(),
                       [&](const auto& failure) { return failure.station == i; })) {
-        said["lost"]    = sums.lost / n;
-        said["replays"] = sums.replays;
+        entry["lost"]    = sums.lost / n;
+        entry["replays"] = sums.replays;
       }
     }
     const double servers = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
@@ -78,19 +78,19 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
 {
   auto json = nlohmann::ordered_json::object();
   for (size_t i = 0; i < after.size(); ++i) {
-    auto& told = json[platform.caches[i].name];
-    told       = {{"lookups", after[i].lookups - before[i].lookups},
-                  {"hits", after[i].hits - before[i].hits},
-                  {"held", after[i].held},
-                  {"known", after[i].rate}};
+    auto& entry = json[platform.caches[i].name];
+    entry       = {{"lookups", after[i].lookups - before[i].lookups},
+                   {"hits", after[i].hits - before[i].hits},
+                   {"held", after[i].held},
+                   {"known", after[i].rate}};
     if (platform.caches[i].ahead > 0)
-      told.update({{"fetched", after[i].fetched - before[i].fetched},
-                   {"waited", after[i].waited - before[i].waited},
-                   {"unused", after[i].unused - before[i].unused}});
+      entry.update({{"fetched", after[i].fetched - before[i].fetched},
+                    {"waited", after[i].waited - before[i].waited},
+                    {"unused", after[i].unused - before[i].unused}});
     if (platform.caches[i].forgotten_by_others)
-      told["taken"] = after[i].taken - before[i].taken;
+      entry["taken"] = after[i].taken - before[i].taken;
     if (const uint64_t interrupted = after[i].interrupted - before[i].interrupted; interrupted > 0)
-      told["interrupted"] = interrupted;
+      entry["interrupted"] = interrupted;
   }
   return json;
 }
@@ -134,7 +134,7 @@ nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
   auto estimates = nlohmann::ordered_json::object();
   for (const auto& one : achieved.estimates)
     estimates[one.name] = {
-        {"value", one.value}, {"half_width", one.half_width}, {"asked", one.asked}, {"met", one.met}};
+        {"value", one.value}, {"half_width", one.half_width}, {"requested", one.requested}, {"met", one.met}};
   return {{"met", achieved.met},
           {"warm_up", achieved.warm_up_seconds},
           {"operations", achieved.operations},

@@ -52,7 +52,7 @@ TEST(Precision, IntervalsHoldTheTruthAndAreAsNarrowAsAsked)
       for (size_t i = 0; i < 4; ++i) {
         const auto& one = found.estimates[i];
         EXPECT_EQ(one.name, truths[i].first);
-        EXPECT_LE(one.half_width, one.asked * one.value);
+        EXPECT_LE(one.half_width, one.requested * one.value);
         holds[one.name] += std::abs(one.value - truths[i].second) <= one.half_width;
       }
     }

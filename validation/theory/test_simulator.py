@@ -143,7 +143,7 @@ def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
     for found in (phase["until"] for phase in phases):
         assert found["met"]
         for name, one in found["estimates"].items():
-            assert one["half_width"] <= one["asked"] * one["value"]
+            assert one["half_width"] <= one["requested"] * one["value"]
             low, high = one["value"] - one["half_width"], one["value"] + one["half_width"]
             if name == "rate":
                 holds[name] += low <= truth <= high
