@@ -5,8 +5,8 @@
 #
 # Makes an archive for machines without internet: the committed sources, wheels of the toolkit and of all that it needs,
 # for the Python and the processor of this machine, and with --simgrid that version's sources, for systems that have no
-# package of it. --extra test adds the wheels of the tests. Needs git, Python with venv, and PyPI. In the archive,
-# ./install makes .venv from the wheels alone.
+# package of it. --extra test adds the packages of the tests. Needs git, Python with venv, and PyPI. In the archive,
+# ./install compares all files with their checksums and makes .venv from the wheels alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,19 +40,24 @@ if [ -n "$simgrid" ]; then
   "$place/python/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
     --dest "$place/$name/simgrid" "simgrid==$simgrid" || stop "the sources of SimGrid $simgrid could not be fetched."
 fi
-cat >"$place/$name/install" <<'INSTALL'
+python=$("$place/python/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+sed "s/EXTRA/$extra/; s/PACKED/$python/g" >"$place/$name/install" <<'INSTALL'
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
 #   ./install [PYTHON]   makes .venv with iocast from wheels/, without a network
 set -eu
 cd "$(dirname "$0")"
-"${1:-python3}" -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels iocast
+sha256sum --check --quiet SHA256SUMS || { echo "install: The files above are not as they were packed; copy the archive again." >&2; exit 1; }
+python=${1:-python3}
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+[ "$version" = PACKED ] || { echo "install: The wheels are for Python PACKED, and $python is $version; see ./install PYTHON." >&2; exit 2; }
+"$python" -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels "iocastEXTRA"
 .venv/bin/iocast --help >/dev/null
 echo "Installed: $(pwd)/.venv/bin/iocast"
 INSTALL
 chmod +x "$place/$name/install"
-(cd "$place/$name" && find . -type f -not -path './source/*' -exec sha256sum {} + | sort -k 2 >SHA256SUMS)
+(cd "$place/$name" && find . -type f -exec sha256sum {} + | sort -k 2 >"$place/sums" && mv "$place/sums" SHA256SUMS)
 tar -czf "$out" -C "$place" "$name"
 printf '%s: %s, %d wheels.\n' "$out" "$(du -h "$out" | cut -f1)" "$(ls "$place/$name/wheels" | wc -l)"

@@ -3,6 +3,7 @@
 #include "input/error.hpp"
 #include "real/cluster.hpp"
 
+#include <exception>
 #include <optional>
 #include <string>
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>

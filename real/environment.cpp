@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "real/environment.hpp"
 
+#include "real/processor.hpp"
 #include "real/stopwatch.hpp"
 
 #include <algorithm>
@@ -23,11 +24,7 @@ namespace {
 std::string cpu_model()
 {
   std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name"))
-      if (const auto colon = line.find(": "); colon != std::string::npos)
-        return line.substr(colon + 2);
-  return "unknown";
+  return processor_model(in);
 }
 
 /// The socket of each of the node's CPUs, in their order; empty where the kernel does not tell.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <ctime>
 #include <functional>
 #include <mutex>

@@ -3,6 +3,7 @@
 #include "input/units.hpp"
 #include "input/yaml.hpp"
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>

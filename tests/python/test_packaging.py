@@ -8,6 +8,7 @@ options, libraries, commands."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -249,6 +250,21 @@ def test_what_is_built_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
     assert "/ops_file_absent.cpp" in sources and "/ops_file.cpp" not in sources
 
 
+def test_libraries_of_a_prefix_are_found_after_install(tmp_path: Path) -> None:
+    """On a cluster without root they are where no system looks. A library of Debian is copied there."""
+    prefix = tmp_path / "prefix"
+    (system,) = Path("/usr/lib").glob("*/cmake/yaml-cpp")
+    libraries = prefix / system.parents[1].relative_to("/usr")
+    shutil.copytree(system, libraries / "cmake/yaml-cpp")
+    for library in system.parents[1].glob("libyaml-cpp.so*"):
+        shutil.copy(library, libraries, follow_symlinks=False)
+    shutil.copytree("/usr/include/yaml-cpp", prefix / "include/yaml-cpp")
+    done = configured(tmp_path / "build", [], "-DIOCAST_SIM=OFF", f"-DCMAKE_PREFIX_PATH={prefix}")
+    assert done.returncode == 0, done.stderr
+    installs = (tmp_path / "build/real/cmake_install.cmake").read_text()
+    assert re.search(rf'NEW_RPATH "[^"]*{libraries}[":]', installs), installs
+
+
 def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
     """Its sections are shell that can be read, it installs what packaging names, and what its %test runs, runs here."""
     text = (PACKAGING / "iocast.def").read_text()
@@ -274,3 +290,61 @@ def test_the_apptainer_definition(iocast: Callable[..., subprocess.CompletedProc
         ["sh", "-e"], input=sections["test"], capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+PYTHON = """#!/bin/sh
+# Stands for python3, venv and pip: no network, and no wheels but one.
+case "$*" in
+  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  *" wheel "*) while [ "$1" != --wheel-dir ]; do shift; done; echo wheel >"$2/iocast-0.1.0.whl" ;;
+  *" install "*) for last; do :; done; echo "$last" >"$(dirname "$0")/installed"
+    printf '#!/bin/sh\n' >"$(dirname "$0")/iocast"; chmod +x "$(dirname "$0")/iocast" ;;
+  -c*) echo "${VERSION:-3.11}" ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command with a python3 that stands for the real one."""
+    place = tmp_path_factory.mktemp("python")
+    (place / "python3").write_text(PYTHON)
+    (place / "python3").chmod(0o755)
+
+    def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        given = os.environ | {"PATH": f"{place}:{os.environ['PATH']}"} | environment
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, env=given, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def archive(offline: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    packed = tmp_path_factory.mktemp("packed") / "iocast.tar.gz"
+    done = offline(PACKAGING / "offline.sh", "--extra", "test", packed)
+    assert done.returncode == 0, done.stderr
+    again = offline(PACKAGING / "offline.sh", packed)
+    assert again.returncode == 2 and "nothing is overwritten" in again.stderr
+    return packed
+
+
+@pytest.mark.parametrize("damaged", ["", "wheels/iocast-0.1.0.whl", "source/CMakeLists.txt", "install"])
+def test_an_archive_for_machines_without_internet(
+    damaged: str, archive: Path, offline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Its own Python installs it, where each file is as it was packed. legs.py offline does it with the real pip."""
+    subprocess.run(["tar", "-xzf", str(archive), "-C", str(tmp_path)], check=True)
+    (place,) = tmp_path.iterdir()
+    assert (place / "source/quickstart").is_file()
+    if damaged:
+        with (place / damaged).open("a") as file:
+            file.write("#")
+    other = offline(place / "install", VERSION="3.12")
+    done = offline(place / "install")
+    if damaged:
+        assert done.returncode == 1 and damaged in done.stdout and "copy the archive again" in done.stderr
+        assert not (place / ".venv").exists()
+    else:
+        assert other.returncode == 2 and "for Python 3.11, and python3 is 3.12" in other.stderr
+        assert done.returncode == 0, done.stderr
+        assert (place / ".venv/bin/installed").read_text() == "iocast[test]\n"

@@ -4,6 +4,7 @@
 #include "tests/unit/sharpness.hpp"
 #include "workload/workload.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>

@@ -3,6 +3,7 @@
 #include "tests/contract/streams.hpp"
 #include "workload/workload.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

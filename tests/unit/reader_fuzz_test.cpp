@@ -12,6 +12,8 @@
 #include "workload/workload.hpp"
 
 #include <chrono>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>

@@ -13,6 +13,7 @@
 #include "real/buffer.hpp"
 #include "workload/workload.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>

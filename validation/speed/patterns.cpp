@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
+#include <exception>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sstream>

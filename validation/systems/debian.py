@@ -3,12 +3,14 @@
 """Do the two commands of the README work on a fresh Debian? Makes a root of each release with debootstrap, clones the
 committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
 
-    validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--copy FILE]... [--pass NAME]... [--keep]
+    validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--without NAMES]
+                                 [--copy FILE]... [--pass NAME]... [--keep]
 
 A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is
-the machine's. --copy takes a file of this machine along that the network needs, such as a certificate or /etc/pip.conf,
-and --pass an environment variable. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4
-when a command fails. Logs stay in --logs."""
+the machine's. --copy takes a file of this machine along that the network needs: /etc/pip.conf, or a certificate below
+/usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and --without
+is an option of ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
+command fails. Logs stay in --logs. A root that --keep left is used again, with the tree as it was cloned then."""
 
 import argparse
 import dataclasses
@@ -73,6 +75,7 @@ def make_root(root: Path, release: str, mirror: str, copied: list[Path], log: Pa
                 link = root / file.relative_to("/")
                 link.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, link)
+        subprocess.run(["chroot", str(root), "update-ca-certificates"], stdout=out, stderr=out, check=True)
         with (root / "etc" / "hosts").open("a") as hosts:
             hosts.write(f"127.0.0.1 localhost\n127.0.1.1 {root.name}\n")
         subprocess.run(
@@ -126,11 +129,17 @@ def try_release(release: str, given: argparse.Namespace) -> list[Outcome]:
     outcomes = []
     try:
         began = time.monotonic()
-        make_root(root, release, given.mirror, given.copy, log)
-        print(f"{release}: root made in {time.monotonic() - began:.0f} s", flush=True)
+        if root.exists():
+            print(f"{release}: {root} is used again", flush=True)
+        else:
+            make_root(root, release, given.mirror, given.copy, log)
+            print(f"{release}: root made in {time.monotonic() - began:.0f} s", flush=True)
         for name in given.only:
             began = time.monotonic()
-            status = enter(root, COMMANDS[name], environment, log := given.logs / f"{release}-{name}.log")
+            command = COMMANDS[name]
+            if name == "check" and given.without:
+                command += f" --without {given.without}"
+            status = enter(root, command, environment, log := given.logs / f"{release}-{name}.log")
             outcomes.append(Outcome(release, name, time.monotonic() - began, status, last_words(log, name)))
     except subprocess.CalledProcessError as error:
         outcomes.append(Outcome(release, "debootstrap", time.monotonic() - began, error.returncode, f"see {log}"))
@@ -161,6 +170,7 @@ def main() -> None:
         metavar="NAME",
         help="an environment variable that the commands have too",
     )
+    parser.add_argument("--without", default="", metavar="NAMES", help="what ./check leaves out, such as slurm,mongodb")
     parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where roots are made")
     parser.add_argument("--logs", type=Path, default=Path("build/systems"), help="directory of the logs")
     parser.add_argument("--keep", action="store_true", help="leave the roots")

@@ -11,6 +11,8 @@ simgrid-3.35   iocast-sim with SimGrid 3.35 and with 4.1, built from PyPI's sour
 simgrid-4.1      the same bytes as with the SimGrid of this machine (validation/simgrid/versions.py)
 python-3.11    tests that start no program (importers, residuals, searches), in a fresh virtual environment of that Python with the newest packages
 python-3.13      that pyproject.toml allows
+offline        packaging/offline.sh; from its archive, in a network namespace without a network: ./install, the same tests,
+                 iocast-bench from the sources and a verified run; needs root
 
 Prints seconds and outcome of each. A leg whose tools this machine lacks says so. Exit status 4 when one fails or is not tried."""
 
@@ -154,9 +156,29 @@ def python(version: str) -> Callable[[Path, Path], str]:
     return leg
 
 
+def offline(place: Path, log: Path) -> str:
+    """Its archive is unpacked anew each time."""
+    if os.geteuid() != 0:
+        raise NotTried("only root can leave the network; start it as root")
+    for entry in place.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    run(log, ROOT / "packaging" / "offline.sh", "--extra", "test", place / "iocast.tar.gz")
+    alone = ["unshare", "--net", "--"]
+    run(log, *alone, "tar", "-xzf", place / "iocast.tar.gz", "-C", place)
+    (archive,) = place.glob("iocast-*/")
+    run(log, *alone, archive / "install")
+    source, build_ = archive / "source", archive / "build"
+    files = [source / "tests" / name for name in PURE]
+    run(log, *alone, archive / ".venv" / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", *files)
+    run(log, *alone, "cmake", "-G", "Ninja", "-S", source, "-B", build_, "-DIOCAST_SIM=OFF")
+    run(log, *alone, "ninja", "-C", build_, "iocast-bench")
+    verified_run(build_ / "bin" / "iocast-bench", alone, place, log)
+    return f"installed without a network; the tests of {len(files)} files pass; a verified run"
+
+
 LEGS: dict[str, Callable[[Path, Path], str]] = {
     "clang": clang, "mpich": mpich, "bench-alone": bench_alone, "simgrid-3.35": simgrid("3.35"), "simgrid-4.1": simgrid("4.1"),
-    "python-3.11": python("3.11"), "python-3.13": python("3.13"),
+    "python-3.11": python("3.11"), "python-3.13": python("3.13"), "offline": offline,
 }  # fmt: skip
 
 

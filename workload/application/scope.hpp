@@ -2,6 +2,7 @@
 #pragma once
 #include "input/yaml.hpp"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>

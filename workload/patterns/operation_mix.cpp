@@ -9,6 +9,7 @@
 #include "workload/pool_pattern.hpp"
 #include "workload/size_law.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 

@@ -13,6 +13,7 @@
 #include "input/error.hpp"
 #include "workload/pool_pattern.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace iocast {
