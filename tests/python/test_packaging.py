@@ -250,6 +250,16 @@ def test_what_is_built_and_what_is_left_out_is_listed(tmp_path: Path) -> None:
     assert "/ops_file_absent.cpp" in sources and "/ops_file.cpp" not in sources
 
 
+def test_the_benchmark_alone_compiles_no_model(tmp_path: Path) -> None:
+    """Without pkg-config there is no FUSE, and so nothing else that links them."""
+    done = configured(tmp_path, ["PkgConfig", "mongoc-1.0"], "-DIOCAST_SIM=OFF")
+    assert done.returncode == 0, done.stderr
+    steps = subprocess.run(
+        ["ninja", "-C", str(tmp_path), "-n", "-v"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "/iocast_bench.dir/" in steps and "iocast_models" not in steps
+
+
 def test_libraries_of_a_prefix_are_found_after_install(tmp_path: Path) -> None:
     """On a cluster without root they are where no system looks. A library of Debian is copied there."""
     prefix = tmp_path / "prefix"

@@ -11,6 +11,7 @@ simgrid-3.35   iocast-sim with SimGrid 3.35 and with 4.1, built from PyPI's sour
 simgrid-4.1      the same bytes as with the SimGrid of this machine (validation/simgrid/versions.py)
 python-3.11    tests that start no program (importers, residuals, searches), in a fresh virtual environment of that Python with the newest packages
 python-3.13      that pyproject.toml allows
+python-lowest  the same with Python 3.10 and the oldest packages that pyproject.toml allows
 offline        packaging/offline.sh; from its archive, in a network namespace without a network: ./install, the same tests,
                  iocast-bench from the sources and a verified run; needs root
 
@@ -18,10 +19,12 @@ Prints seconds and outcome of each. A leg whose tools this machine lacks says so
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +36,7 @@ PURE = [
     "python/test_evidence.py",
 ]
 """Tests that start no program."""
+REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[\w+\])?\s*>=\s*([\w.]+)")
 SMALL = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--verify"]
 
 
@@ -141,19 +145,33 @@ def simgrid(version: str) -> Callable[[Path, Path], str]:
     return leg
 
 
+def fresh(version: str, place: Path, log: Path, *options: str | Path) -> None:
+    """Makes a virtual environment of that Python with iocast, and runs the tests of PURE in it. @raises NotTried"""
+    program = shutil.which(f"python{version}")
+    if program is None or subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode:
+        raise NotTried(f"there is no python{version} on PATH")
+    run(log, program, "-m", "venv", "--clear", place / "venv")
+    run(log, place / "venv" / "bin" / "pip", "install", "--quiet", *options, "--editable", f"{ROOT}[test]")
+    files = [ROOT / "tests" / name for name in PURE]
+    run(log, place / "venv" / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", *files)
+    run(log, place / "venv" / "bin" / "iocast", "--help")
+
+
 def python(version: str) -> Callable[[Path, Path], str]:
     def leg(place: Path, log: Path) -> str:
-        program = shutil.which(f"python{version}")
-        if program is None:
-            raise NotTried(f"there is no python{version}")
-        run(log, program, "-m", "venv", place / "venv")
-        run(log, place / "venv" / "bin" / "pip", "install", "--quiet", "--editable", f"{ROOT}[test]")
-        files = [ROOT / "tests" / name for name in PURE]
-        run(log, place / "venv" / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", *files)
-        run(log, place / "venv" / "bin" / "iocast", "--help")
-        return f"the tests of {len(files)} files pass, and iocast starts"
+        fresh(version, place, log)
+        return f"the tests of {len(PURE)} files pass, and iocast starts"
 
     return leg
+
+
+def lowest(place: Path, log: Path) -> str:
+    """pip takes the newest that it may; so each lower bound becomes the only version."""
+    lines = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    bounds = [f"{found[1]}=={found[2]}" for line in lines if (found := REQUIREMENT.match(line))]
+    (place / "lowest.txt").write_text("\n".join(bounds) + "\n")
+    fresh("3.10", place, log, "--constraint", place / "lowest.txt")
+    return f"{len(bounds)} packages at their lower bounds: the tests of {len(PURE)} files pass, and iocast starts"
 
 
 def offline(place: Path, log: Path) -> str:
@@ -178,7 +196,7 @@ def offline(place: Path, log: Path) -> str:
 
 LEGS: dict[str, Callable[[Path, Path], str]] = {
     "clang": clang, "mpich": mpich, "bench-alone": bench_alone, "simgrid-3.35": simgrid("3.35"), "simgrid-4.1": simgrid("4.1"),
-    "python-3.11": python("3.11"), "python-3.13": python("3.13"), "offline": offline,
+    "python-3.11": python("3.11"), "python-3.13": python("3.13"), "python-lowest": lowest, "offline": offline,
 }  # fmt: skip
 
 
