@@ -219,7 +219,7 @@ def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) ->
 
 
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
-    """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else Open MPI's mpirun.
+    """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else mpirun.
 
     @raises InputError when that number can't sensibly be started here"""
     ranks = nodes * ranks_per_node
@@ -249,8 +249,16 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
         )
     if shutil.which("mpirun") is None:
         raise RunError("The program mpirun is not installed; install Open MPI (Debian: openmpi-bin).")
-    # More ranks than cores must yield while they wait, and must not be bound to a core.
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", "-n", str(ranks)]
+    return ["mpirun", *mpirun_options(), "-n", str(ranks)]
+
+
+def mpirun_options() -> list[str]:
+    """What Open MPI needs for more ranks than cores: they must yield while they wait, and must not be bound to a core.
+    Those of others (MPICH, Intel MPI) refuse these options and allow it without any."""
+    done = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=bench_environment(), check=False)
+    if "Open MPI" not in done.stdout:
+        return []
+    return ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 
 
 def bench_environment() -> dict[str, str]:

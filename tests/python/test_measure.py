@@ -13,6 +13,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from iocast import campaign
 from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -356,3 +357,23 @@ def test_job_scripts_keep_the_limits(iocast: Iocast, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (script,) = (tmp_path / "out" / "slurm").glob("*.sbatch")
     assert " ".join(limits) in script.read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "options"),
+    [
+        ("mpirun (Open MPI) 5.0.7", ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]),
+        ("HYDRA build details:\\n    Version: 4.0.2", []),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.14", []),
+    ],
+    ids=["Open MPI", "MPICH", "Intel MPI"],
+)
+def test_mpirun_gets_options_that_it_has(
+    version: str, options: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Others than Open MPI end with an error at its options."""
+    (tmp_path / "mpirun").write_text(f"#!/bin/sh\n[ \"$*\" = --version ] && printf '{version}\\n'\n")
+    (tmp_path / "mpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert campaign.launcher(1, 2) == ["mpirun", *options, "-n", "2"]

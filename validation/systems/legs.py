@@ -5,7 +5,8 @@
     validation/systems/legs.py [LEG...] [--place DIR]
 
 clang          all programs, compiled with clang 16 or later; unit and contract tests
-mpich          iocast-bench with MPICH (Debian packages libmpich-dev and mpich): a verified run of 4 ranks
+mpich          iocast-bench with MPICH (Debian packages libmpich-dev and mpich): a verified run of 4 ranks, a campaign by
+                 `iocast measure`, and the tests of tests/mpi that need no mpirun of Open MPI
 bench-alone    -DIOCAST_SIM=OFF without HDF5, curl and the other libraries of backends: a verified run
 simgrid-3.35   iocast-sim with SimGrid 3.35 and with 4.1, built from PyPI's source packages:
 simgrid-4.1      the same bytes as with the SimGrid of this machine (validation/simgrid/versions.py)
@@ -37,6 +38,14 @@ PURE = [
 ]
 """Tests that start no program."""
 REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[\w+\])?\s*>=\s*([\w.]+)")
+UNDER_MPI = ["test_bench.py", "test_bench_trees.py", "test_dry_run.py"]
+CAMPAIGN = """schema_version: 1
+description: tiny
+workload: md-workbench
+settings: {datasets: 1, iterations: 20, objects: 20}
+points:
+  - {ranks: [1, 4]}
+"""
 SMALL = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20", "--verify"]
 
 
@@ -107,7 +116,17 @@ def mpich(place: Path, log: Path) -> str:
         targets=("iocast-bench",),
     )
     verified_run(bin_ / "iocast-bench", [launcher, "-n", "4"], place, log)
-    return "a verified run of 4 ranks"
+    (place / "path").mkdir(exist_ok=True)
+    (place / "path" / "mpirun").unlink(missing_ok=True)
+    (place / "path" / "mpirun").symlink_to(launcher)
+    ours = {"PATH": f"{place / 'path'}:{os.environ['PATH']}", "IOCAST_BUILD": str(place), "PYTHONPATH": str(ROOT)}
+    (place / "tiny.yaml").write_text(CAMPAIGN)
+    shutil.rmtree(place / "campaign", ignore_errors=True)
+    measure = ["measure", place / "root", "--campaign", place / "tiny.yaml", "--out", place / "campaign"]
+    run(log, ROOT / ".venv" / "bin" / "iocast", *measure, **ours)
+    files = [ROOT / "tests" / "mpi" / name for name in UNDER_MPI]
+    run(log, ROOT / ".venv" / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", *files, **ours)
+    return f"a verified run of 4 ranks; iocast measure; the tests of {', '.join(UNDER_MPI)} pass"
 
 
 def bench_alone(place: Path, log: Path) -> str:
