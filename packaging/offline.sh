@@ -48,10 +48,11 @@ sed "s/EXTRA/$extra/; s/PACKED/$python/g" >"$place/$name/install" <<'INSTALL'
 #   ./install [PYTHON]   makes .venv with iocast from wheels/, without a network
 set -eu
 cd "$(dirname "$0")"
-sha256sum --check --quiet SHA256SUMS || { echo "install: The files above are not as they were packed; copy the archive again." >&2; exit 1; }
+stop() { echo "install: $*" >&2; exit 1; }
+sha256sum --check --quiet SHA256SUMS || stop "The files above are not as they were packed; copy the archive again."
 python=${1:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-[ "$version" = PACKED ] || { echo "install: The wheels are for Python PACKED, and $python is $version; see ./install PYTHON." >&2; exit 2; }
+[ "$version" = PACKED ] || stop "The wheels are for Python PACKED, and $python is $version; see ./install PYTHON."
 "$python" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels "iocastEXTRA"
 .venv/bin/iocast --help >/dev/null

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does iocast build and run with other compilers, MPIs, SimGrids and Pythons than Debian's own? Each leg changes one of them on this machine.
+"""Does iocast build and run with other compilers, MPIs, SimGrids and Pythons than Debian's own? Each leg changes one
+of them on this machine.
 
     validation/systems/legs.py [LEG...] [--place DIR]
 
 clang          all programs, compiled with clang 16 or later; unit and contract tests
-mpich          iocast-bench with MPICH (Debian packages libmpich-dev and mpich): a verified run of 4 ranks, a campaign by
-                 `iocast measure`, and the tests of tests/mpi that need no mpirun of Open MPI
+mpich          iocast-bench with MPICH (Debian packages libmpich-dev and mpich): a verified run of 4 ranks, a campaign
+               by `iocast measure`, and tests of tests/mpi
 bench-alone    -DIOCAST_SIM=OFF without HDF5, curl and the other libraries of backends: a verified run
-simgrid-3.35   iocast-sim with SimGrid 3.35 and with 4.1, built from PyPI's source packages:
-simgrid-4.1      the same bytes as with the SimGrid of this machine (validation/simgrid/versions.py)
-python-3.11    tests that start no program (importers, residuals, searches), in a fresh virtual environment of that Python with the newest packages
-python-3.13      that pyproject.toml allows
+simgrid-3.35   iocast-sim with SimGrid 3.35, built from PyPI's source package: the same bytes as with the SimGrid of
+               this machine (validation/simgrid/versions.py)
+simgrid-4.1    the same with 4.1
+python-3.11    tests that start no program (importers, residuals, searches), in a fresh virtual environment of that
+               Python with the newest packages that pyproject.toml allows
+python-3.13    the same with 3.13
 python-lowest  the same with Python 3.10 and the oldest packages that pyproject.toml allows
-offline        packaging/offline.sh; from its archive, in a network namespace without a network: ./install, the same tests,
-                 iocast-bench from the sources and a verified run; needs root
+offline        packaging/offline.sh; from its archive, in a network namespace without a network: ./install, the same
+               tests, iocast-bench from the sources and a verified run
 
-Prints seconds and outcome of each. A leg whose tools this machine lacks says so. Exit status 4 when one fails or is not tried."""
+offline needs root, and mpich .venv as ./quickstart leaves it. Prints seconds and outcome of each. A leg whose tools this
+machine lacks says so. Exit status 4 when one fails or is not tried."""
 
 import argparse
 import os
@@ -214,9 +218,16 @@ def offline(place: Path, log: Path) -> str:
 
 
 LEGS: dict[str, Callable[[Path, Path], str]] = {
-    "clang": clang, "mpich": mpich, "bench-alone": bench_alone, "simgrid-3.35": simgrid("3.35"), "simgrid-4.1": simgrid("4.1"),
-    "python-3.11": python("3.11"), "python-3.13": python("3.13"), "python-lowest": lowest, "offline": offline,
-}  # fmt: skip
+    "clang": clang,
+    "mpich": mpich,
+    "bench-alone": bench_alone,
+    "simgrid-3.35": simgrid("3.35"),
+    "simgrid-4.1": simgrid("4.1"),
+    "python-3.11": python("3.11"),
+    "python-3.13": python("3.13"),
+    "python-lowest": lowest,
+    "offline": offline,
+}
 
 
 def main() -> None:
