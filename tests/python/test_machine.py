@@ -98,3 +98,28 @@ def test_every_marker_names_a_need() -> None:
         if name
     }
     assert named == set(machine.NEEDS)
+
+
+def changes() -> dict[str, list[str]]:
+    """The table of tests/README.md: what is changed, and the files and folders of tests to run then."""
+    text = (REPOSITORY / "tests" / "README.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| (.+?) \|", text[text.index("## After a change") :], flags=re.MULTILINE)
+    found = {}
+    for changed, tests in rows[2:]:
+        if changed == "name":  # the next table
+            break
+        names = re.findall(r"`([\w*./-]+)`", tests)
+        found[changed] = [name if "/" in name else f"tests/python/{name}" for name in names]
+    return found
+
+
+def test_the_table_of_changes_names_what_is_there() -> None:
+    """Every folder of sources has its line, and every test that a line names exists."""
+    table = changes()
+    for changed, tests in table.items():
+        for name in [*re.findall(r"`([\w./]+)`", changed), *(name for name in tests if not name.startswith("build/"))]:
+            assert list(REPOSITORY.glob(name)), f"{changed}: there is no {name}"
+    tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    folders = {line.partition("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
+    named = " ".join(table)
+    assert {folder for folder in folders if f"`{folder}/" not in named} <= {"input", "campaigns", "validation"}
