@@ -27,14 +27,15 @@ struct alignas(64) Job {
   uint8_t parts_done    = 0;
   uint16_t draws        = 0; ///< random numbers used by this operation
   bool locked : 1       = false;
-  bool in_timeslice : 1 = false; ///< a visit to a timeslice station is going on
-  bool preempted : 1    = false; ///< there, and has `work` seconds of its slice still to come
-  bool joined : 1       = false; ///< all ranks of the group have done what they do together
-  bool beside : 1       = false; ///< its steps are those of others' work or of a piece, not of an operation
-  bool piece : 1        = false; ///< that a buffer drains, a pool makes or a cache fetches
-  bool recalled : 1     = false; ///< the lock of its last visit had to be called back from others
-  bool waited : 1       = false; ///< at a cache for what is on its way, and looks again
-  std::array<uint32_t, 4> words{};
+  bool in_timeslice : 1 = false;   ///< a visit to a timeslice station is going on
+  bool preempted : 1    = false;   ///< there, and has `work` seconds of its slice still to come
+  bool joined : 1       = false;   ///< all ranks of the group have done what they do together
+  bool beside : 1       = false;   ///< its steps are those of others' work or of a piece, not of an operation
+  bool piece : 1        = false;   ///< that a buffer drains, a pool makes or a cache fetches
+  bool recalled : 1     = false;   ///< the lock of its last visit had to be called back from others
+  bool waited : 1       = false;   ///< at a cache for what is on its way, and looks again
+  uint32_t operations   = 0;       ///< that the client has done; a number for random numbers, which may start again
+  std::array<uint32_t, 3> words{}; ///< random ones for the next draws
   uint32_t owner = nobody; ///< of a client's job its node, of a piece that of its buffer; of a stripe's job the job
                            ///< that it is a part of; of others' work nobody
   double since     = 0;    ///< start of its present state: waiting, stalled, ...

@@ -103,8 +103,7 @@ private:
     Cursor cursor;
     Op op;
     double since        = 0; ///< start of its operation; when it has none, its last answer in this phase
-    uint32_t operations = 0; ///< that it has done; a number for random numbers, which may start again
-    float parts_seconds = 0; ///< of its operation's parts that have ended; of a second it tells 60 ns
+    int64_t part_end_ns = 0; ///< since the phase's start: the end of its operation's last part, or its start
   };
   static_assert(sizeof(Client) == 96);
 
@@ -389,7 +388,7 @@ private:
   std::vector<JobId> free_jobs_;
   StripeCutter stripes_;
   size_t parts_ = 0;           ///< of requests, under way
-  std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time
+  std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time, in this order
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;
 

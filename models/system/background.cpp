@@ -51,10 +51,11 @@ void System::background_arrival(uint32_t which)
   Job& job             = jobs_[id];
   job.at               = static_cast<uint16_t>(which);
   job.beside           = true;
-  job.words            = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
-  job.draws            = 1;
+  const auto words     = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]++ + 1);
+  job.words            = {words[1], words[2], words[3]};
+  job.draws            = 1; // its instance; its demand is the only other one
   const auto instances = stations_[step.target].instances.size();
-  job.instance         = static_cast<uint32_t>(to_uniform(job.words[0]) * static_cast<double>(instances));
+  job.instance         = static_cast<uint32_t>(to_uniform(words[0]) * static_cast<double>(instances));
   begin_visit(id, step);
   schedule_background(which);
 }

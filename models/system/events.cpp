@@ -29,12 +29,12 @@ bool System::run(double horizon, uint64_t most_events)
     now_ = event.time;
     ++events_;
     handle(event);
-    while (!granted_.empty()) {
-      const JobId job = granted_.back();
-      granted_.pop_back();
+    for (size_t i = 0; i < granted_.size(); ++i) { // which may become more meanwhile
+      const JobId job = granted_[i];
       ++jobs_[job].at;
       advance(job);
     }
+    granted_.clear();
 #ifndef NDEBUG
     check_stations();
 #endif

@@ -43,15 +43,15 @@ double System::uniform(JobId id)
 {
   Job& job        = jobs_[id];
   const auto word = job.draws++ % 4U;
+  if (word > 0)
+    return to_uniform(job.words[word - 1]);
   // Keyed by client and operation, so that the same operation draws the same on any platform: common random numbers.
-  if (word == 0) {
-    if (is_client(id))
-      job.words = random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
-                               draw_counter(clients_[id].operations, job.draws));
-    else if (job.piece)
-      job.words = words_of_piece(id);
-  }
-  return to_uniform(job.words[word]);
+  const auto words = is_client(id)
+                         ? random_words(options_.seed, job.kind == OpKind::phase ? Stream::wake : Stream::service, id,
+                                        draw_counter(job.operations, job.draws))
+                         : words_of_piece(id);
+  job.words        = {words[1], words[2], words[3]};
+  return to_uniform(words[0]);
 }
 
 } // namespace iocast

@@ -61,7 +61,7 @@ bool System::keep_to_plan(JobId id, const Cursor& before)
   if (op.kind == OpKind::think || !arrivals.is_open() || was_cut(id))
     return true;
   const bool first = std::exchange(intent.first, false);
-  intent.ns += arrivals.gap_ns(options_.seed, id, clients_[id].operations, first);
+  intent.ns += arrivals.gap_ns(options_.seed, id, jobs_[id].operations, first);
   intent.counts      = true;
   const double start = phase_start_ + static_cast<double>(intent.ns) * 1e-9;
   if (start <= now_)
@@ -81,13 +81,12 @@ bool System::keep_to_plan(JobId id, const Cursor& before)
 
 bool System::start_pulled_op(JobId id, const Cursor& before)
 {
-  Client& client       = clients_[id];
-  Job& job             = jobs_[id];
-  job.kind             = client.op.kind;
-  job.at               = 0;
-  job.draws            = 0;
-  job.parts_done       = 0;
-  client.parts_seconds = 0;
+  Client& client = clients_[id];
+  Job& job       = jobs_[id];
+  job.kind       = client.op.kind;
+  job.at         = 0;
+  job.draws      = 0;
+  job.parts_done = 0;
   if (job.kind > OpKind::rmdir) {
     if (together(id))
       return join(id, before);
@@ -113,7 +112,8 @@ bool System::start_pulled_op(JobId id, const Cursor& before)
   } else if (!op_streams_.empty()) {
     op_streams_[id].write(client.op);
   }
-  client.since = now_;
+  client.since       = now_;
+  client.part_end_ns = to_ns(now_ - phase_start_);
   return true;
 }
 
@@ -162,11 +162,10 @@ void System::think(JobId id, double seconds)
 /// A part of its operation ends at that moment.
 void System::end_part(JobId id, double end)
 {
-  Client& client    = clients_[id];
-  const auto before = static_cast<double>(client.parts_seconds);
-  const double all  = end - client.since;
-  recorder_->record_part(client.op.kind, jobs_[id].parts_done++, to_ns(all) - to_ns(before));
-  client.parts_seconds = static_cast<float>(all);
+  Client& client       = clients_[id];
+  const int64_t end_ns = to_ns(end - phase_start_);
+  recorder_->record_part(client.op.kind, jobs_[id].parts_done++, end_ns - client.part_end_ns);
+  client.part_end_ns = end_ns;
 }
 
 void System::finish_op(JobId id)
@@ -183,7 +182,7 @@ void System::finish_op(JobId id)
     sizes_->note(client.op);
   client.since = now_;
   moved_[static_cast<size_t>(client.op.kind)] += client.op.bytes();
-  ++client.operations;
+  ++jobs_[id].operations;
   ++requests_;
 }
 

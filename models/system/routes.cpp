@@ -98,8 +98,7 @@ void System::advance(JobId id)
         const double response = now_ - clients_[id].since;
         finish_op(id);
         const double seconds =
-            was_cut(id) ? 0
-                        : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, clients_[id].operations);
+            was_cut(id) ? 0 : pattern_.arrivals_of(id).think_seconds(response, options_.seed, id, jobs_[id].operations);
         if (seconds > 0) {
           if (now_ + (seconds + platform_.think_overshoot) < deadline_ || !may_be_cut(id)) {
             think(id, seconds);

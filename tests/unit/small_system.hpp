@@ -16,6 +16,7 @@ namespace iocast::small {
 struct Outcome {
   double seconds = 0;
   std::array<Histogram, op_count> latency;
+  std::array<Histogram, max_parts> parts_of_reads;
   StationSums stations;
 };
 
@@ -33,8 +34,9 @@ inline Outcome run(const std::string& body, const Placement& placement, uint64_t
   const auto pattern  = workload.make(placement);
   Outcome outcome;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
-    outcome.seconds  = phase.end - phase.start;
-    outcome.stations = phase.stations;
+    outcome.seconds        = phase.end - phase.start;
+    outcome.stations       = phase.stations;
+    outcome.parts_of_reads = phase.recorder.of_kind(OpKind::read).parts;
     for (const auto kind : {OpKind::stat, OpKind::read})
       outcome.latency[static_cast<size_t>(kind)] = phase.recorder.of_kind(kind).whole;
   });

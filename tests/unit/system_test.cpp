@@ -126,11 +126,43 @@ TEST(System, TimeSlicesAlternateAtTheQuantum)
   EXPECT_LE(std::max(stat.max_ns(), outcome.latency[static_cast<size_t>(OpKind::read)].max_ns()), 11'500'001);
 }
 
+/// Rank 0 gives up the slots of two limits at one moment: of the inner one, for which rank 2 waits, and of the outer
+/// one, for which rank 1 waits. Both then go to one server.
+TEST(System, SlotsThatBecomeFreeTogetherAreTakenInTheOrderOfTheirRelease)
+{
+  const auto outcome = run("stations: {p: {}, s: {}}\nlimits: {a: {slots: 1}, b: {slots: 1}}\noperations:\n"
+                           "  stat: [{station: p, demand: 1ms}, {limit: b, steps: [{station: s, demand: 600us}]}]\n"
+                           "  read: {read: [{limit: a, steps: [{station: s, demand: 600us}, {delay: 700us}, "
+                           "{limit: b, steps: [{delay: 10ms}]}]}]}\n",
+                           3, 1);
+  // Rank 0 gives up both at 12.9 ms, and rank 2 has the server until 13.5. Rank 1 reads from 2.8 ms to 24.8, rank 2
+  // from 13.5 to 36.1.
+  const auto [stats, reads] = small::all_ms(outcome);
+  EXPECT_NEAR(stats, 1.6 + 2.8 + 13.5, 1e-5);
+  EXPECT_NEAR(reads, 11.3 + 22.0 + 22.6, 1e-5);
+}
+
 TEST(System, WaitingFactorIsTheIdentity)
 {
   const auto outcome = run(std::string("stations: {s: {servers: 1}}\n") + stat_then_read, 1, 100, "waiting_factor=3");
   // 200 operations of 1 ms with 199 thoughts of 3 ms between them.
   EXPECT_NEAR(outcome.seconds, 0.2 + 199 * 0.003, 1e-9);
+}
+
+/// Parts end where the next one begins, however long the operation is: they add up to the whole, one without steps
+/// takes no time, and a microsecond is one.
+TEST(System, PartsAddUpToTheirOperation)
+{
+  const auto outcome = run("stations: {s: {}}\noperations:\n  stat: [{delay: 1ms}]\n"
+                           "  read: {open: [], read: [{station: s, demand: {law: exponential, mean: 3s}}], "
+                           "close: [{delay: 1us}]}\n",
+                           3, 50);
+  const auto& parts  = outcome.parts_of_reads;
+  EXPECT_EQ(parts[0].max_ns(), 0);
+  EXPECT_GE(parts[2].min_ns(), 999);
+  EXPECT_LE(parts[2].max_ns(), 1001);
+  EXPECT_EQ(parts[0].sum_ns() + parts[1].sum_ns() + parts[2].sum_ns(),
+            outcome.latency[static_cast<size_t>(OpKind::read)].sum_ns());
 }
 
 TEST(System, AStallHitsOnlyItsOperations)
