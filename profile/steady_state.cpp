@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace iocast {
 
@@ -17,6 +18,8 @@ constexpr size_t fewest_batches = 10;
 /// dependence from chance.
 constexpr size_t group_counts[]  = {8, 16, 32};
 constexpr size_t groups_of_trend = 16;
+/// A phase's share beyond which its cut-off beginning may be load that came and went, for all that is known.
+constexpr double longest_warm_up = 0.25;
 
 /// All kinds together.
 Timeline timeline_of(const PhaseRecorder& recorder)
@@ -117,18 +120,20 @@ std::optional<SteadyState> steady_state(const PhaseRecorder& recorder, const std
   SteadyState result;
   result.begin_seconds = static_cast<double>(cut) * batch_length;
   result.end_seconds   = static_cast<double>(batches) * batch_length;
-  std::vector<double> rates;
-  for (size_t i = cut; i < batches; ++i) {
-    result.operations += counts[i];
-    rates.push_back(static_cast<double>(counts[i]) / batch_length);
-  }
+  result.operations    = std::accumulate(counts.begin() + static_cast<std::ptrdiff_t>(cut), counts.end(), uint64_t{0});
   if (result.operations == 0)
     return std::nullopt;
+  std::vector<double> all;
+  for (const uint64_t count : counts)
+    all.push_back(static_cast<double>(count) / batch_length);
+  const std::vector<double> rates(all.begin() + static_cast<std::ptrdiff_t>(cut), all.end());
   // Of groups, not of batches: work that comes and goes by the second looks like a trend to short ones.
   if (has_trend(grouped(rates, groups_of_trend)))
     return std::nullopt;
   result.rate            = static_cast<double>(result.operations) / (result.end_seconds - result.begin_seconds);
   result.rate_half_width = half_width_of(rates);
+  if (static_cast<double>(cut) > longest_warm_up * static_cast<double>(batches))
+    result.rate_half_width = std::max(result.rate_half_width, half_width_of(all));
   return result;
 }
 

@@ -13,8 +13,9 @@ struct SteadyState {
   double end_seconds   = 0; ///< the first rank has done all it had to do, or the phase ends
   uint64_t operations  = 0; ///< answered in between, of all kinds
   double rate          = 0; ///< of these, a second
-  double rate_half_width =
-      0; ///< of its 95 % confidence interval, by batch means; wider where these depend on each other
+  /// Of its 95 % confidence interval, by batch means; wider where these depend on each other. Where more than a quarter
+  /// of the phase was cut off, it is at least that of the whole phase.
+  double rate_half_width = 0;
 };
 
 /// Where the rate of a phase is steady, from its time line. The ramp-down begins with the end of the first rank that

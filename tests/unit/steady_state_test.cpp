@@ -95,22 +95,33 @@ private:
   std::array<double, 64> weights_{};
 };
 
-TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
+/// Phases of this length beside it, most of which have a steady state.
+void expect_coverage_beside_slow_work(double seconds, int runs)
 {
-  constexpr int runs = 150;
   const SharedServer server;
   int holds = 0, given = 0;
   for (int run = 0; run < runs; ++run) {
-    const auto found = steady_state(
-        phase_of(90, SharedServer::highest, server.path(static_cast<uint64_t>(run) + 1000), static_cast<uint64_t>(run)),
-        {90.0});
+    const auto recorder = phase_of(seconds, SharedServer::highest, server.path(static_cast<uint64_t>(run) + 1000),
+                                   static_cast<uint64_t>(run));
+    const auto found    = steady_state(recorder, {seconds});
     if (!found)
       continue;
     ++given;
     holds += std::abs(found->rate - server.mean_rate()) <= found->rate_half_width;
   }
-  EXPECT_GE(given, runs * 9 / 10);
+  EXPECT_GE(given, runs * 8 / 10);
   expect_at_least("coverage", holds, given, 0.85, 0.001);
+}
+
+TEST(SteadyState, TheIntervalHoldsTheRateWhereSlowWorkComesAndGoes)
+{
+  expect_coverage_beside_slow_work(90, 150);
+}
+
+/// A beginning that is cut off may be a quiet time of the others, or a busy one.
+TEST(SteadyState, TheIntervalHoldsTheRateOfFivePiecesOfSlowWork)
+{
+  expect_coverage_beside_slow_work(23, 400);
 }
 
 TEST(SteadyState, RanksWithoutOperationsAreNotTheFirstToEnd)
