@@ -10,6 +10,7 @@ import pytest
 from programs import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "validation" / "model_limits"))
+import sweep  # noqa: E402
 from sweep import NODES, WORKLOADS, Cell, run  # noqa: E402
 
 PLATFORMS = sorted(file.stem for file in (REPOSITORY / "platforms").glob("*.yaml"))
@@ -91,3 +92,28 @@ def test_where_nothing_is_modelled_there_is_no_answer(simulator, tmp_path):
 
 def test_the_long_table_has_the_nodes_of_the_page():
     assert NODES == (1, 10, 100, 1000)
+
+
+def test_the_long_table_is_made_in_pieces(simulator, tmp_path):
+    """A cell that ran out of time is in the file, and is run again with more of it; the others are not."""
+    late, quick = ("beegfs", "mdtest-hard", 1000), ("beegfs", "postmark", 1)
+    stopped = sweep.outcome(run(simulator, *late, ("items=1000000",), 1))
+    assert stopped == "not done after 1 s" and sweep.late_seconds(stopped) == 1
+    results = {
+        late: stopped,
+        quick: sweep.outcome(run(simulator, *quick, WORKLOADS["postmark"], 60)),
+        ("beegfs", "mdtest-hard", 10): "refused: it is no question.",
+        ("cooley", "postmark", 1): "no-server unlink; held-in-memory pwrite",
+    }
+    file = tmp_path / "results.txt"
+    sweep.write_results(file, results, False)
+    assert sweep.read_results(file) == results
+    assert sweep.totals(results) == [
+        "4 cells, 1 with findings, 1 out of time",
+        "held-in-memory: 1 cells",
+        "no-server: 1 cells",
+    ]
+    wanted = sweep.keys(False, NODES)
+    assert len(wanted) == 21 * 7 * 4 and wanted[0][2] == 1
+    assert set(wanted) - set(sweep.to_run(wanted, results, 1)) == set(results)
+    assert set(wanted) - set(sweep.to_run(wanted, results, 2)) == set(results) - {late}
