@@ -75,7 +75,7 @@ public:
 
   int create(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    return whole(name, MPI_MODE_WRONLY | MPI_MODE_CREATE, size, watch);
+    return whole(name, MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL, size, watch);
   }
   int append(const Name& name, uint64_t size, Stopwatch& watch) override
   {
@@ -227,11 +227,27 @@ private:
     return moved >= 0 && static_cast<uint64_t>(moved) == wanted ? 0 : short_transfer;
   }
 
+  /// Opens an object for this client alone. One that is to be made and is there is emptied, as POSIX does with O_TRUNC,
+  /// for which MPI-IO has no mode.
+  int open_alone(const Name& name, int mode, MPI_File& file)
+  {
+    const int opened = MPI_File_open(alone_, path_of(name), mode, info_, &file);
+    if (!(mode & MPI_MODE_EXCL) || errno_of(opened) != EEXIST)
+      return opened;
+    const int there = MPI_File_open(alone_, path_of(name), mode & ~MPI_MODE_EXCL, info_, &file);
+    if (there != MPI_SUCCESS)
+      return there;
+    const int emptied = MPI_File_set_size(file, 0);
+    if (emptied != MPI_SUCCESS)
+      MPI_File_close(&file);
+    return emptied;
+  }
+
   /// open, transfer, close
   int whole(const Name& name, int mode, uint64_t size, Stopwatch& watch)
   {
     MPI_File file;
-    const int opened = MPI_File_open(alone_, path_of(name), mode, info_, &file);
+    const int opened = open_alone(name, mode, file);
     watch.lap();
     if (opened != MPI_SUCCESS)
       return failed(errno_of(opened));

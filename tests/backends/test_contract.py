@@ -169,7 +169,7 @@ def test_phases_one_by_one(run: Run, place: Place) -> None:
 def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> None:
     assert run(*SMALL, "--set", "phases=precreate").code == 0
     place.remove("0_0/file-2")
-    place.put("0_1/file-7", b"in the way")
+    place.put("0_1/file-7", b"in the way" * 1000)
     done = run(*SMALL, "--set", "phases=benchmark", "--json")
     assert done.code == 1
     (phase,) = done.json["phases"]
@@ -181,11 +181,40 @@ def test_objects_that_are_missing_or_there_already(run: Run, place: Place) -> No
             and wrong[op]["count"] == 1
         )
     assert ("create" in wrong) == (not place.replaces)
+    if place.replaces:  # nothing is left of the larger one
+        assert place.objects()["0_1/file-7"] == 3901
     if not place.replaces:
         assert wrong["create"]["error"] == "File exists" and wrong["create"]["name"] == "0_1/file-7"
     # One operation's failure is none of another's.
     assert sum(phase["errors_by_operation"].values()) == phase["errors"] <= 4
     assert phase["operations"] == 2 * 4 * 4 - phase["errors"]
+
+
+SLOW_DOCUMENTS = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <unistd.h>
+typedef int Append(void*, const char*, int, int, const uint8_t*, uint32_t);
+int bson_append_binary(void* document, const char* key, int length, int type, const uint8_t* data, uint32_t size)
+{
+  usleep(400000);
+  return ((Append*)dlsym(RTLD_NEXT, "bson_append_binary"))(document, key, length, type, data, size);
+}
+"""
+
+
+@pytest.mark.not_sanitized("its run-time library has to come first")
+@pytest.mark.places(lambda kind: kind.__name__ == "Collections")
+def test_making_a_document_is_not_in_the_latency(run: Run, place: Place, tmp_path: Path) -> None:
+    (tmp_path / "slow.c").write_text(SLOW_DOCUMENTS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c", "-ldl"], check=True)
+    few = ["--set", "datasets=1", "--set", "objects=1", "--set", "iterations=1"]
+    done = run(*few, "--json", environment=place.environment | {"LD_PRELOAD": str(tmp_path / "slow.so")})
+    assert done.code == 0, done.err
+    precreate = done.json["phases"][0]
+    assert precreate["seconds"] > 0.4, "no document was made"
+    assert precreate["latency"]["create"]["max"] < 0.3
 
 
 def test_what_was_killed_is_swept(

@@ -169,6 +169,18 @@ def test_sigterm_to_one_rank(start: Callable[..., subprocess.Popen[str]], run: R
     assert list(root.iterdir()) == []
 
 
+def test_a_broken_pipe_ends_no_run(start: Callable[..., subprocess.Popen[str]], root: Path) -> None:
+    """A client of TLS writes to a connection that the service has closed, and the system sends it SIGPIPE."""
+    settings = ["--set", "datasets=1", "--set", "objects=50", "--set", "iterations=50", "--set", "think_time=5ms"]
+    process = start("--posix.root", str(root), *settings, "--json", ranks=2)
+    wait_for(lambda: (root / "0_0" / "file-55").exists())
+    for rank in ranks_in(root):
+        os.kill(rank, signal.SIGPIPE)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert [phase["errors"] for phase in json.loads(out)["phases"]] == [0, 0, 0]
+
+
 Begin = Callable[..., tuple[subprocess.Popen[str], list[str]]]
 
 

@@ -16,6 +16,7 @@ AGENT = """#!/bin/sh
 # mpirun's remote shell: HOST COMMAND...
 host=$1; shift
 case $host in b) ahead=1000 ;; c) ahead=50000 ;; *) ahead=0 ;; esac
+if [ $host = c ] && [ -n "$DRIFTING" ]; then export LD_PRELOAD=$DRIFTING INJECT_CALL=drift INJECT_AFTER=0; fi
 exec unshare --uts --time --monotonic $ahead --fork sh -c "hostname $host; $*"
 """
 APART = [
@@ -54,6 +55,34 @@ def nodes(mpirun: Callable[[int], list[str]], tmp_path: Path) -> list[str]:
     return [*mpirun(6), "--mca", "plm_rsh_agent", str(agent), *APART, "--host", "a:2,b:2,c:2"]
 
 
+def beginnings(ops: Path) -> list[list[float]]:
+    """By rank, the seconds at which its phases began."""
+    with h5py.File(ops) as trace:
+        first_row, kind, start = trace["first_row"][:], trace["kind"][:], trace["start_ns"][:]
+    return [
+        [int(t) * 1e-9 for t, k in zip(start[a:b], kind[a:b], strict=True) if k == 0]
+        for a, b in zip(first_row, first_row[1:], strict=False)
+    ]
+
+
+@pytest.mark.not_sanitized("its run-time library has to come first")
+def test_traces_of_a_clock_that_drifts_begin_their_phases_together(
+    bench: Path, nodes: list[str], mpi_environment: dict[str, str], injection: Path, tmp_path: Path
+) -> None:
+    """The third node's clock is 2 % fast: 20 ms in each second since the run began."""
+    settings = ["--set", "datasets=1", "--set", "objects=20", "--set", "iterations=20", "--set", "think_time=20ms"]
+    out = tmp_path / "out"
+    command = [*nodes, str(bench), "--backend", "dummy", *settings, "--trace", "--out", str(out)]
+    environment = mpi_environment | {"DRIFTING": str(injection)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    phases = json.loads((out / "run.json").read_text())["phases"]
+    assert max(phase["clocks"]["drift"] for phase in phases) > 0.01, "no clock drifted"
+    assert phases[-1]["start_seconds"] > 1
+    for moments in zip(*beginnings(out / "ops.h5"), strict=True):
+        assert max(moments) - min(moments) <= NEAR_ENOUGH, moments
+
+
 def test_offsets_of_clocks_are_found_and_removed(
     bench: Path, nodes: list[str], mpi_environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -72,14 +101,9 @@ def test_offsets_of_clocks_are_found_and_removed(
         assert phase["node_seconds"] == pytest.approx([(ends[r] + ends[r + 1]) / 2 for r in (0, 2, 4)])
         assert phase["node_balance"] == pytest.approx(min(phase["node_seconds"]) / max(phase["node_seconds"]))
         assert f"balance {phase['balance']:.2f} (nodes {phase['node_balance']:.2f})" in done.stdout
-    with h5py.File(out / "ops.h5") as trace:
-        first_row, kind, start = trace["first_row"][:], trace["kind"][:], trace["start_ns"][:]
-    begins = [
-        [int(t) for t, k in zip(start[a:b], kind[a:b], strict=True) if k == 0]
-        for a, b in zip(first_row, first_row[1:], strict=False)
-    ]
+    begins = beginnings(out / "ops.h5")
     assert len(begins) == 6 and all(len(one) == len(run["phases"]) for one in begins)
     for number, phase in enumerate(run["phases"]):
-        moments = [one[number] * 1e-9 for one in begins]
+        moments = [one[number] for one in begins]
         assert max(moments) - min(moments) <= NEAR_ENOUGH, moments
         assert abs(moments[0] - phase["start_seconds"]) < 1e-6

@@ -360,5 +360,47 @@ TEST(Mdtest, WarnsOfWhatIsProbablyNotMeant)
   EXPECT_EQ(mdtest({}, 1)->warnings().size(), 1U); // reads nothing
 }
 
+/// Files beyond 2^32 of a rank, and ranks beyond the first, whose files' numbers count on.
+TEST(Mdtest, NumbersBeyond32Bits)
+{
+  constexpr uint64_t items = 6'000'000'000;
+  const auto pattern = mdtest({"items=6000000000", "files_only=true", "phases=create,stat", "most_seconds=1h"}, 2);
+  for (const uint32_t rank : {0U, 1U}) {
+    Cursor cursor;
+    cursor.rank = rank;
+    Op op;
+    const auto go_to = [&](const std::string& phase) {
+      while (pattern->next(cursor, op))
+        if (op.kind == OpKind::phase && pattern->phases()[op.object].name == phase)
+          return true;
+        else if (op.kind != OpKind::phase && op.kind != OpKind::mkdir)
+          pattern->cut(cursor);
+      return false;
+    };
+    ASSERT_TRUE(go_to("file-create"));
+    for (cursor.i = UINT32_MAX - uint64_t{1}; cursor.i < uint64_t{UINT32_MAX} + 3;) {
+      const uint64_t number = cursor.i;
+      ASSERT_TRUE(pattern->next(cursor, op));
+      ASSERT_EQ(op.kind, OpKind::create);
+      char name[256];
+      const std::string object(name, pattern->name_object_in(op.dataset, op.object, name));
+      EXPECT_EQ(object, fmt::format("file.mdtest.{}", rank * items + number));
+    }
+    pattern->cut(cursor); // its time is over
+    EXPECT_EQ(pattern->reached(cursor), uint64_t{UINT32_MAX} + 3);
+    pattern->agree(cursor, uint64_t{UINT32_MAX} + 5); // the other rank came further
+    ASSERT_TRUE(go_to("file-create-rest"));
+    uint64_t rest = 0;
+    while (pattern->next(cursor, op) && op.kind == OpKind::create)
+      ++rest;
+    EXPECT_EQ(rest, 2U);
+    EXPECT_EQ(pattern->phases()[op.object].name, "file-stat");
+    cursor.i = uint64_t{UINT32_MAX} + 4;
+    ASSERT_TRUE(pattern->next(cursor, op));
+    EXPECT_EQ(op.kind, OpKind::stat);
+    EXPECT_TRUE(pattern->next(cursor, op) == false || op.kind == OpKind::phase); // all that were made
+  }
+}
+
 } // namespace
 } // namespace iocast

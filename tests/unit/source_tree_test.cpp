@@ -2,6 +2,7 @@
 #include "input/error.hpp"
 #include "tests/contract/streams.hpp"
 #include "tests/unit/sharpness.hpp"
+#include "workload/source_files.hpp"
 #include "workload/tree.hpp"
 #include "workload/workload.hpp"
 
@@ -339,6 +340,41 @@ TEST(SourceTree, RefusesWhatCannotBe)
     EXPECT_THROW(source_tree(settings, 4), InputError) << fmt::format("{}", fmt::join(settings, " "));
   EXPECT_EQ(source_tree({"copies=2"})->warnings().size(), 1U);
   EXPECT_TRUE(source_tree({"copies=2", "phases=make,chill,list,remove"})->warnings().empty());
+}
+
+/// As many files as a tree may have, near 2^32: each directory finds its own, and sizes, sources and headers stay
+/// inside.
+TEST(SourceTree, FourBillionFiles)
+{
+  constexpr uint64_t files = 4'000'000'000;
+  const Tree tree          = Tree::grown(1000, files, 0);
+  ASSERT_EQ(tree.files(), files);
+  for (uint32_t directory = 0; directory < tree.directories(); ++directory)
+    if (tree.files_in(directory) > 0) {
+      EXPECT_EQ(tree.directory_of(tree.first_file(directory)), directory);
+      EXPECT_EQ(tree.directory_of(tree.first_file(directory + 1) - 1), directory);
+    }
+  constexpr uint64_t sources = files / 10 * 4;
+  const SourceFiles all(files, sources, 600, {3874, 1.62}, 0);
+  EXPECT_EQ(all.source_of(sources - 1), files - 10 + 3);
+  std::set<uint64_t> headers;
+  for (uint32_t j = 0; j < all.headers_each(); ++j) {
+    headers.insert(all.header_of(sources - 1, j));
+    EXPECT_LT(*headers.rbegin(), files);
+  }
+  EXPECT_EQ(headers.size(), 600U);
+  EXPECT_EQ(all.size_of(files + sources - 1), all.size_of(files - 10 + 3) * 5 / 4); // an object
+}
+
+TEST(SourceTree, MoreFilesThanCanBeCountedAreRefused)
+{
+  try {
+    source_tree({"shape=regular", "depth=1", "fan_out=1000000", "files_per_directory=4000"});
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "1000001 directories with 4000 files each are more than 4 billion files; make the tree smaller.");
+  }
 }
 
 } // namespace

@@ -56,6 +56,11 @@ Tree make_tree(const Parameters& given)
     throw InputError(
         fmt::format("A tree of depth {} and fan-out {} has more than 10 million directories; make it smaller.",
                     given.count("depth"), fan_out));
+  constexpr double most_files = 4e9; // as many as a grown tree may have: their sizes are added up before a run
+  if (directories * given.number("files_per_directory") > most_files)
+    throw InputError(fmt::format("{:.0f} directories with {} files each are more than 4 billion files; make the tree "
+                                 "smaller.",
+                                 directories, given.count("files_per_directory")));
   return Tree::regular(static_cast<uint32_t>(given.count("depth")), static_cast<uint32_t>(fan_out),
                        given.count("files_per_directory"));
 }
