@@ -122,4 +122,4 @@ def test_the_table_of_changes_names_what_is_there() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     folders = {line.partition("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
     named = " ".join(table)
-    assert {folder for folder in folders if f"`{folder}/" not in named} <= {"input", "campaigns", "validation"}
+    assert {folder for folder in folders if f"`{folder}/" not in named} <= {"validation"}
