@@ -3,13 +3,13 @@
 """Do the two commands of the README work on a fresh Debian? Makes a root of each release with debootstrap, clones the
 committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
 
-    validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--without NAMES]
+    validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--arguments WORDS]
                                  [--copy FILE]... [--pass NAME]... [--keep]
 
 A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is
 the machine's. --copy takes a file of this machine along that the network needs: /etc/pip.conf, or a certificate below
-/usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and --without
-is an option of ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
+/usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and --arguments
+go to ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
 command fails. Logs stay in --logs. A root that --keep left is used again, with the tree as it was cloned then."""
 
 import argparse
@@ -137,8 +137,8 @@ def try_release(release: str, given: argparse.Namespace) -> list[Outcome]:
         for name in given.only:
             began = time.monotonic()
             command = COMMANDS[name]
-            if name == "check" and given.without:
-                command += f" --without {given.without}"
+            if name == "check":
+                command += f" {given.arguments}"
             status = enter(root, command, environment, log := given.logs / f"{release}-{name}.log")
             outcomes.append(Outcome(release, name, time.monotonic() - began, status, last_words(log, name)))
     except subprocess.CalledProcessError as error:
@@ -170,7 +170,7 @@ def main() -> None:
         metavar="NAME",
         help="an environment variable that the commands have too",
     )
-    parser.add_argument("--without", default="", metavar="NAMES", help="what ./check leaves out, such as slurm,mongodb")
+    parser.add_argument("--arguments", default="", metavar="WORDS", help="of ./check: --arguments='--without slurm'")
     parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where roots are made")
     parser.add_argument("--logs", type=Path, default=Path("build/systems"), help="directory of the logs")
     parser.add_argument("--keep", action="store_true", help="leave the roots")
