@@ -8,8 +8,8 @@ committed tree into it, runs `./quickstart` and `./check` there as root, prints 
 
 A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is
 the machine's. --copy takes a file of this machine along that the network needs: /etc/pip.conf, or a certificate below
-/usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and --arguments
-go to ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
+/usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and
+--arguments go to ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
 command fails. Logs stay in --logs. A root that --keep left is used again, with the tree as it was cloned then."""
 
 import argparse
