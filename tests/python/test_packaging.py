@@ -359,3 +359,13 @@ def test_an_archive_for_machines_without_internet(
         assert other.returncode == 1 and "for Python 3.11, and python3 is 3.12" in other.stderr
         assert done.returncode == 0, done.stderr
         assert (place / ".venv/bin/installed").read_text() == "iocast[test]\n"
+
+
+def test_no_script_hides_a_module_of_python() -> None:
+    """The folder of a script comes first where Python looks for modules, its own included: what a neighbour named
+    collections.py breaks depends on the version."""
+    scripts = [
+        file for folder in ("docs", "packaging", "tests", "validation") for file in (REPOSITORY / folder).rglob("*.py")
+    ]
+    assert len(scripts) > 100
+    assert [file for file in scripts if file.stem in sys.stdlib_module_names] == []

@@ -3,7 +3,7 @@
 """Do collections of all tests agree on a busy machine? Collects them many times, two processes at once, while
 `stress-ng` keeps every CPU busy, and compares the lists of tests.
 
-    validation/systems/collections.py [--times 50] [--at-once 2] [--stress 8] [--logs DIR]
+    validation/systems/collect_under_load.py [--times 50] [--at-once 2] [--stress 8] [--logs DIR]
 
 `--stress 0` leaves the machine as it is. Needs `.venv` and `build/` as `./check` leaves them, and the Debian package
 stress-ng. Prints seconds and number of tests of each collection. Exit status 4 when a collection fails, or its list
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, default=ROOT / "build" / "collections", help="directory for failed ones")
     given = parser.parse_args()
     if given.stress and shutil.which("stress-ng") is None:
-        sys.exit("collections.py needs the Debian package stress-ng; --stress 0 does without.")
+        sys.exit("collect_under_load.py needs the Debian package stress-ng; --stress 0 does without.")
     given.logs.mkdir(parents=True, exist_ok=True)
     first: list[str] = []
     bad = 0
