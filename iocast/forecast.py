@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.calibrate import calibrate
+from iocast.calibrate.phases import family_for
 from iocast.errors import InputError
 from iocast.files import read_json, write_json, write_text
 from iocast.fitted import Fitted
@@ -25,10 +26,6 @@ from iocast.text import interval, percent, quantity, rule_of, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
-RATES_ALONE = "queue"
-"""The platform for runs that have no latencies."""
-FAMILIES = {"lustre": "lustre", "beegfs": "beegfs", "ceph": "cephfs", "fuse": "fuse"}
-"""The platform family by a file system's type; any other is `local`."""
 
 
 @dataclass
@@ -168,7 +165,7 @@ def _of_phase(
     try:
         points = group([run for path in sources for run in _with_phase(path, phase)])
         answer.largest = max(points, key=lambda p: p.ranks)
-        family = platform or family_of(points)
+        family = platform or family_for(points)
         name = as_file_name(phase)
         answer.fitted = out / "fitted" / f"{name}.yaml"
         document = calibrate(points, family, seed, lambda *_: None, workers, out / "fitted" / f"{name}.search.jsonl")
@@ -202,17 +199,6 @@ def _with_phase(path: Path, phase: str) -> list[Any]:
     if document.is_file() and all(p["name"] != phase for p in read_json(document, "run")["phases"]):
         return []
     return find_runs([path], phase)[0]
-
-
-def family_of(points: Sequence[Point]) -> str:
-    """`queue` where some point has no quantiles of latency, else the family of the file system that was measured."""
-    if any(len(point.quantities()) == 1 for point in points):
-        return RATES_ALONE
-    environment = points[0].first.json.get("environment") or {}
-    kind = str((environment.get("filesystem") or {}).get("type", "")).lower()
-    if environment.get("service"):
-        return "service"
-    return next((family for name, family in FAMILIES.items() if name in kind), "local")
 
 
 def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path) -> Path:

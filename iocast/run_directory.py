@@ -497,23 +497,27 @@ def find_runs(paths: list[Path], phase: str = "benchmark") -> tuple[list[Run], d
 
 def measured_phases(paths: list[Path]) -> dict[str, float]:
     """The phases but set-up and clean-up that all of these runs have, with their operations in all of them (1 where a
-    tool doesn't count them), in the order of the first run.
+    tool doesn't count them), in the order of the first run. Where runs of a series have none in common, as those of a
+    table with a line for each phase, all phases of the series.
 
     @raises InputError when there is none"""
     by_run: list[dict[str, float]] = []
-    for path, _, _ in run_directories(paths):
+    found = run_directories(paths)
+    for path, _, _ in found:
         phases = Run.read(path)["phases"]
         did = [p for p in phases if p["operations"] or p["rate"]]
         by_run.append({})
         for phase in did or phases:
             by_run[-1][phase["name"]] = by_run[-1].get(phase["name"], 0) + (phase["operations"] or 1)
     common = [name for name in by_run[0] if all(name in one for one in by_run)]
+    if not common and all(series is not None for _, _, series in found):
+        common = list(dict.fromkeys(name for one in by_run for name in one))
     if not common:
         names = sorted({name for one in by_run for name in one})
         raise InputError(
             f"No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have {', '.join(names)}."
         )
-    return {name: sum(one[name] for one in by_run) for name in main_phases(common)}
+    return {name: sum(one.get(name, 0) for one in by_run) for name in main_phases(common)}
 
 
 def runs_in(path: Path) -> list[Path]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iocast import busy
@@ -14,10 +14,25 @@ from iocast.names import as_file_name
 from iocast.phases import first_phase
 from iocast.platform import Document
 from iocast.platform_names import check_file
-from iocast.run_directory import find_runs, group, measured_phases
+from iocast.run_directory import Point, find_runs, group, measured_phases
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
+RATES_ALONE = "queue"
+"""The platform for runs that have no latencies."""
+FAMILIES = {"lustre": "lustre", "beegfs": "beegfs", "ceph": "cephfs", "fuse": "fuse"}
+"""The platform family by a file system's type; any other is `local`."""
+
+
+def family_for(points: Sequence[Point]) -> str:
+    """`queue` where some point has no quantiles of latency, else the family of the file system that was measured."""
+    if any(len(point.quantities()) == 1 for point in points):
+        return RATES_ALONE
+    environment = points[0].first.json.get("environment") or {}
+    kind = str((environment.get("filesystem") or {}).get("type", "")).lower()
+    if environment.get("service"):
+        return "service"
+    return next((family for name, family in FAMILIES.items() if name in kind), "local")
 
 
 def chosen_phases(sources: list[Path], named: list[str]) -> list[str]:
@@ -33,17 +48,18 @@ def chosen_phases(sources: list[Path], named: list[str]) -> list[str]:
 def calibrate_phases(
     sources: list[Path],
     phases: list[str],
-    platform: str,
+    platform: str | None,
     seed: int,
     report: Report,
     workers: Workers | None = None,
     trace: Path | None = None,
 ) -> Document:
-    """Fits `platform` to each of the phases of these runs.
+    """Fits `platform` to each of the phases of these runs; without one the family that the runs tell (`family_for`).
 
     @return the document of the first phase's platform; the others are in its `fitted.further_phases` (docs/answers.md)
     @raises InputError when the measurements of a phase are too few"""
     points = {phase: group(find_runs(sources, phase)[0]) for phase in phases}  # all are read before the first is fitted
+    platform = platform or family_for([point for own in points.values() for point in own])
     check_file(Fitted.open(platform))
     documents = {}
     for number, (phase, own) in enumerate(points.items()):

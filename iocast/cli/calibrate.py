@@ -21,9 +21,13 @@ FIT = "Fit"
 def calibrate(
     sources: Annotated[list[Path], typer.Argument(help="Campaign directories and run directories.")],
     platform: Annotated[
-        str,
-        typer.Option(help="Platform whose numbers are to be fitted (see: iocast list platforms).", rich_help_panel=FIT),
-    ] = "local",
+        Optional[str],
+        typer.Option(
+            help="Platform whose numbers are to be fitted (see: iocast list platforms).  [default: queue for rates "
+            "without latencies, else the family of the measured file system]",
+            rich_help_panel=FIT,
+        ),
+    ] = None,
     phase: Annotated[
         Optional[list[str]],
         typer.Option(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iocast.calibrate.phases import calibrate_phases, chosen_phases
+from iocast.calibrate.phases import calibrate_phases, chosen_phases, family_for
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import write_json
@@ -169,3 +169,48 @@ def test_order_and_names_of_files_change_nothing(runs: list[Path], file: Path, t
     a, b = Fitted.open(str(file)).for_phase("file-create"), Fitted.open(str(other))
     assert a.fitted["parameters"] == b.fitted["parameters"]
     assert predict(a, None, {}, 64)["quantities"] == predict(b, None, {}, 64)["quantities"]
+
+
+def test_a_table_of_several_phases_is_one_platform_and_one_answer(
+    iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """A table has a run for each line. No option is needed, and `iocast forecast` gives the same numbers."""
+    lines = [f"{n},4,{rate(phase, n)},{phase},create" for n in (1, 2, 4, 8) for phase in RATES]
+    table, series, out = tmp_path / "table.csv", tmp_path / "series", tmp_path / "fitted.yaml"
+    table.write_text("\n".join(["nodes,ppn,rate,phase,operation", *lines, ""]))
+    assert iocast("import", table, "--out", series).returncode == 0
+    done = iocast("calibrate", series, "--out", out, "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    fitted = Fitted.open(str(out))
+    assert sorted(fitted.phases) == sorted(RATES)
+    done = iocast("forecast", table, "--nodes", "16", "--out", tmp_path / "all", "--json", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    by_phase = {one["phase"]: one["forecasts"][0] for one in json.loads(done.stdout)["phases"]}
+    assert sorted(by_phase) == sorted(RATES)
+    for phase, one in by_phase.items():
+        alone = json.loads(json.dumps(predict(fitted, None, {}, 16, phase=phase)))
+        assert (alone["quantities"], alone["question"]) == (one["quantities"], one["question"])
+
+
+@pytest.mark.parametrize(
+    ("environment", "latency", "family"),
+    [
+        ({}, True, "local"),
+        ({"filesystem": {"type": "ext2/ext3"}}, True, "local"),
+        ({"filesystem": {"type": "lustre"}}, True, "lustre"),
+        ({"filesystem": {"type": "ceph"}}, True, "cephfs"),
+        ({"service": {"type": "s3"}}, True, "service"),
+        ({"filesystem": {"type": "lustre"}}, False, "queue"),
+    ],
+)
+def test_without_a_platform_the_measured_file_systems_family_is_fitted(
+    environment: dict[str, Any], latency: bool, family: str, runs: list[Path], tmp_path: Path
+) -> None:
+    run = shutil.copytree(runs[0], tmp_path / "run")
+    document = json.loads((run / "run.json").read_text()) | {"environment": environment}
+    if latency:
+        for phase in document["phases"]:
+            for one in phase["latency"].values():
+                one |= {"mean": 1e-3, **dict.fromkeys(("min", "q25", "q50", "q75", "q95", "q99", "q999", "max"), 1e-3)}
+    write_json(run / "run.json", document)
+    assert family_for(group(find_runs([run], "file-stat")[0])) == family
