@@ -12,7 +12,7 @@ import yaml
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, holds, merge, set_path
-from iocast.strict_yaml import Section
+from iocast.strict_yaml import Section, allowed_sentence
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,11 @@ class Option:
     parameters: tuple[Parameter, ...] = ()
     needs: str = ""  # what must be seen in the data (evidence.py)
     detected: tuple[tuple[str, str], ...] = ()
+    unlimited: str = ""  # a station at which nobody waits: it has NO_LIMIT servers
 
 
+NO_LIMIT = 1_000_000
+"""Servers of a station of which no limit was seen: more than any question has ranks."""
 MEASURED_SYSTEM = "measured_system"
 
 
@@ -112,7 +115,9 @@ def read_recipe(platform: str) -> Recipe:
         choices = yaml_section.section("choices")
         for choice in choices.keys():
             options = choices.section(choice)
-            recipe.choices[str(choice)] = [_option(options.section(name), str(name)) for name in options.keys()]
+            recipe.choices[str(choice)] = [
+                _option(options.section(name), str(name), recipe.family) for name in options.keys()
+            ]
     yaml_section.finish()
     return recipe
 
@@ -142,14 +147,24 @@ def _parameters(owner: Section) -> list[Parameter]:
     return result
 
 
-def _option(section: Section, name: str) -> Option:
+def _option(section: Section, name: str, platform: str) -> Option:
+    unlimited = str(section.value("unlimited", ""))
+    edit = section.value("edit", {})
+    if unlimited:
+        stations = list(family_document(platform).get("stations", {}))
+        if unlimited not in stations:
+            section.fail(
+                "unlimited", f"there is no station '{unlimited}'. {allowed_sentence(unlimited, stations)[:-1]}"
+            )
+        edit = merge(edit, {"stations": {unlimited: {"servers": NO_LIMIT}}})
     option = Option(
         name,
-        edit=section.value("edit", {}),
+        edit=edit,
         then=section.value("then", {}),
         parameters=tuple(_parameters(section)),
         needs=section.choice("needs", ("", *EVIDENCE), ""),
         detected=tuple(section.value("detected", {}).items()),
+        unlimited=unlimited,
     )
     section.finish()
     return option
