@@ -50,4 +50,12 @@ std::string allowed_sentence(std::string_view given, std::span<const std::string
                      fmt::join(allowed, ", "));
 }
 
+std::string printable(std::string_view text, size_t most)
+{
+  std::string result;
+  for (const char c : text.substr(0, most))
+    result += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  return text.size() > most ? result + "..." : result;
+}
+
 } // namespace iocast

@@ -25,4 +25,7 @@ std::string nearest_match(std::string_view given, std::span<const std::string> a
 /// "Did you mean 'x'? Allowed are a, b, c." for the end of an error message.
 std::string allowed_sentence(std::string_view given, std::span<const std::string> allowed);
 
+/// Text from elsewhere, for a message: without control characters, and cut at `most` characters.
+std::string printable(std::string_view text, size_t most = 200);
+
 } // namespace iocast

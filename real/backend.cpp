@@ -34,14 +34,6 @@ std::string error_text(int error)
   }
 }
 
-std::string printable(std::string_view text, size_t most)
-{
-  std::string result;
-  for (const char c : text.substr(0, most))
-    result += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  return text.size() > most ? result + "..." : result;
-}
-
 int Backend::append(const Name&, uint64_t, Stopwatch&)
 {
   return EOPNOTSUPP;

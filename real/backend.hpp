@@ -34,9 +34,6 @@ enum : int {
 /// "No space left on device", "short read or write".
 std::string error_text(int error);
 
-/// Text from elsewhere, for a message: without control characters, and cut at `most` characters.
-std::string printable(std::string_view text, size_t most = 200);
-
 /// Where an open object is kept: one of `most_open` numbers that the executor gives out.
 using Slot               = uint32_t;
 constexpr Slot most_open = 64;
@@ -112,7 +109,7 @@ public:
   virtual void write_manifest(const std::string& /*text*/) {}
   virtual void remove_manifest() {}
 
-  // ---- the claim: one run at a time, see claim.hpp
+  // ---- the claim: one run at a time, see held_claim.hpp
   /// Makes what the place lies in (a schema, a bucket), unless it is there. @return whether it was made
   virtual bool make_place() { return false; }
   /// Removes that again, if nothing is in it.

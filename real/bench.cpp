@@ -5,7 +5,7 @@
 #include "profile/summary.hpp"
 #include "real/agree.hpp"
 #include "real/alarm.hpp"
-#include "real/claim.hpp"
+#include "real/held_claim.hpp"
 #include "real/client_threads.hpp"
 #include "real/clocks.hpp"
 #include "real/collect.hpp"

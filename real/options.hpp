@@ -2,7 +2,7 @@
 #pragma once
 #include "real/backend.hpp"
 #include "real/brake.hpp"
-#include "real/claim.hpp"
+#include "real/held_claim.hpp"
 #include "real/watchdog.hpp"
 
 #include <map>

@@ -8,6 +8,7 @@
 #include "models/platform.hpp"
 #include "profile/precision.hpp"
 #include "real/brake.hpp"
+#include "real/claim.hpp"
 #include "real/manifest.hpp"
 #include "workload/workload.hpp"
 
@@ -229,6 +230,33 @@ TEST(Readers, ManifestsThatAreDamaged)
     } catch (const InputError&) {
     }
   });
+}
+
+TEST(Readers, ClaimsThatAreDamaged)
+{
+  const std::vector<std::string> words{"{", "}", "[", "\"", ":", ",", "null", "\\u001b[31m", "\xff", "0", "-", "e9"};
+  read_all({{Claim::of_this_process().text()}, words}, wanted_inputs(5000), [](const std::string& text) {
+    const auto claim = Claim::parse(text);
+    if (!claim)
+      throw InputError("This is no claim.");
+    claim->is_near();
+    claim->is_alive();
+    claim->silent_for();
+    const auto owner = claim->owner();
+    EXPECT_EQ(owner, printable(owner, owner.size())) << text;
+    EXPECT_TRUE(Claim::parse(claim->text())) << text;
+  });
+}
+
+TEST(Readers, ClaimsOfNoTimeAndNoProcess)
+{
+  auto claim = Claim::of_this_process();
+  EXPECT_TRUE(Claim::parse(claim.text()));
+  for (int64_t Claim::*field : {&Claim::process, &Claim::began, &Claim::seen}) {
+    auto wrong   = claim;
+    wrong.*field = std::numeric_limits<int64_t>::min();
+    EXPECT_FALSE(Claim::parse(wrong.text()));
+  }
 }
 
 TEST(Readers, ManifestsWithoutEndOfBrackets)
