@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from distributed.security import Security
 from distributed.utils import get_ip
 
 from iocast.errors import InputError, RunError
+from iocast.scratch import scratch_directory
 from iocast.slurm import require_taken
 
 START_PATIENCE = 300
@@ -59,10 +61,19 @@ class Cluster:
             {"distributed.logging.distributed": "error", "distributed.worker.daemon": True, "distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
         )  # fmt: skip
         self._cluster: Any = None
+        self._opened = ExitStack()
         if scheduler:
             self._client = _client_of(scheduler, secret)
         else:
-            self._cluster = _slurm_cluster(count, options, logs, interface)
+            folder = (Path.cwd() if logs is None else logs).resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                # The workers' hosts must see it, which they need not do with this one's directory for temporary files.
+                secrets = self._opened.enter_context(scratch_directory("secrets", folder))
+                self._cluster = _slurm_cluster(count, options, folder, secrets, interface)
+            except BaseException:
+                self._opened.close()
+                raise
             self._client = Client(self._cluster, security=self._cluster.security)
         try:
             self._client.wait_for_workers(1, timeout=START_PATIENCE)
@@ -76,6 +87,7 @@ class Cluster:
         for one in (self._client, self._cluster):
             if one is not None:
                 one.close()
+        self._opened.close()
 
     def map(self, compute: Callable[[Any], Any], tasks: list[Any]) -> Iterator[tuple[int, Any]]:
         """Workers.map()."""
@@ -120,22 +132,22 @@ def _client_of(scheduler: str, secret: Path | None) -> Client:
         ) from error
 
 
-def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path | None, interface: str) -> Any:
+def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Path, interface: str) -> Any:
     """A scheduler in this process and jobs of one worker each. It listens at one address: that of `interface`, or else
-    the one by which this host is reached."""
+    the one by which this host is reached.
+
+    `secrets`: directory for the key and the certificates of the connections; nobody else can read it."""
     root = Path(__file__).resolve().parents[1]
     from shlex import quote
 
     prologue = [f"export PYTHONPATH={quote(str(root))}${{PYTHONPATH:+:$PYTHONPATH}}"]
     if "IOCAST_BUILD" in os.environ:
         prologue.append(f"export IOCAST_BUILD={quote(str(Path(os.environ['IOCAST_BUILD']).resolve()))}")
-    folder = (Path.cwd() if logs is None else logs).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         cluster = SLURMCluster(
             cores=1, processes=1, memory="2GB", walltime="04:00:00", python=quote(sys.executable), job_script_prologue=prologue,
-            job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(folder),
-            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(folder), interface=interface or None,
+            job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(logs),
+            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(secrets), interface=interface or None,
             scheduler_options={"interface": interface} if interface else {"host": get_ip()},
             worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],
         )  # fmt: skip

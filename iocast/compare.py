@@ -193,7 +193,7 @@ def compare(
                 "name": left.name, "phase": first.phase, "ranks": first.ranks, "waiting_factor": first.waiting_factor,
                 "runs": [len(left.runs), len(right.runs)], "repeats": [len(left.phases), len(right.phases)], "method": method.name,
                 "assumed_between_runs": method.between, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
-                "rows": rows, "failed": failed, "warnings": notes,
+                "rows": rows, "failed": failed, "warnings": notes + _held_back(left.runs + right.runs),
             }
         )  # fmt: skip
     return {
@@ -299,6 +299,17 @@ def _differences(a: Run, b: Run) -> list[str]:
     if a.errors or b.errors:
         notes.append(f"Operations failed ({a.errors} and {b.errors}); failed ones are in no figure.")
     return notes
+
+
+def _held_back(runs: list[Run]) -> list[str]:
+    """A warning on runs whose rate --max-rate limited."""
+    limited = [run for run in runs if run.max_rate]
+    if not limited:
+        return []
+    return [
+        f"{len(limited)} of {len(runs)} runs were held back by --max-rate ('{limited[0].path}': {limited[0].max_rate:g}/s): "
+        "their throughput, their concurrency and so their latencies are the limit's, not the storage's."
+    ]
 
 
 def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:

@@ -60,22 +60,34 @@ class Extent:
     waiting_factor: float
     most_seconds: float
     """Longest time limit of a phase; 0 for none."""
+    max_rate: float = 0.0
+    """Limit of operations a second, all ranks together; 0 for none."""
 
     @property
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
 
     def seconds(self, rate: float, *, shared: bool) -> float:
-        """Time of one run, think times included, when each rank does `rate` operations a second, or all together do."""
-        return self.operations * (1 + self.waiting_factor) / (rate if shared else rate * self.ranks)
+        """Time of one run, think times included, when each rank does `rate` operations a second, or all together do.
+
+        No run is faster than --max-rate allows."""
+        free = self.operations * (1 + self.waiting_factor) / (rate if shared else rate * self.ranks)
+        return max(free, self.operations / self.max_rate) if self.max_rate > 0 else free
 
 
 def dry_run(
-    root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend, role: str | None = None
+    root: Path | None,
+    plan: Plan,
+    out: Path,
+    seed: int,
+    *,
+    backend: Backend,
+    role: str | None = None,
+    limits: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Runs that `iocast measure` would make now, with place, files, bytes, inodes, ranks and minutes.
 
-    Nothing is touched.
+    Nothing is touched. `limits`: arguments of iocast-bench (`SharedUse.limits`).
 
     @raises InputError for whatever would stop the campaign before its first run"""
     check_root(backend, root)
@@ -94,7 +106,8 @@ def dry_run(
     else:
         runs = planned_runs(plan, seed, 0)
     missing = missing_of(runs, role)
-    extents = _extents(missing, plan.workload, backend)
+    extents = _extents(missing, plan.workload, backend, limits)
+    max_rate = max((one.max_rate for one in extents), default=0.0)
     answer: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "kind": "campaign-dry-run",
@@ -110,10 +123,10 @@ def dry_run(
             key: sum(one.runs * getattr(one, key) for one in extents)
             for key in ("operations", "bytes_written", "bytes_read")
         },
-        "rate": {"value": rate, "source": source},
+        "rate": {"value": rate, "source": source} | ({"at_most": max_rate} if max_rate else {}),
         "minutes": {
-            "ranks_as_fast_as_alone": sum(one.runs * one.seconds(rate, shared=False) for one in extents) / 60,
-            "ranks_share_the_rate": sum(one.runs * one.seconds(rate, shared=True) for one in extents) / 60,
+            name: sum(one.runs * one.seconds(rate, shared=shared) for one in extents) / 60
+            for name, shared in (("ranks_as_fast_as_alone", False), ("ranks_share_the_rate", True))
         },
     }
     if place is not None:
@@ -161,7 +174,7 @@ def _alone(plan: Plan, backend: Backend, rate: float) -> int:
     return max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(wanted * rate / an_iteration)))
 
 
-def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend) -> list[Extent]:
+def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits: Sequence[str] = ()) -> list[Extent]:
     """An extent for each point or step, in the order of nodes and ranks; repeats are counted."""
     alike: dict[str, list[PlannedRun]] = {}
     for run in runs:
@@ -170,7 +183,7 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend) -> lis
     found = []
     for same in alike.values():
         run = same[0]
-        found_by_bench = _benchmark_dry_run(run, workload, backend)
+        found_by_bench = _benchmark_dry_run(run, workload, backend, limits)
         footprint = found_by_bench["footprint"]
         operations = footprint["operations"]
         found.append(
@@ -188,6 +201,7 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend) -> lis
                 peak_bytes=footprint["peak_bytes"],
                 waiting_factor=float(run.settings.get("waiting_factor", 0)),
                 most_seconds=max((phase["most_seconds"] for phase in found_by_bench["phases"]), default=0.0),
+                max_rate=float(found_by_bench.get("brake", {}).get("max_rate", 0)),
             )
         )
     return sorted(found, key=lambda one: (one.nodes, one.ranks, one.waiting_factor))
@@ -199,7 +213,7 @@ def _without_repeat(run: PlannedRun) -> str:
     return f"{point}-{run.step}" if run.step else point
 
 
-def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend) -> dict[str, Any]:
+def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend, limits: Sequence[str] = ()) -> dict[str, Any]:
     """The answer of `iocast-bench --dry-run`: phases and the footprint of a run.
 
     @raises InputError or RunError with the benchmark's own sentence"""
@@ -217,7 +231,9 @@ def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend) -> dict
     command += [f"--{backend.name}.root", "/"] if backend.has_root else []
     command += ["--ranks", str(run.ranks // threads), "--ranks-per-node", str(run.ranks_per_node // threads)]
     command += ["--threads-per-rank", str(threads)] if threads > 1 else []
-    done = subprocess.run([*command, *settings_arguments(run.settings)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, *limits, *settings_arguments(run.settings)], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -271,6 +287,8 @@ def dry_run_text(answer: dict[str, Any]) -> str:
     source = " (measured by the pilot run)" if rate["source"] == "pilot run" else ""
     limits = {one["most_seconds"] for one in answer["points"]} - {0}
     limit = f"; less where a phase ends at its time limit of {max(limits):g} s" if limits else ""
+    if "at_most" in rate:
+        limit += f"; --max-rate allows {rate['at_most']:,.0f} in all"
     lines.append(
         f"minutes: {_minutes(minutes['ranks_as_fast_as_alone'])} when each rank does {rate_text}{source}, "
         f"{_minutes(minutes['ranks_share_the_rate'])} when all ranks together do{limit}"

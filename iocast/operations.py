@@ -4,12 +4,12 @@ operations."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from iocast import binaries
+from iocast.scratch import scratch_directory
 
 MOVES_DATA = ("create", "append", "read", "pwrite", "pread")
 """Operations whose size is bytes of content; that of others counts entries or nothing."""
@@ -27,8 +27,8 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
     command = [simulator, "--json", "--platform", str(platform), "--workload", workload, "--nodes", "2", "--ppn", "2"]
     for name, value in settings.items():
         command += ["--set", f"{name}={value}"]
-    with tempfile.TemporaryDirectory(prefix="iocast-streams-") as scratch:
-        streams = Path(scratch) / "streams"
+    with scratch_directory("streams") as scratch:
+        streams = scratch / "streams"
         run = binaries.run_json([*command, "--dump-ops", str(streams)])
         names = [(p["name"], p.get("repeat", 0)) for p in run["phases"]]
         phases: dict[str, Any] = {}

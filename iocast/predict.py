@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from iocast.platform_names import check_edits, check_file
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
+from iocast.scratch import scratch_directory
 from iocast.workers import Workers
 
 SEEDS = 3
@@ -728,8 +728,8 @@ def _first_that_settles(
 def _first_run(
     platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int
 ) -> tuple[Any, dict[str, Any]]:
-    with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
-        out = Path(scratch) / "run"
+    with scratch_directory("forecast") as scratch:
+        out = scratch / "run"
         command = [
             binaries.find("iocast-sim"),
             "--json",

@@ -151,6 +151,19 @@ class Run:
         return int(self.json["placement"]["ranks"])
 
     @property
+    def max_rate(self) -> float:
+        """Limit of --max-rate, in operations a second of all clients; 0 for none."""
+        return float((self.json.get("brake") or {}).get("max_rate") or 0)
+
+    def require_no_max_rate(self, remedy: str) -> None:
+        """@raises InputError for a run that --max-rate held back: its rate and its concurrency are not the storage's"""
+        if self.max_rate:
+            raise InputError(
+                f"The run '{self.path}' was held back by --max-rate ({self.max_rate:g}/s); the limit set its rate and "
+                f"its concurrency, not the storage. {remedy}"
+            )
+
+    @property
     def placement(self) -> tuple[int, int]:
         """Nodes, ranks per node; of an imported run with unlike nodes their mean, which is no whole number."""
         where = self.json["placement"]

@@ -54,10 +54,13 @@ def validate(
 
     @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every
     system, however noisy
-    @raises InputError for an earlier forecast of another platform or level, or of a question that no point answers"""
+    @raises InputError for an earlier forecast of another platform or level, or of a question that no point answers,
+    and for a run that --max-rate held back"""
     if not platform.fitted:
         raise InputError(f"The platform '{platform.file}' was never calibrated; run iocast calibrate first.")
     fitted_to = {run["sha256"] for run in platform.fitted["campaign"]["runs"]}
+    for run in (run for point in points for run in point.runs):
+        run.require_no_max_rate("Forecasts are of runs without that limit; validate with such runs.")
     points = _by_what_was_fitted(points, fitted_to)
     scored = []
     if forecasts:

@@ -79,11 +79,9 @@ def check_runs(points: list[Point]) -> None:
     for point in points:
         for run in point.runs:
             refuse_in_calibration(str(run.path), run.parameters)
-            if limit := (run.json.get("brake") or {}).get("max_rate"):
-                raise InputError(
-                    f"The run '{run.path}' was held back by --max-rate ({limit:g}/s); the limit set its concurrency, not the storage. "
-                    "Calibrate with runs without that limit, and with fewer ranks where load is the worry."
-                )
+            run.require_no_max_rate(
+                "Calibrate with runs without that limit, and with fewer ranks where load is the worry."
+            )
             if run.errors:
                 raise InputError(
                     f"The run '{run.path}' has {run.errors} failed operations; a model of a failing system would mislead. Measure it again."

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
+from iocast.scratch import scratch_directory
 from iocast.workers import Workers
 
 SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.2}
@@ -200,8 +201,8 @@ def _outcome(job: Job) -> Any:
 def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
     """The same, on a worker that has no file of the platform, but its text."""
     text, *rest = task
-    with tempfile.TemporaryDirectory(prefix="iocast-") as scratch:
-        platform = Path(scratch) / "platform.yaml"
+    with scratch_directory("simulation") as scratch:
+        platform = scratch / "platform.yaml"
         platform.write_text(text)
         return _outcome((platform, *rest))
 
@@ -227,7 +228,8 @@ class Simulations:
         self._named: list[str] = []
 
     def __enter__(self) -> Simulations:
-        self._directory = tempfile.TemporaryDirectory(prefix="iocast-")
+        self._opened = ExitStack()
+        self._directory = self._opened.enter_context(scratch_directory("calibration"))
         self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         self._written = 0
         self._hopeless: set[Path] = set()
@@ -236,13 +238,13 @@ class Simulations:
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._directory.cleanup()
+        self._opened.close()
         for path in self._named:
             del binaries.known_as[path]
 
     def write(self, document: Document) -> Path:
         self._written += 1
-        path = Path(self._directory.name) / f"candidate-{self._written}.yaml"
+        path = self._directory / f"candidate-{self._written}.yaml"
         path.write_text(dump(document))
         if self._about:
             self._named.append(str(path))

@@ -17,10 +17,15 @@ from iocast.cli.options import (
     BackendName,
     BackendOptions,
     Json,
+    MaxObjects,
+    MaxRate,
+    MinFree,
     Nodes,
     Ppn,
     Seed,
     Sets,
+    SoleUser,
+    StopLatency,
     TakeOver,
     settings_of,
 )
@@ -81,6 +86,11 @@ def knee(
     backend: BackendName = "posix",
     backend_option: BackendOptions = None,
     take_over: TakeOver = False,
+    sole_user: SoleUser = False,
+    max_rate: MaxRate = "",
+    max_objects: MaxObjects = "",
+    stop_latency: StopLatency = "",
+    min_free: MinFree = "",
     out: Annotated[
         Path, typer.Option(help="Campaign directory; a search that it holds is continued.", rich_help_panel=OUTPUT)
     ] = Path("campaign"),
@@ -91,7 +101,7 @@ def knee(
 
     Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
     not even an unloaded system keeps the levels."""
-    from iocast.campaign import Ending
+    from iocast.campaign import Ending, SharedUse
     from iocast.knee import Search, check_levels
     from iocast.knee.probes import KneeSearch, Probes
     from iocast.knee.words import knee_text
@@ -124,7 +134,8 @@ def knee(
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
-        with Probes(question, {"levels": [level.text for level in levels]}, ending, take_over=take_over) as probes:
+        use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
+        with Probes(question, {"levels": [level.text for level in levels]}, ending, use=use) as probes:
             check_levels(levels, probes.operations)
             search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
             answer = search.run(steps)

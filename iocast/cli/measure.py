@@ -148,7 +148,7 @@ def measure(
         from iocast.dry_run import dry_run as extent_of
         from iocast.dry_run import dry_run_text
 
-        extent = extent_of(directory, runs, out, seed, backend=storage, role=role)
+        extent = extent_of(directory, runs, out, seed, backend=storage, role=role, limits=use.limits)
         print(json.dumps(extent) if json_ else dry_run_text(extent))
         return
     if slurm or slurm_only_write:

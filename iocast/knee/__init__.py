@@ -49,8 +49,12 @@ class Search:
 
     @property
     def cap(self) -> float:
-        """Ranks that are inside an operation at T = 0. How much of a rate the ranks can do is not known before."""
-        return float(self.search.ranks) if self.search.over == "waiting_factor" else math.inf
+        """Ranks that are inside an operation at T = 0. How much of a rate the ranks can do is not known before; a rank's
+        share of --max-rate bounds it, where there is that limit."""
+        if self.search.over == "waiting_factor":
+            return float(self.search.ranks)
+        limit = self.probes.max_rate / self.search.ranks
+        return rounded(limit, down=True) if limit < math.inf else limit
 
     def settings(self, load: float) -> dict[str, Any]:
         if self.search.over == "rate":
@@ -321,7 +325,7 @@ class Search:
     def _client_limit(self, done: Done, loads: list[dict[str, Any]]) -> str | None:
         """ "ranks" or "server", where throughput ended before any level was missed; None where a level did."""
         if done.reason == "always met":
-            return "ranks"
+            return "ranks" if self.search.over == "waiting_factor" else "max_rate"
         known = [entry for entry in loads if entry["service"]]
         if not self.levels or not known or done.answer is None or all(entry["verdict"] == "met" for entry in known):
             return None
@@ -355,6 +359,10 @@ class Search:
                    if content["reason"] == "always met" else "beyond this load they are never idle, and operations take no longer than without load.")
                 + " Ask with more ranks to learn what the server can do."
             )  # fmt: skip
+        elif content["limited_by"] == "max_rate":
+            notes.append(
+                f"The limit --max-rate {self.probes.use.max_rate} ends the search: the levels hold at the highest rate that it allows."
+            )
         elif content["limited_by"] == "server":
             notes.append(
                 "No level was missed up to the load that the system can't keep up with; the answer is where its throughput ends."

@@ -10,7 +10,8 @@ import secrets
 import subprocess
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from iocast import binaries, claim
 from iocast.arrivals import number
 from iocast.busy import report_activity
 from iocast.campaign import (
+    ALONE,
     Backend,
     Ended,
     Ending,
     Owned,
     PlannedRun,
+    SharedUse,
     ask_to_end,
     bench_command,
     bench_environment,
@@ -102,10 +105,10 @@ class Probes:
     as a context manager: until `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
 
     def __init__(
-        self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, take_over: bool = False
+        self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, use: SharedUse = ALONE
     ) -> None:
         request.check()
-        self.search, self.ending = request, ending
+        self.search, self.ending, self.use = request, ending, use
         self.backend = Backend(request.backend, request.backend_options)
         self.backend.check_place(request.directory)
         if request.directory is not None and not request.directory.is_dir():
@@ -113,8 +116,9 @@ class Probes:
                 f"'{request.directory}' is not a directory; name the directory whose storage is to be measured."
             )
         launcher(request.nodes, request.ranks_per_node // request.threads_per_rank)
-        check_backend(self.backend, request.workload, request.settings)
+        check_backend(self.backend, request.workload, request.settings, use.limits)
         self._inspect()
+        self.max_rate = self._checked_max_rate(question)
         if (
             request.out.exists()
             and not (request.out / "campaign.json").is_file()
@@ -124,9 +128,9 @@ class Probes:
                 f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing is overwritten."
             )
         self.scratch = None if request.directory is None else request.directory.resolve() / "iocast-campaign"
-        self._owned = Owned(request.out, self.scratch, take_over)
+        self._owned = Owned(request.out, self.scratch, use.take_over)
         try:
-            self._open(request.identity | question)
+            self._open(request.identity | question | ({"max_rate": use.max_rate} if use.max_rate else {}))
         except BaseException:
             self._owned.release()
             raise
@@ -166,7 +170,7 @@ class Probes:
         self.json = read_campaign(requested.out, planned=True)
         if self.json.get("search") != identity:
             was = self.json.get("search") or {}
-            differs = [key for key in identity if was.get(key) != identity[key]]
+            differs = [key for key in was | identity if was.get(key) != identity.get(key)]
             raise InputError(
                 f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out."
             )
@@ -225,7 +229,25 @@ class Probes:
             self.each = twos - ones
             self.bound = int(known[bound]) if bound else 0
 
-    def _dry_run(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _checked_max_rate(self, question: dict[str, Any]) -> float:
+        """Highest rate of all ranks that is tried, in operations a second; inf without --max-rate.
+
+        The benchmark's own limit holds back set-up and pilot only. In a run of the search it would delay operations
+        beyond their intended starts, and the limit's delays would pass for the storage's.
+
+        @raises InputError where the limit would set what is searched"""
+        if not self.use.max_rate:
+            return math.inf
+        if self.search.over != "rate" or not question.get("levels") or not self.reuses:
+            raise InputError(
+                f"--max-rate {self.use.max_rate} would hold back the runs of this search, and their figures would be the "
+                "limit's. It goes with --over rate, with an --slo, and with a phase that runs on a data set made before it. "
+                "Use fewer ranks (--ppn) in its place."
+            )
+        limited = replace(ALONE, max_rate=self.use.max_rate).limits
+        return float(self._dry_run({}, limited)["brake"]["max_rate"])
+
+    def _dry_run(self, settings: dict[str, Any], limits: Sequence[str] = ()) -> dict[str, Any]:
         a = self.search
         command = [
             *bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank),
@@ -234,6 +256,7 @@ class Probes:
             "--dry-run",
             "--json",
             *settings_arguments(a.settings | settings),
+            *limits,
         ]
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
@@ -338,6 +361,7 @@ class Probes:
             with guard:
                 self._call(
                     [*settings_arguments(self.search.settings | settings), "--out", str(out), "--label", run.name],
+                    limits=self._limits_of(run),
                     seed=self.search.seed + 1 + int(run.name.partition("-")[0]),
                 )
         except RunError as error:
@@ -358,7 +382,12 @@ class Probes:
         self._owned.require_held()
         out.rename(final)
 
-    def _call(self, arguments: list[str], *, seed: int | None = None) -> None:
+    def _limits_of(self, run: PlannedRun) -> list[str]:
+        """Arguments of a run that measures. One whose rate the search has set is not held back by --max-rate."""
+        use = replace(self.use, max_rate="") if "rate" in run.settings else self.use
+        return use.limits
+
+    def _call(self, arguments: list[str], *, limits: Sequence[str] = (), seed: int | None = None) -> None:
         a = self.search
         place = self._place()
         if place is not None:
@@ -369,6 +398,8 @@ class Probes:
             a.workload,
             *self.backend.arguments(place),
             *arguments,
+            *limits,
+            *self.use.claims,
         ]
         call_bench([*command, "--seed", str(a.seed if seed is None else seed)], self.ending, self.json["id"])
 
@@ -392,7 +423,8 @@ class Probes:
             return
         self._sweep()
         self._new_place()
-        self._call(settings_arguments(self.search.settings | {"phases": ",".join(self.before)} | self.sized(PILOT)))
+        made = settings_arguments(self.search.settings | {"phases": ",".join(self.before)} | self.sized(PILOT))
+        self._call(made, limits=self.use.limits)
         self.fresh = True
 
     def _sweep(self) -> None:

@@ -12,7 +12,7 @@ REASONS = {
     "narrow": "The interval is as narrow as requested.",
     "time": "The time budget is spent: the interval is as wide as it is; the same command with a larger --budget goes on.",
     "never met": "Not even the unloaded system keeps the levels.",
-    "always met": "No load of these ranks misses.",
+    "always met": "No load that these ranks, or the limit on their rate, allow misses.",
     "unfinished": "The search was not finished; the same command goes on.",
 }
 

@@ -18,6 +18,7 @@ from scipy.special import stdtrit
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json, read_yaml
+from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
 from iocast.study.words import amount, money, quoted
@@ -100,7 +101,6 @@ def _offers(
     first: str, second: str, study: Path, workers: Workers, report: Callable[[str, int, int], None], seed: int
 ) -> list[Json]:
     """Both files take the place of the study's platform, with the first value on every axis."""
-    import tempfile
 
     import yaml
 
@@ -122,11 +122,11 @@ def _offers(
     for workload in document.get("workloads", {}).values():
         if str(workload.get("workload", "")).endswith((".yaml", ".yml")):
             workload["workload"] = str((study.parent / workload["workload"]).resolve())
-    with tempfile.TemporaryDirectory(prefix="iocast-compare-") as scratch:
-        file = Path(scratch) / "study.yaml"
+    with scratch_directory("compare") as scratch:
+        file = scratch / "study.yaml"
         file.write_text(yaml.safe_dump(document, sort_keys=False))
         try:
-            run_study(file, Path(scratch) / "answer", workers, report, [], seed)
+            run_study(file, scratch / "answer", workers, report, [], seed)
         except InputError as error:
             raise InputError(str(error).replace(str(file), str(study))) from error
         return [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +21,7 @@ from iocast.operations import iteration, profile
 from iocast.platform_names import RESOLVED
 from iocast.predict import Shares
 from iocast.run_directory import pooled_quantity
+from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]
 STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
@@ -70,8 +70,8 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
     """A worker's task: requests that share a platform."""
     known = {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}
     results = []
-    with tempfile.TemporaryDirectory(prefix="iocast-study-") as scratch:
-        file = Path(scratch) / "platform.yaml"  # JSON is YAML; of one name, so that the simulator sees that it knows it
+    with scratch_directory("study") as scratch:
+        file = scratch / "platform.yaml"  # JSON is YAML; of one name, so that the simulator sees that it knows it
         for request in requests:
             file.write_text(json.dumps(request["platform"]))
             results.append(known[request["what"]](request, file))

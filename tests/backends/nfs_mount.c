@@ -19,10 +19,11 @@ static const char* address;
 static struct nfs_context* server;
 static unsigned connections;
 
-/// An open file. All opens of a name share one: they are one owner's to the server, and closing one of them would close
-/// all.
+/// An open file. All opens of an inode share one, under whichever of its names: they are one owner's to the server, and
+/// closing one of them would close all.
 struct file {
   char* path;
+  uint64_t inode;
   unsigned opens;
   struct nfsfh* handle;
   unsigned connection; ///< that the handle is of
@@ -94,10 +95,11 @@ static struct nfsfh* handle_of(const struct fuse_file_info* info)
 
 static int opened(int error, const char* path, struct nfsfh* handle, struct fuse_file_info* info)
 {
-  if (error < 0)
+  struct nfs_stat_64 found;
+  if (error < 0 || (error = ANSWER_OF(nfs_fstat64(server, handle, &found))) < 0)
     return error;
   struct file* file = malloc(sizeof *file);
-  *file             = (struct file){strdup(path), 1, handle, connections, files};
+  *file             = (struct file){strdup(path), found.nfs_ino, 1, handle, connections, files};
   files             = file;
   info->fh          = (uintptr_t)file;
   info->direct_io   = 1;
@@ -151,9 +153,16 @@ static int move(const char* from, const char* to, unsigned flags)
 {
   if (flags)
     return -EINVAL;
-  forget_name(from);
+  const int error = ANSWER_OF(nfs_rename(server, from, to));
+  if (error < 0)
+    return error;
   forget_name(to);
-  return ANSWER_OF(nfs_rename(server, from, to));
+  for (struct file* file = files; file; file = file->next)
+    if (strcmp(file->path, from) == 0) {
+      free(file->path);
+      file->path = strdup(to);
+    }
+  return 0;
 }
 
 static int join(const char* from, const char* to)
@@ -172,8 +181,12 @@ static int create_file(const char* path, mode_t mode, struct fuse_file_info* inf
 
 static int open_file(const char* path, struct fuse_file_info* info)
 {
+  struct nfs_stat_64 found;
+  const int missing = ANSWER_OF(nfs_lstat64(server, path, &found));
+  if (missing < 0)
+    return missing;
   for (struct file* file = files; file; file = file->next)
-    if (strcmp(file->path, path) == 0) {
+    if (file->inode == found.nfs_ino) {
       const int error = info->flags & O_TRUNC ? ANSWER_OF(nfs_truncate(server, path, 0)) : 0;
       if (error < 0)
         return error;

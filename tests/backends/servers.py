@@ -5,11 +5,13 @@ iocast's."""
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import secrets
 import select
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -27,6 +29,8 @@ from urllib.parse import quote
 import psutil
 from bench_runs import MANIFEST
 from registry import listed
+
+from iocast.processes import start
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 30
@@ -177,6 +181,33 @@ class MpiDirectory(Directory):
     backend = "mpiio"
 
 
+def unmount(directory: Path) -> None:
+    """Also where the mount's process is dead, and everything else there fails."""
+    while str(directory) in mounts_below(directory):
+        subprocess.run(["fusermount3", "-u", "-z", directory], check=True, capture_output=True, text=True)
+
+
+def mounts_below(directory: Path) -> list[str]:
+    """Mount points in a directory, itself included."""
+    points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return [point for point in points if Path(point).is_relative_to(directory)]
+
+
+def sweep_mounts(prefix: str, where: Path | None = None) -> None:
+    """Removes what tests that were killed left: mounts whose process is dead, in directories PREFIX* of `where`, by
+    default that for temporary files."""
+    for point in mounts_below(where or Path(tempfile.gettempdir())):
+        top = Path(point).parent
+        if top.name.startswith(prefix):
+            try:
+                os.stat(point)
+            except OSError as error:
+                if error.errno == errno.ENOTCONN:
+                    unmount(Path(point))
+                    if not mounts_below(top):
+                        shutil.rmtree(top, ignore_errors=True)
+
+
 class NfsMount(Directory):
     """A directory of a real NFS server (nfs-ganesha, NFSv4), mounted as often as there are nodes to be."""
 
@@ -198,6 +229,7 @@ class NfsMount(Directory):
         self.server: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        sweep_mounts(f"iocast-{self.backend}-")
         mount = self.top / "nfs_mount"
         libraries = subprocess.run(
             ["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True
@@ -250,8 +282,9 @@ EXPORT {{
             return one.connect_ex(("127.0.0.1", self.port)) == 0
 
     def _launch(self, *command: str) -> subprocess.Popen[bytes]:
+        """A process that ends with the tests, however they end."""
         with (self.top / "log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            return start(command, signal.SIGKILL, stdout=log, stderr=log, start_new_session=True)
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         until = time.monotonic() + PATIENCE
@@ -261,12 +294,11 @@ EXPORT {{
             time.sleep(0.02)
 
     def stop(self) -> None:
-        for node in self.nodes:
-            if os.path.ismount(node):
-                subprocess.run(["fusermount3", "-u", "-z", node], check=False)
         for process in [*self.processes, *([self.server] if self.server else [])]:
             process.kill()
             process.wait()
+        for node in self.nodes:
+            unmount(node)
         self.directory = self.top  # to be removed
 
 

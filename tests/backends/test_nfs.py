@@ -2,13 +2,20 @@
 """A root on NFS: what its clients keep, hide and wait for. (test_contract.py has what any root must do.)"""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bench_runs import Done, wait_for
-from servers import NfsMount
+from programs import REPOSITORY
+from servers import NfsMount, mounts_below, sweep_mounts
+
+from iocast import claim
+from iocast.claim import Claim
+from iocast.errors import InputError
 
 pytestmark = pytest.mark.places(lambda kind: kind is NfsMount)
 
@@ -151,3 +158,48 @@ def test_an_open_file_that_the_server_has_no_longer(
     assert document["phases"][-1]["name"] == "write" and document["phases"][-1]["operations"] >= 48
     assert run(*long, "--sweep", ranks=1).code == 0
     assert list(place.export.iterdir()) == []
+
+
+def test_a_campaign_claims_a_directory_there(place: NfsMount) -> None:
+    for number in range(2):
+        (directory := place.nodes[0] / f"campaign-{number}").mkdir()
+        held = Claim(directory, "c", "this")
+        assert held.is_held() and (place.export / directory.name / claim.NAME).exists()
+        with pytest.raises(InputError, match="in use by process"):
+            Claim(directory, "c", "another")
+        held.release()
+        assert not list(directory.iterdir())
+        directory.rmdir()
+
+
+HOLD = """
+import sys
+from servers import NfsMount
+with NfsMount() as place:
+    print(place.top, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.needs("nfs")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start an NFS server")
+def test_mounts_of_killed_tests_are_removed(tmp_path: Path) -> None:
+    paths = (REPOSITORY, REPOSITORY / "tests", REPOSITORY / "tests" / "backends")
+    killed = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        env={**os.environ, "PYTHONPATH": ":".join(map(str, paths)), "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert killed.stdout is not None
+    top = Path(killed.stdout.readline().strip())
+    assert len(mounts_below(top)) == 2
+    killed.kill()
+    killed.communicate()
+
+    def is_swept() -> bool:  # its mounts' processes end a moment later
+        sweep_mounts("iocast-posix-", tmp_path)
+        return not mounts_below(top) and not top.exists()
+
+    wait_for(is_swept)

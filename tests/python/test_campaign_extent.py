@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from iocast.campaign import MAX_ITERATIONS, POSIX, read_plan
+from iocast.campaign import MAX_ITERATIONS, POSIX, SharedUse, read_plan
 from iocast.dry_run import OWN_INODES, dry_run, dry_run_text
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -42,11 +42,13 @@ def root(tmp_path: Path) -> Path:
 
 
 def extent(
-    root: Path, text: str, *, out: Path | None = None, role: str | None = None, **settings: str
+    root: Path, text: str, *, out: Path | None = None, role: str | None = None, max_rate: str = "", **settings: str
 ) -> dict[str, Any]:
     (root.parent / "plan.yaml").write_text(text)
     plan = read_plan(str(root.parent / "plan.yaml"), settings=settings)
-    return dry_run(root, plan, out or root.parent / "campaign", 0, backend=POSIX, role=role)
+    return dry_run(
+        root, plan, out or root.parent / "campaign", 0, backend=POSIX, role=role, limits=SharedUse(max_rate).limits
+    )
 
 
 def test_it_has_the_numbers_of_the_runs_that_follow(iocast: Iocast, root: Path, tmp_path: Path) -> None:
@@ -130,6 +132,14 @@ def test_minutes_follow_from_operations_and_rate(root: Path) -> None:
     assert answer["minutes"]["ranks_share_the_rate"] == pytest.approx(answer["total"]["operations"] / 1000 / 60)
     alone = sum(one["runs"] * one["operations"] / (one["nodes"] * one["ranks_per_node"]) for one in answer["points"])
     assert answer["minutes"]["ranks_as_fast_as_alone"] == pytest.approx(alone / 1000 / 60)
+
+
+def test_no_run_is_faster_than_its_limit(root: Path) -> None:
+    plain, limited = extent(root, FIXED), extent(root, FIXED, max_rate="0.1k/s")
+    assert "at_most" not in plain["rate"] and limited["rate"]["at_most"] == 100
+    assert set(limited["minutes"].values()) == {pytest.approx(limited["total"]["operations"] / 100 / 60)}
+    assert "--max-rate allows 100 in all" in dry_run_text(limited) and "--max-rate" not in dry_run_text(plain)
+    assert extent(root, FIXED, max_rate="1M/s")["minutes"] == plain["minutes"]
 
 
 def test_steps_share_a_data_set(root: Path) -> None:

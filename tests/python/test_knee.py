@@ -290,6 +290,36 @@ def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     assert answer["answer"]["load"] < 500
 
 
+def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> None:
+    """Set-up and pilot are held back, and no higher rate is tried; the other limits hold for every run."""
+    limits = ("--max-rate", "100/s", "--max-objects", "500", "--stop-latency", "any:1h", "--sole-user")
+    question = (
+        "knee",
+        *DUMMY,
+        "--slo",
+        "p95(any) < 1 h",
+        *SMALL,
+        "--set",
+        "objects=40",
+        "--length",
+        "200ms",
+        "--ppn",
+        "2",
+    )
+    answer = asked(iocast(*question, *limits, "--budget", "20s", "--json", "--out", tmp_path / "k"))
+    assert answer["limited_by"] == "max_rate" and answer["answer"]["load"] == 50, answer
+    assert any("--max-rate 100/s ends the search" in note for note in answer["notes"])
+    for file in (tmp_path / "k" / "runs").glob("*/run.json"):
+        run = json.loads(file.read_text())
+        rate = run["workload"]["parameters"]["rate"]
+        assert 2 * rate <= 100 and run["brake"].get("max_rate") == (None if rate else 100)
+        assert run["brake"]["max_objects"] == 500 and "--sole-user" in run["command"]
+    done = iocast(*question, "--budget", "20s", "--out", tmp_path / "k")
+    assert done.returncode == 2 and "differs in max_rate" in done.stderr
+    done = iocast(*question, "--stop-latency", "any:1us", "--out", tmp_path / "stopped")
+    assert done.returncode == 1 and "of --stop-latency" in done.stderr, done.stderr
+
+
 def test_what_cannot_be_searched(
     simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,6 +351,11 @@ def test_what_cannot_be_searched(
     refused(tmp_path, *slo, "--budget", "soon", says="--budget can't be 'soon'")
     refused(tmp_path, *slo, "--confidence", 1, says="confidence")
     refused(tmp_path, *slo, "--precision", 0, says="precision")
+    refused(tmp_path, *slo, "--stop-latency", "creat:5s", says="Did you mean 'create'")
+    refused(tmp_path, *slo, "--max-objects", 3, says="--max-objects")
+    refused(tmp_path, *slo, "--max-rate", "200", says="--max-rate")
+    refused(tmp_path, *slo, "--max-rate", "9/s", "--over", "waiting_factor", says="figures would be the limit's")
+    refused(tmp_path, "--max-rate", "9/s", says="figures would be the limit's")
     refused(tmp_path / "none", *slo, says="is not a directory")
     refused(*slo, says="needs the directory")
     refused(tmp_path, *slo, *DUMMY, says="works in no directory")

@@ -337,6 +337,9 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 2 and "--max-rate" in done.stderr, done.stderr
     done = iocast("calibrate", out, "--out", tmp_path / "fitted.yaml")
     assert done.returncode == 2 and "held back by --max-rate (2000/s)" in done.stderr, done.stderr
+    done = iocast("compare", out, out, "--json")
+    (warning,) = json.loads(done.stdout)["points"][0]["warnings"]
+    assert warning.startswith("2 of 2 runs were held back by --max-rate") and "2000/s" in warning
     done = iocast(*ask[:-1], tmp_path / "other", "--stop-latency", "any:1us")
     assert done.returncode == 1 and "of --stop-latency" in done.stderr, done.stderr
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from iocast.calibrate import reading
+from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.fitted import Fitted
 from iocast.run_directory import Point, Run
@@ -84,6 +85,14 @@ def test_with_nothing_held_out_nothing_passes(judge: Any) -> None:
     assert "Nothing held out" in validation_text(alone) and "Passed" not in validation_text(alone)
     beside = judge(100.0, 110.0)
     assert (beside["passed"], beside["verdict"]) == (True, "passed")
+
+
+def test_runs_that_a_limit_held_back_are_refused(tmp_path: Path) -> None:
+    """Their rate is the limit's, whether a point has one of them or all."""
+    runs = [run_of(tmp_path / f"n1-r{repeat}", 100.0) for repeat in (1, 2)]
+    runs[1].json["brake"] = {"max_rate": 200.0}
+    with pytest.raises(InputError, match=r"n1-r2' was held back by --max-rate \(200/s\)"):
+        validate(fitted_to(runs[0]), [Point(runs)])
 
 
 def test_fitted_points_are_not_in_the_summary(judge: Any) -> None:

@@ -109,7 +109,11 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     before = {c.laddr for c in sockets(listening=True)}  # of what earlier tests left running
-    running = cluster._slurm_cluster(0, (), tmp_path / "a folder", "lo")
+    logs, secrets = tmp_path / "a folder", tmp_path / "secrets"
+    for made in (logs, secrets):
+        made.mkdir()
+    monkeypatch.chdir(logs)
+    running = cluster._slurm_cluster(0, (), logs, secrets, "lo")
     try:
         addresses = {c.laddr for c in sockets(listening=True)} - before
         assert len(addresses) == 1 and {a.ip for a in addresses} == {"127.0.0.1"}, "one address, and no HTTP"
@@ -132,7 +136,9 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
             assert own.run_on_scheduler(os.getpid) == os.getpid()
         script = running.job_script()
         assert "--tls-key" in script and "SilentWorker" in script
-        assert all(p.stat().st_mode & 0o077 == 0 for p in (tmp_path / "a folder").iterdir())
+        keys = list(secrets.iterdir())
+        assert len(keys) == 3 and all(p.stat().st_mode & 0o077 == 0 and str(p) in script for p in keys)
+        assert not list(logs.iterdir()), "no secret beside the logs, or where the user is"
     finally:
         running.close()
 

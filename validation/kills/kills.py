@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills campaigns at random moments and resumes them: iocast itself, mpirun, one rank, all of them at once, or iocast
-while a rank hangs.
+"""Kills iocast at random moments and starts the same command again.
 
-    validation/kills/kills.py DIR [--kills 500] [--seed 0] [--json]
+    validation/kills/kills.py DIR [--of measure|study|calibrate] [--over nfs|nodes] [--kills 500] [--seed 0] [--json]
 
-Each round starts a campaign of short runs below DIR, sends SIGKILL at a random moment, and starts the same command
-again until it ends well. It fails when a campaign does not resume, when its results differ from those of an undisturbed
-one in what does not depend on time, when a process or a file is left behind, or when a file of DIR that is not the
-campaign's is gone. The count of kills is printed by victim and by the phase that they struck. A round takes two to four
-seconds on an idle machine."""
+Victims are iocast itself, mpirun, one rank, all of them at once, and iocast while a rank hangs; of studies and
+calibrations iocast, a worker, a simulator, and all. Each round starts a short command below DIR, sends SIGKILL at a
+random moment, and starts the same command again until it ends well.
+
+A round fails when the command does not resume, when its results differ from those of an undisturbed one in what does
+not depend on time, when a process or a file is left behind, or when a file of DIR that is not the campaign's is gone.
+The count of kills is printed by victim and by the phase that they struck.
+
+With --over nfs the measured directory lies on an NFS server that is started for it, as root. With --over nodes there
+are two such mounts, each in a node of its own: namespaces of processes, mounts and the host's name. What is killed on
+the first node is resumed on the second one. That is refused at first, since nobody can see there whether the owner is
+dead. Ten minutes later, as far as the claims can tell, --take-over succeeds, whatever still hangs on the first node."""
 
 from __future__ import annotations
 
@@ -32,6 +38,10 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "python"), str(ROOT / "tests" / "backends")]
+from programs import find_program  # noqa: E402
+
+from iocast.processes import start  # noqa: E402
 
 VICTIMS = ("iocast", "mpirun", "a rank", "all", "iocast, a rank hangs")
 MOMENTS = ("any", "between two runs", "a place, and no manifest", "precreate", "benchmark", "cleanup")
@@ -46,6 +56,15 @@ points:
 """
 
 
+VICTIMS_THAT_COMPUTE = ("iocast", "a worker", "a simulator", "all")
+STAGES = ("no results yet", "some results", "most results")
+COMMANDS_THAT_COMPUTE = ("study", "calibrate")
+OBJECTS_OVER_NFS = 30
+OWNER = "iocast.owner.json"
+SILENCE = 600
+"""Seconds by which claims on a dead node are made older: more than the five minutes that a take-over takes."""
+
+
 @dataclass
 class Outcome:
     victim: str
@@ -54,16 +73,27 @@ class Outcome:
 
 
 class Rounds:
-    """Rounds in `directory`, which is made and must be removed by who made this."""
+    """Rounds of measurements in `directory`, which is made and must be removed by who made this.
 
-    def __init__(self, directory: Path, seed: int, objects: int = 600) -> None:
+    `storage`: directory that the measured ones are made in, `directory` when None. `mounted`: the same as iocast has
+    it, where that is another one. `nodes`: where iocast runs, None for here."""
+
+    victims = VICTIMS
+
+    def __init__(
+        self, directory: Path, seed: int, objects: int = 600, *,
+        storage: Path | None = None, mounted: Path | None = None, nodes: Nodes | None = None,
+    ) -> None:  # fmt: skip
         self.directory, self.random = directory, random.Random(seed)
+        self.storage, self.nodes = storage or directory, nodes
+        self.mounted = mounted or self.storage
         directory.mkdir(exist_ok=True)
         self.plan = directory / "plan.yaml"
         self.plan.write_text(PLAN.replace("OBJECTS", str(objects)))
         self.environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         begun = time.monotonic()
         (place := directory / "undisturbed").mkdir()
+        self._root(place).mkdir(parents=True, exist_ok=True)
         done = self._measure(place)
         assert done.wait() == 0, done.stderr.read() if done.stderr else ""
         self.expected = self._results(place)
@@ -72,35 +102,69 @@ class Rounds:
 
     def round(self, number: int, victim: str) -> Outcome:
         place = self.directory / f"round-{number}"
-        (place / "root").mkdir(parents=True)
-        (place / "root" / "mine").write_text("stays")
+        place.mkdir(parents=True)
+        (root := self._root(place)).mkdir(parents=True)
+        (root / "mine").write_text("stays")
         child = self._measure(place)
         self._wait(place, child, self.random.choice(MOMENTS))
         outcome = Outcome(victim, self._phase(place))
-        self._kill(child, victim, outcome)
+        ended = child.poll() is not None
+        hanging = self._kill(child, victim, outcome)
         child.communicate(timeout=300)
-        entries = []
-        for _ in range(3):
-            again = self._measure(place)
-            _, errors = again.communicate(timeout=300)
-            entries.append(errors.strip())
-            if again.returncode == 0:
-                break
-        else:
-            outcome.faults.append(f"does not resume: {entries}")
+        entries = (
+            self._resume_on_another_node(place, outcome) if self.nodes and not ended else self._resume(place, outcome)
+        )
+        for process in hanging:  # what it hung on has come back
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(signal.SIGCONT)
+        psutil.wait_procs(_of(place), timeout=30)
         if not outcome.faults and (found := self._results(place)) != self.expected:
             outcome.faults.append(f"other results: {found}")
-        if (left := sorted(p.name for p in (place / "root").iterdir())) != ["mine"]:
-            outcome.faults.append(f"left behind: {left}, {sorted(str(p) for p in (place / 'root').rglob('*'))[:5]}")
-        if alive := [p.pid for p in _of(place)]:
+        if (left := sorted(p.name for p in root.iterdir())) != ["mine"]:
+            outcome.faults.append(f"left behind: {left}, {sorted(str(p) for p in root.rglob('*'))[:5]}")
+        if alive := _of(place):
             outcome.faults.append(f"still alive: {alive}")
-            for process in _of(place):
+            for process in alive:
                 process.kill()
-        if traces := [text for text in entries if "Traceback" in text]:
-            outcome.faults.append(traces[0])
+        outcome.faults += [text for text in entries if "Traceback" in text][:1]
         if not outcome.faults:
             shutil.rmtree(place)
+            shutil.rmtree(root, ignore_errors=True)
         return outcome
+
+    def _resume(self, place: Path, outcome: Outcome, node: int = 0, *options: str) -> list[str]:
+        """Up to three times the same command. @return what each printed on standard error"""
+        entries = []
+        for _ in range(3):
+            again = self._measure(place, node, *options)
+            entries.append(again.communicate(timeout=300)[1].strip())
+            if again.returncode == 0:
+                return entries
+        outcome.faults.append(f"does not resume: {entries}")
+        return entries
+
+    def _resume_on_another_node(self, place: Path, outcome: Outcome) -> list[str]:
+        root = self._root(place)
+        claims = [place / "out" / OWNER, root / "iocast-campaign" / OWNER]
+        if any(claim.exists() for claim in claims):
+            for options in ((), ("--take-over",)):
+                early = self._measure(place, 1, *options)
+                errors = early.communicate(timeout=300)[1]
+                if early.returncode != 2 or "--take-over" not in errors:
+                    outcome.faults.append(
+                        f"a node that can't see the owner goes on, exit code {early.returncode}: {errors}"
+                    )
+        for claim in claims:
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(claim, (time.time() - SILENCE,) * 2)
+        for claim in root.rglob("iocast.claim.json"):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                content = json.loads(claim.read_text())
+                claim.write_text(json.dumps(content | {"seen": content["seen"] - SILENCE}))
+        return self._resume(place, outcome, 1, "--take-over")
+
+    def _root(self, place: Path) -> Path:
+        return self.storage / place.name / "root"
 
     def _wait(self, place: Path, child: subprocess.Popen[str], moment: str) -> None:
         """Until a random moment of that phase, or at all."""
@@ -120,19 +184,12 @@ class Rounds:
             before = phase
             time.sleep(0.001)
 
-    def _measure(self, place: Path) -> subprocess.Popen[str]:
-        (place / "root").mkdir(exist_ok=True)
+    def _measure(self, place: Path, node: int = 0, *options: str) -> subprocess.Popen[str]:
+        root = self.mounted / self._root(place).relative_to(self.storage)
         command = [
-            sys.executable,
-            "-m",
-            "iocast",
-            "measure",
-            str(place / "root"),
-            "--campaign",
-            str(self.plan),
-            "--out",
-            str(place / "out"),
-        ]
+            *(self.nodes.enter(node) if self.nodes else ()), sys.executable, "-m", "iocast", "measure", str(root),
+            "--campaign", str(self.plan), "--out", str(place / "out"), *options,
+        ]  # fmt: skip
         return subprocess.Popen(
             command,
             env=self.environment,
@@ -142,23 +199,27 @@ class Rounds:
             start_new_session=True,
         )
 
-    def _kill(self, child: subprocess.Popen[str], victim: str, outcome: Outcome) -> None:
+    def _kill(self, child: subprocess.Popen[str], victim: str, outcome: Outcome) -> list[psutil.Process]:
+        """@return ranks that hang"""
+        hanging = []
         with contextlib.suppress(psutil.Error):
-            own = psutil.Process(child.pid)
-            below = own.children(recursive=True)
+            family = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
+            own, *below = family[1:] if self.nodes and len(family) > 1 else family  # behind nsenter
             ranks = [p for p in below if p.name() == "iocast-bench"]
             launchers = [p for p in below if p.name() in ("mpirun", "orterun", "prterun")]
             if victim == "iocast, a rank hangs" and ranks:
-                ranks[0].send_signal(signal.SIGSTOP)
+                hanging = ranks[:1]
+                hanging[0].send_signal(signal.SIGSTOP)
             chosen = {"mpirun": launchers, "a rank": ranks[:1], "all": [own, *below]}.get(victim, [own])
             if not chosen:
                 outcome.victim, chosen = "iocast", [own]
             for process in chosen:
                 process.kill()
+        return hanging
 
     def _phase(self, place: Path) -> str:
         """What the benchmark is doing, by its own manifest."""
-        for manifest in (place / "root").glob("*/*/iocast.manifest.json"):
+        for manifest in self._root(place).glob("*/*/iocast.manifest.json"):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 content = json.loads(manifest.read_text())
                 return str(
@@ -166,7 +227,7 @@ class Rounds:
                 )
         return (
             "a place, and no manifest"
-            if any((place / "root").glob("*/*/"))
+            if any(self._root(place).glob("*/*/"))
             else "no place yet"
             if not (place / "out").exists()
             else "between two runs"
@@ -186,6 +247,150 @@ class Rounds:
         return json.loads(json.dumps(found))
 
 
+class Nodes:
+    """Two nodes of this machine: each has its own processes, its own name, and its own mount of an NFS server."""
+
+    def __init__(self, mounts: list[Path], shared: Path) -> None:
+        """`shared`: an empty directory where each node has its mount."""
+        # The first process of each ignores SIGCHLD: the kernel buries the orphans that it gets.
+        begin = 'mount --bind "$1" "$2" && hostname "$3" && trap "" CHLD && exec sleep infinity'
+        self._first = [
+            start(
+                ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--uts", "sh", "-c", begin, "sh", str(mount), str(shared), f"node{number}"],
+            )
+            for number, mount in enumerate(mounts, start=1)
+        ]  # fmt: skip
+        until = time.monotonic() + 30
+        while not all(self._sleeps(one) for one in self._first):
+            assert time.monotonic() < until, "the nodes did not start"
+            time.sleep(0.05)
+
+    def _sleeps(self, first: subprocess.Popen[bytes]) -> bool:
+        return [p.name() for p in psutil.Process(first.pid).children()] == ["sleep"]
+
+    def enter(self, number: int) -> list[str]:
+        (process,) = psutil.Process(self._first[number].pid).children()
+        return ["nsenter", "--target", str(process.pid), "--pid", "--mount", "--uts"]
+
+    def end(self) -> None:
+        for first in self._first:
+            first.kill()
+            first.wait()
+
+
+class Computations:
+    """Rounds of a study or a calibration in `directory`. As Rounds."""
+
+    victims = VICTIMS_THAT_COMPUTE
+
+    def __init__(self, directory: Path, seed: int, what: str) -> None:
+        self.directory, self.random, self.what = directory, random.Random(seed), what
+        directory.mkdir()
+        self.environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        if what == "study":
+            from study_inputs import SMALL, write
+
+            self.input = [write(directory / "input", SMALL)]
+        else:
+            simulator = find_program("iocast-sim")
+            assert simulator is not None, "iocast-sim is not built; run ./check"
+            self.input = [directory / f"run-{ranks}" for ranks in (1, 2, 4, 8)]
+            sizes = [word for name in ("datasets=1", "objects=41", "iterations=40") for word in ("--set", name)]
+            for ranks, run in zip((1, 2, 4, 8), self.input, strict=True):
+                subprocess.run(
+                    [simulator, "--platform", "local", "--ppn", str(ranks), "--seed", str(ranks), *sizes, "--out", run],
+                    check=True,
+                    capture_output=True,
+                )
+        begun = time.monotonic()
+        place = directory / "undisturbed"
+        child = self._begin(place)
+        _, errors = child.communicate(timeout=3600)
+        assert child.returncode == 0, errors
+        self.seconds, self.expected, self.size = time.monotonic() - begun, self._answer(place), self._computed(place)
+
+    def round(self, number: int, victim: str) -> Outcome:
+        place = self.directory / f"round-{number}"
+        child = self._begin(place)
+        until = time.monotonic() + self.random.uniform(0.05, 0.95) * self.seconds
+        while time.monotonic() < until and child.poll() is None:
+            time.sleep(0.01)
+        share = self._computed(place) / self.size
+        outcome = Outcome(victim, STAGES[0 if share == 0 else 1 if share < 0.7 else 2])
+        self._kill(child, outcome)
+        _, errors = child.communicate(timeout=3600)
+        if victim not in ("iocast", "all") and child.returncode == 0 and self._answer(place) != self.expected:
+            outcome.faults.append("another answer")
+        again = child
+        if child.returncode != 0:
+            psutil.wait_procs(self._alive(place), timeout=30)
+            again = self._begin(place)
+            _, errors = again.communicate(timeout=3600)
+        if again.returncode != 0 or "Traceback" in errors:
+            outcome.faults.append(f"does not resume: {errors}")
+        elif self._answer(place) != self.expected:
+            outcome.faults.append("another answer")
+        psutil.wait_procs(self._alive(place), timeout=10)
+        outcome.faults += [f"still alive: {p}" for p in self._alive(place)]
+        if left := sorted(p.name for p in (place / "tmp").iterdir()):
+            outcome.faults.append(f"left behind: {left}")
+        if left := sorted({p.name for p in place.iterdir()} - {"tmp", "answer", "answer.yaml", "answer.search.jsonl"}):
+            outcome.faults.append(f"left behind: {left}")
+        if not outcome.faults:
+            shutil.rmtree(place)
+        return outcome
+
+    def _begin(self, place: Path) -> subprocess.Popen[str]:
+        (place / "tmp").mkdir(parents=True, exist_ok=True)
+        out = place / ("answer" if self.what == "study" else "answer.yaml")
+        return subprocess.Popen(
+            [sys.executable, "-m", "iocast", self.what, *self.input, "--out", out, "--workers", "2", "--seed", "1"],
+            env={**self.environment, "TMPDIR": str(place / "tmp")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _kill(self, child: subprocess.Popen[str], outcome: Outcome) -> None:
+        with contextlib.suppress(psutil.Error):
+            own = psutil.Process(child.pid)
+            below = own.children(recursive=True)
+            workers = [p for p in below if "spawn_main" in " ".join(p.cmdline())]
+            simulators = [p for p in below if p.name() == "iocast-sim"]
+            chosen = {"a worker": workers[:1], "a simulator": simulators[:1], "all": [own, *below]}.get(
+                outcome.victim, [own]
+            )
+            if not chosen:
+                outcome.victim, chosen = "iocast", [own]
+            for process in chosen:
+                process.kill()
+
+    def _alive(self, place: Path) -> list[psutil.Process]:
+        """Processes with this round's directory for temporary files."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if process.environ().get("TMPDIR") == str(place / "tmp") and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def _computed(self, place: Path) -> int:
+        """Bytes of the results that are kept for a resumption."""
+        kept = place / ("answer/evaluations.sqlite" if self.what == "study" else "answer.search.jsonl")
+        return kept.stat().st_size if kept.exists() else 0
+
+    def _answer(self, place: Path) -> Any:
+        if self.what == "study":
+            answer = json.loads((place / "answer" / "study.json").read_text())
+            for key in ("computed", "found"):  # what was there already
+                answer["search"].pop(key)
+            return json.loads(
+                json.dumps({key: value for key, value in answer.items() if key not in ("command", "date")})
+            )
+        return (place / "answer.yaml").read_text()
+
+
 def _of(place: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
@@ -197,28 +402,53 @@ def _of(place: Path) -> list[psutil.Process]:
     return found
 
 
+def started(
+    what: str, over: str | None, scratch: Path, seed: int, opened: contextlib.ExitStack
+) -> Rounds | Computations:
+    """Rounds below `scratch`; the servers and nodes that they need end with `opened`."""
+    if what != "measure":
+        return Computations(scratch / "rounds", seed, what)
+    if over is None:
+        return Rounds(scratch / "rounds", seed)
+    from servers import NfsMount
+
+    mount = opened.enter_context(NfsMount())
+    if over == "nfs":
+        return Rounds(scratch / "rounds", seed, OBJECTS_OVER_NFS, storage=mount.export, mounted=mount.nodes[0])
+    (shared := scratch / "storage").mkdir()
+    nodes = Nodes(mount.nodes, shared)
+    opened.callback(nodes.end)
+    return Rounds(scratch / "rounds", seed, OBJECTS_OVER_NFS, storage=mount.export, mounted=shared, nodes=nodes)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
+    parser.add_argument("--of", choices=("measure", *COMMANDS_THAT_COMPUTE), default="measure")
+    parser.add_argument("--over", choices=("nfs", "nodes"))
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no further round begins")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.over and given.of != "measure":
+        parser.error(f"--over is for --of measure; --of {given.of} computes on one node.")
     scratch = Path(tempfile.mkdtemp(prefix="iocast-kills-", dir=given.directory))
-    rounds = Rounds(scratch / "rounds", given.seed)
     outcomes: list[Outcome] = []
     begun = time.monotonic()
-    for number in range(given.kills):
-        if time.monotonic() - begun > given.seconds:
-            break
-        outcomes.append(rounds.round(number, VICTIMS[number % len(VICTIMS)]))
-        for fault in outcomes[-1].faults:
-            print(
-                f"round {number}, {outcomes[-1].victim} killed, {outcomes[-1].phase}: {fault}",
-                file=sys.stderr,
-                flush=True,
-            )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # servers and nodes end with this process
+    with contextlib.ExitStack() as opened:
+        rounds = started(given.of, given.over, scratch, given.seed, opened)
+        for number in range(given.kills):
+            if time.monotonic() - begun > given.seconds:
+                break
+            outcomes.append(rounds.round(number, rounds.victims[number % len(rounds.victims)]))
+            for fault in outcomes[-1].faults:
+                print(
+                    f"round {number}, {outcomes[-1].victim} killed, {outcomes[-1].phase}: {fault}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     struck = Counter((o.victim, o.phase) for o in outcomes)
     bad = [o for o in outcomes if o.faults]
     if given.json:
