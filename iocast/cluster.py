@@ -147,7 +147,8 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Pa
         cluster = SLURMCluster(
             cores=1, processes=1, memory="2GB", walltime="04:00:00", python=quote(sys.executable), job_script_prologue=prologue,
             job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(logs),
-            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(secrets), interface=interface or None,
+            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(secrets),
+            interface=interface or None,
             scheduler_options={"interface": interface} if interface else {"host": get_ip()},
             worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],
         )  # fmt: skip

@@ -307,7 +307,8 @@ def _held_back(runs: list[Run]) -> list[str]:
     if not limited:
         return []
     return [
-        f"{len(limited)} of {len(runs)} runs were held back by --max-rate ('{limited[0].path}': {limited[0].max_rate:g}/s): "
+        f"{len(limited)} of {len(runs)} runs were held back by --max-rate "
+        f"('{limited[0].path}': {limited[0].max_rate:g}/s): "
         "their throughput, their concurrency and so their latencies are the limit's, not the storage's."
     ]
 

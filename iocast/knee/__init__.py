@@ -49,8 +49,9 @@ class Search:
 
     @property
     def cap(self) -> float:
-        """Ranks that are inside an operation at T = 0. How much of a rate the ranks can do is not known before; a rank's
-        share of --max-rate bounds it, where there is that limit."""
+        """Ranks that are inside an operation at T = 0. How much of a rate the ranks can do is not known before.
+
+        A rank's share of --max-rate bounds it, where there is that limit."""
         if self.search.over == "waiting_factor":
             return float(self.search.ranks)
         limit = self.probes.max_rate / self.search.ranks
@@ -361,7 +362,8 @@ class Search:
             )  # fmt: skip
         elif content["limited_by"] == "max_rate":
             notes.append(
-                f"The limit --max-rate {self.probes.use.max_rate} ends the search: the levels hold at the highest rate that it allows."
+                f"The limit --max-rate {self.probes.use.max_rate} ends the search: "
+                "the levels hold at the highest rate that it allows."
             )
         elif content["limited_by"] == "server":
             notes.append(

@@ -306,7 +306,9 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
         "--ppn",
         "2",
     )
-    answer = asked(iocast(*question, *limits, "--budget", "20s", "--json", "--out", tmp_path / "k"))
+    done = iocast(*question, *limits, "--budget", "20s", "--json", "--out", tmp_path / "k")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
     assert answer["limited_by"] == "max_rate" and answer["answer"]["load"] == 50, answer
     assert any("--max-rate 100/s ends the search" in note for note in answer["notes"])
     for file in (tmp_path / "k" / "runs").glob("*/run.json"):
