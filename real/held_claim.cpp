@@ -3,7 +3,9 @@
 
 #include "input/error.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
 #include <fmt/format.h>
 
 namespace iocast {

@@ -240,8 +240,8 @@ class Probes:
             return math.inf
         if self.search.over != "rate" or not question.get("levels") or not self.reuses:
             raise InputError(
-                f"--max-rate {self.use.max_rate} would hold back the runs of this search, and their figures would be the "
-                "limit's. It goes with --over rate, with an --slo, and with a phase that runs on a data set made "
+                f"--max-rate {self.use.max_rate} would hold back the runs of this search, and their figures would be "
+                "the limit's. It goes with --over rate, with an --slo, and with a phase that runs on a data set made "
                 "before it. Use fewer ranks (--ppn) in its place."
             )
         limited = replace(ALONE, max_rate=self.use.max_rate).limits

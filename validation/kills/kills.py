@@ -255,11 +255,11 @@ class Nodes:
         hosts = shared.with_name("hosts")
         hosts.write_text("127.0.0.1 localhost node1 node2\n")  # mpirun looks its own host up
         # The first process of each ignores SIGCHLD: the kernel buries the orphans that it gets.
-        begin = 'mount --bind "$1" "$2" && mount --bind "$4" /etc/hosts && hostname "$3" && trap "" CHLD && exec sleep infinity'
+        begin = 'mount --bind "$1" "$2" && mount --bind "$4" /etc/hosts && hostname "$3" && trap "" CHLD'
         self._first = [
             start(
                 ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--uts"]
-                + ["sh", "-c", begin, "sh", str(mount), str(shared), f"node{number}", str(hosts)]
+                + ["sh", "-c", f"{begin} && exec sleep infinity", "sh", str(mount), str(shared), f"node{number}", str(hosts)]
             )
             for number, mount in enumerate(mounts, start=1)
         ]  # fmt: skip
