@@ -52,8 +52,8 @@ void print_dry_run(const Options& options, const Workload& workload, const Patte
                       {"repeat", phase.repeat},
                       {"most_seconds", options.no_time_limits ? 0 : phase.most_seconds}});
   Json json{{"schema_version", 1},    {"kind", "dry-run"}, {"workload", workload.to_json()},
-                  {"placement", placement}, {"phases", phases},  {"footprint", to_json(pattern.footprint())},
-                  {"warnings", warnings}};
+            {"placement", placement}, {"phases", phases},  {"footprint", to_json(pattern.footprint())},
+            {"warnings", warnings}};
   if (const auto brake = options.brake.to_json(); !brake.is_null())
     json["brake"] = brake;
   fmt::print("{}", options.json ? json.dump(1) + "\n" : dry_run_text(json));
