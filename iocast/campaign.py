@@ -422,13 +422,22 @@ class Ended(RunError):
 
 @contextlib.contextmanager
 def observed(out: Path, file: Path) -> Iterator[None]:
-    """Observes this machine meanwhile, into `file`, and joins that to the run directory `out` in the end."""
+    """Observes this machine meanwhile, into `file`, and joins that to the run directory `out` in the end.
+
+    A disk that is full for the observation costs the observation, and not the run."""
     from iocast.observe import Observer
     from iocast.utilisation import join
 
     file.unlink(missing_ok=True)
-    with Observer(file, OBSERVE_EVERY, ["iocast-bench"], waits=True):
+    with Observer(file, OBSERVE_EVERY, ["iocast-bench"], waits=True) as observer:
         yield
+    if observer.error is not None:
+        stderr.print(
+            f"The observation '{file}' is incomplete: {observer.error.strerror}. The run is kept without it.",
+            markup=False,
+            soft_wrap=True,
+        )
+        return
     join(out, [file])
 
 

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 import psutil
 
@@ -195,18 +195,20 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self.samples = 0
         self.error: OSError | None = None
+        self._file: TextIO | None = None
 
     def __enter__(self) -> Observer:
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.out.open("x", buffering=1)  # a line at a time
+            self._file.write(json.dumps(self._sampler.header(self.every)) + "\n")
         except FileExistsError:
             raise InputError(
                 f"The output '{self.out}' exists already; name a new one, nothing is overwritten."
             ) from None
         except OSError as error:
+            self._close()
             raise RunError(f"The file '{self.out}' can't be written: {error.strerror}.") from error
-        self._file.write(json.dumps(self._sampler.header(self.every)) + "\n")
         self._thread.start()
         return self
 
@@ -215,7 +217,15 @@ class Observer:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self._file.close()
+        self._close()
+
+    def _close(self) -> None:
+        """What is left of a line that did not fit is dropped."""
+        try:
+            if self._file is not None:
+                self._file.close()
+        except OSError as error:
+            self.error = self.error or error
 
     def _run(self) -> None:
         start = time.monotonic()
@@ -236,6 +246,7 @@ class Observer:
             self.error = error
 
     def _write(self, line: dict[str, Any]) -> None:
+        assert self._file is not None
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 

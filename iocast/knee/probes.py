@@ -116,8 +116,8 @@ class Probes:
                 f"'{request.directory}' is not a directory; name the directory whose storage is to be measured."
             )
         launcher(request.nodes, request.ranks_per_node // request.threads_per_rank)
-        check_backend(self.backend, request.workload, request.settings, use.limits)
         self._inspect()
+        check_backend(self.backend, request.workload, request.settings | self._smallest(), use.limits)
         self.max_rate = self._checked_max_rate(question)
         if (
             request.out.exists()
@@ -200,7 +200,7 @@ class Probes:
         self.size, bound = SIZES.get(str(pattern), ("", None))
         if self.size in a.settings or "repeats" in a.settings:
             self.size = ""
-        whole = self._dry_run({self.size: 1} if self.size else {})
+        whole = self._dry_run(self._smallest())
         known = whole["workload"]["parameters"]
         names = list(dict.fromkeys(p["name"] for p in whole["phases"]))
         if a.phase not in names:
@@ -211,7 +211,7 @@ class Probes:
         here = whole
         if "phases" in known and "phases" not in a.settings and len(names) > 1:
             try:
-                alone = self._dry_run({"phases": a.phase} | ({self.size: 1} if self.size else {}))
+                alone = self._dry_run({"phases": a.phase} | self._smallest())
             except InputError:
                 alone = whole
             counts = alone["footprint"]["operations"]
@@ -229,6 +229,10 @@ class Probes:
             self.each = twos - ones
             self.bound = int(known[bound]) if bound else 0
 
+    def _smallest(self) -> dict[str, Any]:
+        """Settings of the smallest run, where the search sizes its runs."""
+        return {self.size: 1} if self.size else {}
+
     def _checked_max_rate(self, question: dict[str, Any]) -> float:
         """Highest rate of all ranks that is tried, in operations a second; inf without --max-rate.
 
@@ -245,7 +249,7 @@ class Probes:
                 "before it. Use fewer ranks (--ppn) in its place."
             )
         limited = replace(ALONE, max_rate=self.use.max_rate).limits
-        return float(self._dry_run({}, limited)["brake"]["max_rate"])
+        return float(self._dry_run(self._smallest(), limited)["brake"]["max_rate"])
 
     def _dry_run(self, settings: dict[str, Any], limits: Sequence[str] = ()) -> dict[str, Any]:
         a = self.search

@@ -30,6 +30,8 @@ class Store:
                 "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID"
             )
             self._connection.commit()
+        except sqlite3.OperationalError as error:  # a full disk, or another process
+            raise RunError(f"The file '{self.file}' can't be opened or written: {error}.") from error
         except sqlite3.DatabaseError as error:
             raise InputError(
                 f"The file '{self.file}' can't be used as a study's memory: {error}. Remove it to compute everything anew."

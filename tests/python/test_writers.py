@@ -5,24 +5,32 @@ says so."""
 import errno
 import json
 import os
+import random
 import resource
 import signal
 import stat
+import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from programs import find_program
+
+from iocast.calibrate.trace import Trace
 from iocast.campaign import Owned
 from iocast.errors import RunError
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.table import Row
 from iocast.files import write_bytes, write_json, write_text
 from iocast.importers.record import Latency, Phase, Record, write_record
+from iocast.observe import Observer
 from iocast.report.page import _write as write_page
+from iocast.study.store import Store
 
 ROWS = [Row("run", "bench", "md", 1, 1, "benchmark", 1, "create", "rate", None, None, float(n)) for n in range(2000)]
 
@@ -94,6 +102,77 @@ def test_a_failed_writer_leaves_what_was_there(
     assert {p.name: p.read_text() for p in place.iterdir()} == before
     WRITERS[writer](out)  # with room again
     assert [p.name for p in place.iterdir()] == ["out"]
+
+
+@settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(size=st.integers(0, 40_000))
+def test_who_appends_keeps_what_was_whole(tmp_path_factory: pytest.TempPathFactory, size: int) -> None:
+    """Searches, studies and observations: a sentence, and afterwards what was written before is there."""
+    place = tmp_path_factory.mktemp("place")
+    search, memory, observed = place / "search.jsonl", place / "study" / "memory.sqlite", place / "observed.jsonl"
+    made = {"search": 0, "memory": 0}
+    with failing("size", errno.ENOSPC, size):
+        with suppress(RunError):
+            trace = Trace(search)
+            for number in range(50):
+                trace.put(str(number), {}, {}, 1.0, [np.full(40, float(number))])
+                made["search"] += 1
+        with suppress(RunError), Store(memory) as store:
+            for number in range(50):
+                store.put(str(number), list(range(1000 + number)))
+                made["memory"] += 1
+        with suppress(RunError), Observer(observed, 60, []) as observer:
+            pass
+    assert size > 15_000 or made["search"] < 50
+    trace = Trace(search)
+    found = [number for number in range(50) if trace.get(str(number)) is not None]
+    assert found in (list(range(made["search"])), list(range(made["search"] + 1)))  # all of a line but its end may fit
+    trace.put("next", {}, {}, 1.0, [np.zeros(2)])
+    assert Trace(search).get("next") is not None
+    with Store(memory) as store:
+        kept = store.get(map(str, range(50)))
+        assert len(kept) >= made["memory"]
+        assert all(content == list(range(1000 + int(number))) for number, content in kept.items())
+    whole = observed.read_text().endswith("}\n") and '"end":true' in observed.read_text()
+    if size < 100:
+        assert not whole
+    elif whole:
+        assert observer.error is None
+
+
+@pytest.mark.parametrize("program", ["iocast-sim", "iocast-bench"])
+def test_no_half_written_run_is_called_complete(program: str, tmp_path: Path, mpi_environment: dict[str, str]) -> None:
+    """Files of results that hold so many bytes, from none to all: what is complete is what has no room to lack."""
+    where = ["--platform", "local"] if program == "iocast-sim" else ["--backend", "dummy"]
+    sizes = [word for one in ("datasets=1", "objects=5", "iterations=5") for word in ("--set", one)]
+    command = [str(find_program(program)), *where, *sizes, "--out"]
+
+    def run(out: Path, size: int | None) -> tuple[int, str]:
+        def limit() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        done = subprocess.run(
+            [*command, out],
+            capture_output=True,
+            text=True,
+            env=mpi_environment,
+            preexec_fn=limit if size is not None else None,
+        )
+        return done.returncode, done.stderr
+
+    assert run(tmp_path / "whole", None)[0] == 0
+    whole = {file.name: file.stat().st_size for file in (tmp_path / "whole").iterdir()}
+    assert set(whole) == {"run.json", "latency.hlog"}
+    chance = random.Random(program)
+    for number in range(8):
+        out = tmp_path / str(number)
+        code, printed = run(out, size := chance.randrange(0, max(whole.values()) - 200))
+        # Open MPI has files of its own, and may end the program before it begins.
+        assert code != 0 and (f"{program}: " in printed or not (out / "run.json").exists()), (size, code, printed)
+        assert "terminate called" not in printed
+        if (out / "run.json").exists():
+            assert json.loads((out / "run.json").read_text())["status"] != "complete", size
 
 
 def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
