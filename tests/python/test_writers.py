@@ -142,7 +142,7 @@ def test_who_appends_keeps_what_was_whole(tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.parametrize("program", ["iocast-sim", "iocast-bench"])
 def test_no_half_written_run_is_called_complete(program: str, tmp_path: Path, mpi_environment: dict[str, str]) -> None:
-    """Files of results that hold so many bytes, from none to all: what is complete is what has no room to lack."""
+    """Results without room for all of their bytes end in a sentence, or are labelled interrupted."""
     where = ["--platform", "local"] if program == "iocast-sim" else ["--backend", "dummy"]
     sizes = [word for one in ("datasets=1", "objects=5", "iterations=5") for word in ("--set", one)]
     command = [str(find_program(program)), *where, *sizes, "--out"]
