@@ -10,18 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from iocast import binaries
 from iocast.calibrate import calibrate
-from iocast.calibrate.phases import family_for
-from iocast.errors import InputError
+from iocast.calibrate.phases import RATES_ALONE, family_for
+from iocast.calibrate.reading import check_enough
+from iocast.calibrate.search import whole_settings
+from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
 from iocast.fitted import Fitted
 from iocast.importers import import_files
-from iocast.importers.series import import_series, is_series
+from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
-from iocast.phases import is_beside
+from iocast.phases import main_phases
 from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, find_runs, group, runs_in
+from iocast.strict_yaml import allowed_sentence
 from iocast.text import interval, percent, quantity, rule_of, table
 from iocast.workers import Workers
 
@@ -46,6 +50,8 @@ class Answer:
     imported: list[Path]
     phases: list[PhaseForecast]
     report: Path | None
+    series: list[str] = field(default_factory=list)
+    """What a reader of the imported results must know: contradictions, and files that were left out."""
 
     def document(self) -> dict[str, Any]:
         rows = []
@@ -59,6 +65,7 @@ class Answer:
         return {
             "kind": "forecasts",
             "runs": [str(path) for path in self.imported],
+            "series": self.series,
             "phases": rows,
             "report": str(self.report) if self.report else None,
         }
@@ -99,7 +106,10 @@ def _whole_way(
     stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
 ) -> Answer:  # fmt: skip
     runs = runs_of(sources, out, stated)
-    names = [phase] if phase else phases_of(runs)
+    every = phases_of(runs)
+    if phase is not None and phase not in every:
+        raise InputError(f"No run of these results has the phase '{phase}'. {allowed_sentence(phase, every)}")
+    names = [phase] if phase else main_phases(every)
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
         report(f"phase {name}", number, len(names))
@@ -109,7 +119,13 @@ def _whole_way(
             "No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found)
         )
     report("the report", len(names), len(names))
-    return Answer(out, runs, found, _write_report(runs, found, out))
+    notes = [
+        note
+        for directory in dict.fromkeys([out / "runs", *sources])
+        if (directory / "series.json").is_file()
+        for note in series_notes(read_json(directory / "series.json", "series"))
+    ]
+    return Answer(out, runs, found, _write_report(runs, found, out), notes)
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
@@ -137,8 +153,7 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
 
 
 def phases_of(runs: Sequence[Path]) -> list[str]:
-    """Phases with operations or a rate of their own, in order, each once; set-up and clean-up left out where there is
-    anything else."""
+    """Phases with operations or a rate of their own, in order, each once."""
     names: list[str] = []
     for path in runs:
         inside = (
@@ -153,8 +168,7 @@ def phases_of(runs: Sequence[Path]) -> list[str]:
                     for p in read_json(run / "run.json", "run")["phases"]
                     if p.get("operations") or p.get("rate")
                 ]
-    every = list(dict.fromkeys(names))
-    return [name for name in every if not is_beside(name)] or every
+    return list(dict.fromkeys(names))
 
 
 def _of_phase(
@@ -165,7 +179,7 @@ def _of_phase(
     try:
         points = group([run for path in sources for run in _with_phase(path, phase)])
         answer.largest = max(points, key=lambda p: p.ranks)
-        family = platform or family_for(points)
+        family = platform or (family_for(points) if _can_be_simulated(points) else RATES_ALONE)
         name = as_file_name(phase)
         answer.fitted = out / "fitted" / f"{name}.yaml"
         document = calibrate(points, family, seed, lambda *_: None, workers, out / "fitted" / f"{name}.search.jsonl")
@@ -188,7 +202,7 @@ def _of_phase(
             )
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)
             answer.forecasts.append(one)
-    except InputError as error:
+    except (InputError, RunError) as error:
         answer.refusal, answer.fitted = str(error), None
     return answer
 
@@ -199,6 +213,18 @@ def _with_phase(path: Path, phase: str) -> list[Any]:
     if document.is_file() and all(p["name"] != phase for p in read_json(document, "run")["phases"]):
         return []
     return find_runs([path], phase)[0]
+
+
+def _can_be_simulated(points: Sequence[Point]) -> bool:
+    """Whether a family with latencies can be fitted: there are enough scales, and a workload of iocast does what was
+    measured, as none does what fio did."""
+    run = points[0].first
+    try:
+        check_enough([point for point in points if point.role == "fit"])
+        binaries.resolve_workload(run.json["workload"]["pattern"], whole_settings(run), 1, 1)
+    except InputError:
+        return False
+    return True
 
 
 def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path) -> Path:
@@ -259,6 +285,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     lines += [f"{len(shown) - 3} further notes are in the report."] if len(shown) > 3 else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
+    lines += answer.series
     return "\n".join(
         [
             *lines,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -90,7 +89,7 @@ def _import_results(
 ) -> None:
     from iocast.importers import import_files
     from iocast.importers.record import explained
-    from iocast.importers.series import import_series, is_series
+    from iocast.importers.series import import_series, is_series, series_notes
 
     if format_ is None and is_series(files):
         written = import_series(files, out, answer)
@@ -114,11 +113,8 @@ def _import_results(
     for curve, scaling in series.get("scaling", {}).items():
         extent = "a rank" if scaling == "weak" else "in all"
         print(f"  {curve}: {scaling} scaling, as much work {extent} at each placement.")
-    _print_contradictions(series.get("contradictions", []))
-    for sentence in series.get("left_out", []):
-        print(f"  left out: {sentence}")
-    if series.get("files_without_results"):
-        print(f"  {series['files_without_results']} files are no results of a known tool.")
+    for note in series_notes(series):
+        print(f"  {note}")
     for warning in dict.fromkeys(w for d in documents for w in d["warnings"]):
         print(f"  {warning}")
     if explain:
@@ -142,14 +138,3 @@ def _import_darshan(files: list[Path], out: Path, json_: bool) -> None:
         if json_
         else "\n  ".join([f"{out}: {made['operations']} operations of {made['ranks']} ranks.", *made["notes"]])
     )
-
-
-def _print_contradictions(found: list[dict[str, Any]]) -> None:
-    """The largest contradiction of each phase, and how many more there are."""
-    numbers = Counter(one["curve"] for one in found)
-    for curve, number in numbers.items():
-        worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])
-        more = f" {number - 1} more of this phase are in series.json." if number > 1 else ""
-        print(f"  ALARM: {worst['sentence']}{more}")
-    if found:
-        print("  Look for other settings, hardware or load in runs that contradict each other, and leave some out.")

@@ -15,7 +15,7 @@ import re
 import tarfile
 import tempfile
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -312,6 +312,25 @@ def describe(series: Series) -> dict[str, Any]:
         "left_out": series.left_out,
         "files_without_results": series.no_results,
     }
+
+
+def series_notes(described: Mapping[str, Any]) -> list[str]:
+    """What a reader of a series must know, from series.json: the largest contradiction of each curve, files that were
+    left out, and how many were no results."""
+    found = described.get("contradictions", [])
+    notes = []
+    for curve, number in Counter(one["curve"] for one in found).items():
+        worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])
+        more = f" {number - 1} more of this phase are in series.json." if number > 1 else ""
+        notes.append(f"ALARM: {worst['sentence']}{more}")
+    if found:
+        notes.append(
+            "Look for other settings, hardware or load in runs that contradict each other, and leave some out."
+        )
+    notes += [f"left out: {sentence}" for sentence in described.get("left_out", [])]
+    if number := described.get("files_without_results"):
+        notes.append(f"{number} files are no results of a known tool.")
+    return notes
 
 
 @dataclass

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import REPOSITORY
 
 Call = Callable[..., Any]
+SAMPLES = REPOSITORY / "tests" / "samples"
 TABLE = """\
 nodes,ppn,rate,phase,operation
 1,36,5400,create,create
@@ -83,3 +85,33 @@ def test_an_answer_that_is_there_is_left_alone(iocast: Call, tmp_path: Path) -> 
         and "nothing is overwritten" in done.stderr
         and (tmp_path / "out" / "mine").read_text() == "kept"
     )
+
+
+def test_a_phase_that_no_run_has_is_refused_with_those_there_are(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8", "--phase", "unlink", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "Allowed: create, stat." in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_contradictions_and_what_was_left_out_are_said(iocast: Call, tmp_path: Path) -> None:
+    """As `iocast import` says them: who calls one command alone sees no other's output."""
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "good.csv").write_text("nodes,ppn,rate\n1,36,5400\n2,36,10500\n4,36,19000\n")
+    (results / "other.csv").write_text("nodes,ppn,rate\n4,36,1900\n")
+    (results / "damaged.csv").write_text("nodes,ppn,rate\n4,36,many\n")
+    (results / "notes.txt").write_text("no result\n")
+    done = iocast("forecast", results, "--nodes", "8", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    for words in ("ALARM: ", "contradict each other by a factor 10", "left out: ", "damaged.csv:2", "1 files are no"):
+        assert words in done.stdout, done.stdout
+    done = iocast("forecast", results, "--nodes", "8", "--out", tmp_path / "again", "--json")
+    assert any("contradict" in note for note in json.loads(done.stdout)["series"])
+
+
+def test_tools_whose_work_no_workload_does_are_forecast_by_their_rates(iocast: Call, tmp_path: Path) -> None:
+    """fio's results have latencies, but nothing that iocast-sim could do again."""
+    done = iocast("forecast", SAMPLES / "fio" / "version-2.json", "--nodes", "4", "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    assert all("refusal" not in one for one in json.loads(done.stdout)["phases"])
