@@ -26,7 +26,7 @@ from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, find_runs, group, runs_in
 from iocast.strict_yaml import allowed_sentence
-from iocast.text import interval, percent, quantity, rule_of, table
+from iocast.text import interval, percent, quantity, rate_kind, rule_of, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -256,16 +256,17 @@ def forecasts_text(answer: Answer) -> str:
         held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
         for made in one.forecasts:
             where, printed = made["placement"], made["quantities"]["rate"]
-            value, between = interval("rate", printed)
+            kind = rate_kind(printed)
+            value, between = interval(kind, printed)
             rule = rule_of(made)
             rows.append(
                 [
                     one.phase,
                     f"{where['nodes']} x {where['ranks_per_node']}",
-                    f"{quantity('rate', one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
+                    f"{quantity(kind, one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
                     value,
                     between,
-                    f"{quantity('rate', rule[1])} ({rule[0]})" if rule else "-",
+                    f"{quantity(kind, rule[1])} ({rule[0]})" if rule else "-",
                     percent(held_out[0]) if held_out else "not held out",
                 ]
             )

@@ -50,3 +50,20 @@ def operations_by_phase(phases: Iterable[Mapping[str, Any]]) -> dict[str, float]
     for phase in phases:
         found[phase["name"]] = found.get(phase["name"], 0) + (phase["operations"] or 0)
     return {name: count for name, count in found.items() if count} or found
+
+
+BYTES = "bytes"
+"""Unit of a rate that counts bytes, in the place of operations: `rate_unit` of a phase, `unit` of an answer."""
+
+
+def rate_of(phase: Mapping[str, Any]) -> float | None:
+    """The rate that a phase of a run.json is judged by: bytes a second where an imported one has that `rate_unit`, else
+    operations a second. None where it isn't known."""
+    if phase.get("rate_unit") == BYTES and phase.get("bytes_per_second") is not None:
+        return float(phase["bytes_per_second"])
+    return None if phase.get("rate") is None else float(phase["rate"])
+
+
+def unit_entry(unit: object) -> dict[str, str]:
+    """What an answer's rate carries beside its values: `unit` where it counts bytes, nothing for operations."""
+    return {"unit": BYTES} if unit == BYTES else {}

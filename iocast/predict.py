@@ -26,13 +26,14 @@ from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, iteration, profile
-from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase
+from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.scratch import scratch_directory
+from iocast.text import quantity, rate_kind
 from iocast.workers import Workers
 
 SEEDS = 3
@@ -475,6 +476,7 @@ def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node:
     low, high = _shifted_interval(found, changes, level)
     quantities: dict[str, Any] = {
         "rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
+        | unit_entry(campaign.get("unit"))
     }
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
@@ -1137,6 +1139,7 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
     for one in rows:
         bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
         if isinstance(bounds, dict) and not bounds["low"] / BEYOND <= rate <= BEYOND * bounds["high"]:
+            kind = rate_kind(one["quantities"]["rate"])
             side = "below" if rate < bounds["low"] else "above"
             why = (
                 "the rate falls from what was measured"
@@ -1144,7 +1147,7 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
                 else "each rank does more than one of the smallest measurement"
             )
             entries.append(
-                f"The forecast rate of {one['phase']}, {rate:.3g}/s, is {side} the asymptotic bounds of {bounds['low']:.3g} to {bounds['high']:.3g}/s: {why}, in the model."
+                f"The forecast rate of {one['phase']}, {quantity(kind, rate)}, is {side} the asymptotic bounds of {quantity(kind, bounds['low'])} to {quantity(kind, bounds['high'])}: {why}, in the model."
             )
     return entries
 

@@ -24,7 +24,7 @@ from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
 from iocast.names import is_file_name
-from iocast.phases import main_phases
+from iocast.phases import BYTES, main_phases, rate_of
 from iocast.question import Question
 from iocast.strict_yaml import allowed_sentence
 
@@ -202,11 +202,11 @@ class Run:
     def rate(self) -> float:
         """Operations a second over all repeats of the phase; bytes a second where an imported run has that
         `rate_unit`."""
-        if all(p.get("rate_unit") == "bytes" and p.get("bytes_per_second") is not None for p in self.phases):
-            return float(sum(p["bytes_per_second"] for p in self.phases) / len(self.phases))
-        if all(p["operations"] is not None and p["seconds"] for p in self.phases):
+        if not all(p.get("rate_unit") == BYTES for p in self.phases) and all(
+            p["operations"] is not None and p["seconds"] for p in self.phases
+        ):
             return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
-        rates = [p["rate"] for p in self.phases if p["rate"] is not None]
+        rates = [rate for p in self.phases if (rate := rate_of(p)) is not None]
         if not rates:
             raise InputError(f"The imported run '{self.path}' has no rate of operations in the phase '{self.phase}'.")
         return float(sum(rates) / len(rates))

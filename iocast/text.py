@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from iocast.phases import BYTES
 
 if TYPE_CHECKING:  # text of other answers should not wait for what computes these
     from iocast.plan import Place, Proposed
@@ -17,6 +20,16 @@ SCALES = {
     "": [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
 }
 """Units by kind of quantity, the largest first; "" for times."""
+
+
+def rate_kind(answer: Mapping[str, Any]) -> str:
+    """How a rate is written: a "bandwidth" where the answer or row that holds it counts bytes."""
+    return "bandwidth" if answer.get("unit") == BYTES else "rate"
+
+
+def kind_of_row(row: Mapping[str, Any]) -> str:
+    """How the values of a row with a `quantity` are written."""
+    return rate_kind(row) if row["quantity"] == "rate" else str(row["quantity"])
 
 
 def quantity(name: str, value: float | None) -> str:
@@ -76,8 +89,8 @@ def calibration_text(fitted: dict[str, Any]) -> str:
         shown_rows = [
             [
                 f"{r['point']} {r['quantity']}",
-                quantity(r["quantity"], r["measured"]),
-                quantity(r["quantity"], r["forecast"]),
+                quantity(kind_of_row(r), r["measured"]),
+                quantity(kind_of_row(r), r["forecast"]),
                 percent(r["error"]),
             ]
             for r in holdout["rows"]
@@ -201,11 +214,14 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
         rulers = {system["name"]: system["quantities"] for system in family["systems"]}
         models = list(rulers)
 
+    whole = rate_kind(one["quantities"]["rate"])
+
     def beside(name: str, share: float, model: str) -> str:
         answer = rulers[model].get(name)
+        kind = whole if name == "rate" else name
         if isinstance(answer, dict):
-            return f"{quantity(name, share * answer['low'])} .. {quantity(name, share * answer['high'])}"
-        return quantity(name, share * answer) if answer else "-"  # a straight line may have met zero on the way
+            return f"{quantity(kind, share * answer['low'])} .. {quantity(kind, share * answer['high'])}"
+        return quantity(kind, share * answer) if answer else "-"  # a straight line may have met zero on the way
 
     def shown(kind: str, answer: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
         if family and name in family["range"]:
@@ -218,8 +234,8 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
     operations: dict[str, Any] = one.get("operations") or {}
     rows = [
         [
-            "all operations",
-            *shown("rate", one["quantities"]["rate"], "rate"),
+            "all operations" if whole == "rate" else "bandwidth",
+            *shown(whole, one["quantities"]["rate"], "rate"),
             *(beside("rate", 1, model) for model in models),
         ]
     ]
@@ -263,8 +279,8 @@ def validation_text(validation: dict[str, Any]) -> str:
             name = row["quantity"]
             cells = [
                 name,
-                quantity(name, row["measured"]),
-                *interval(name, {**row, "value": row["forecast"]}),
+                quantity(kind_of_row(row), row["measured"]),
+                *interval(kind_of_row(row), {**row, "value": row["forecast"]}),
                 percent(row["error"]),
             ]
             cells += [{True: "yes", False: "NO", None: "-"}[row["inside"]]]

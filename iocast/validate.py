@@ -16,6 +16,7 @@ from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
+from iocast.phases import unit_entry
 from iocast.predict import predict
 from iocast.residuals import kind_of
 from iocast.run_directory import Point, Run
@@ -164,6 +165,7 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
             "measured_high": max(seen),
         }
         row |= {"forecast": printed["value"], "low": printed["low"], "high": printed["high"]}
+        row |= unit_entry(printed.get("unit"))
         row["error"] = error_of(printed["value"], measured)
         known = printed["low"] is not None  # where no interval is known, none can be judged
         row["inside"] = printed["low"] <= measured <= printed["high"] if known else None

@@ -25,6 +25,7 @@ from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.errors import InputError
 from iocast.files import sha256
+from iocast.phases import unit_entry
 from iocast.platform import Document, reference, set_path
 from iocast.run_directory import Point
 
@@ -300,7 +301,7 @@ def _row(point: Point, log_forecast: float) -> dict[str, Any]:
         "measured": measured,
         "forecast": forecast,
         "error": forecast / measured - 1,
-    }
+    } | unit_entry(unit_of([point]))
 
 
 def measured_growth(point: Point) -> growth.Measured:

@@ -27,6 +27,7 @@ from iocast.importers import Importer, all_importers, darshan_log, io500, matchi
 from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source, unpacked
 from iocast.names import as_file_name
+from iocast.phases import BYTES
 
 SIZING = (
     "items", "iterations", "objects", "segments", "block_size", "repeats", "start_index", "phases", "stonewalling_time", "most_seconds", "files",
@@ -343,11 +344,12 @@ class Placed:
     ranks: int
     rate: float
     work: float | None
+    unit: str = ""  # "B" for bytes
 
     @property
     def shown(self) -> str:
         each = f"{self.ranks // self.nodes}" if self.ranks % self.nodes == 0 else f"{self.ranks / self.nodes:.4g}"
-        return f"{self.nodes} x {each} at {_short(self.rate)}/s"
+        return f"{self.nodes} x {each} at {_short(self.rate)}{self.unit}/s"
 
 
 def _short(rate: float) -> str:
@@ -365,15 +367,13 @@ def _curves(series: Series) -> dict[str, list[Placed]]:
             continue
         kept = {k: str(v) for k, v in sorted(record.parameters.items()) if k not in SIZING}
         for phase in record.phases:
-            rate = (
-                phase.bytes_per_second
-                if phase.more.get("rate_unit") == "bytes"
-                else phase.rate or phase.bytes_per_second
-            )
+            counts_bytes = phase.more.get("rate_unit") == BYTES
+            rate = phase.bytes_per_second or phase.rate if counts_bytes else phase.rate or phase.bytes_per_second
+            unit = "B" if counts_bytes or rate != phase.rate else ""
             if rate:
                 own = {"transfer_size": str(phase.more["transfer_size"])} if phase.more.get("transfer_size") else {}
                 key = (record.tool, phase.name, *sorted((kept | own).items()))
-                found[key].append(Placed(name, record.nodes, record.ranks, rate, _work(record)))
+                found[key].append(Placed(name, record.nodes, record.ranks, rate, _work(record), unit))
     whole = {key: points for key, points in found.items() if len({(p.nodes, p.ranks) for p in points}) > 1}
     names = [f"{key[0]} {key[1]}" for key in whole]
     differ = {name for name in names if names.count(name) > 1}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 
 AS_IT_IS = "as it is"
@@ -191,6 +192,7 @@ def _matched(sources: Sources) -> list[Comparison]:
                     "inside": None if low is None or high is None else low <= middle <= high,
                     "baselines": baselines,
                 }
+                | unit_entry(requested.get("unit"))
             )
         if rows:
             seen = any(r.role == "fit" for r in runs)
@@ -227,7 +229,7 @@ def _measured(runs: list[Run], phase: str, quantity: str) -> list[float]:
     operation, what = split_quantity(quantity)
     values = []
     for entry in (p for run in runs for p in run.repeats(phase)):
-        value = entry.get("rate") if not operation else (entry.get("latency") or {}).get(operation, {}).get(what)
+        value = rate_of(entry) if not operation else (entry.get("latency") or {}).get(operation, {}).get(what)
         if value:
             values.append(float(value))
     return values

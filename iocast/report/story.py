@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast import busy
-from iocast.phases import main_phases
+from iocast.phases import main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
@@ -224,10 +224,8 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     what = "was then measured" if checked else "had been measured and fitted"
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
-    where = (
-        f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'])}"
-    )
-    return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'])} that {what}."
+    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'], rate.get('unit'))}"
+    return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'], rate.get('unit'))} that {what}."
 
 
 def _ran(run: Run) -> str:
@@ -246,7 +244,8 @@ def _ran(run: Run) -> str:
         more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
         return f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the {len(seconds)} phases of {run.workload}: {listed}{more}."
     about = run.phase()
-    return f"{who} {did} {units.rate(about['rate'])} in {about['name']}." if about and about.get("rate") else ""
+    rate = rate_of(about) if about else None
+    return f"{who} {did} {units.rate(rate, about.get('rate_unit'))} in {about['name']}." if about and rate else ""
 
 
 def file_systems(sources: Sources) -> list[str]:
@@ -307,7 +306,7 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
         rate = best.row("rate")
         interval = ""
         if rate and rate.get("low") is not None and rate.get("high") is not None:
-            span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
+            span = _rate_span(rate)
             interval = f" The {units.share(best.level)} interval of throughput was {span}."
         return (
             f"{model} {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it with "
@@ -328,7 +327,7 @@ def _without_measurements(sources: Sources) -> str:
         rate = (forecast.get("family") or {}).get("range", {}).get("rate")
         if rate:
             at = f"{evidence.phase_of(forecast)} of {units.ranks(evidence.ranks_of(forecast['placement']))}"
-            span = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
+            span = _rate_span(rate)
             found.append(f"Throughput in {at}: {span} ({forecast['family']['label']}).")
         found += forecast.get("basis") or []
     return " ".join(dict.fromkeys(found))
@@ -438,13 +437,18 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     return " ".join(texts)
 
 
+def _rate_span(rate: dict[str, Any]) -> str:
+    """ "270 to 921 MB/s": the interval of a rate in its unit."""
+    return units.span(units.rate(rate["low"], rate.get("unit")), units.rate(rate["high"], rate.get("unit")))
+
+
 def _rate_with_interval(forecast: dict[str, Any]) -> str:
     rate = forecast["quantities"]["rate"]
-    text = units.rate(rate["value"])
+    text = units.rate(rate["value"], rate.get("unit"))
     if rate.get("low") is not None and rate.get("high") is not None:
         if too_wide(rate):
-            return f"{units.span(units.rate(rate['low']), units.rate(rate['high']))} ({ROUGHLY})"
-        text += f" ({units.span(units.rate(rate['low']), units.rate(rate['high']))})"
+            return f"{_rate_span(rate)} ({ROUGHLY})"
+        text += f" ({_rate_span(rate)})"
     return text
 
 
@@ -457,25 +461,21 @@ def _target_cards(sources: Sources) -> list[Card]:
             continue
         where = f"{evidence.phase_of(forecast)}, {_scale(evidence.ranks_of(forecast['placement']), evidence.waiting_factor(forecast))}"
         known = rate.get("low") is not None and rate.get("high") is not None
-        span = (
-            f"{units.share(forecast.get('level'))} interval {units.span(units.rate(rate['low']), units.rate(rate['high']))}"
-            if known
-            else "no interval"
-        )
+        span = f"{units.share(forecast.get('level'))} interval {_rate_span(rate)}" if known else "no interval"
         beyond = (
             f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale"
             if (forecast.get("extrapolation") or 0) > 1
             else ""
         )
         if rule := rule_of(forecast):
-            beyond += f"; simple rule ({rule[0]}): {units.rate(rule[1])}"
+            beyond += f"; simple rule ({rule[0]}): {units.rate(rule[1], rate.get('unit'))}"
         if known and too_wide(rate):  # no number in large type that says nothing
-            ends = units.span(units.rate(rate["low"]), units.rate(rate["high"]))
+            ends = _rate_span(rate)
             cards.append(
                 Card(where, ends, f"{units.share(forecast.get('level'))} interval, {ROUGHLY}{beyond}; {NARROWED}")
             )
             continue
-        cards.append(Card(where, units.rate(rate["value"]), span + beyond))
+        cards.append(Card(where, units.rate(rate["value"], rate.get("unit")), span + beyond))
     return cards
 
 
@@ -486,7 +486,8 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
     rate = best.row("rate")
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
-        note = f"forecast {units.rate(rate['forecast'])}, measured {units.rate(rate['measured'])}"
+        unit = rate.get("unit")
+        note = f"forecast {units.rate(rate['forecast'], unit)}, measured {units.rate(rate['measured'], unit)}"
         cards.append(
             Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)
         )

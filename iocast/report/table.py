@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.report import units
-from iocast.text import ROUGHLY, too_wide
+from iocast.text import ROUGHLY, kind_of_row, too_wide
 
 WRITERS = {
-    "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "rate": units.rate, "error": units.error, "share": units.share,
+    "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "error": units.error, "share": units.share,
     "factor": units.factor, "plain": "{:g}".format,
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Column:
-    """`kind` says how a value is written: text, count, money, seconds, rate, error, share, chance, factor, number
+    """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share, chance, factor, number
     (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to` the cell is an
     interval, from this key's value to that key's."""
 
@@ -44,11 +44,13 @@ class Column:
         if value is None or value == "":
             return units.NOTHING
         if self.kind == "quantity":
-            return units.quantity(row["quantity"], value)
+            return units.quantity(kind_of_row(row), value)
         if self.kind == "number":
             return units.digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         if self.kind == "yesno":
             return "yes" if value else "NO"
+        if self.kind == "rate":
+            return units.rate(value, row.get("unit"))
         return WRITERS[self.kind](value) if self.kind in WRITERS else str(value)
 
     @property

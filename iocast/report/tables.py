@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from iocast.knee.words import REASONS, load_text
-from iocast.phases import main_phases
+from iocast.phases import main_phases, rate_of
 from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
@@ -110,7 +110,7 @@ def _forecasts(sources: Sources) -> Table:
                 {
                     "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
                     "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
-                    "rate_high": rate.get("high"), **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
+                    "rate_high": rate.get("high"), "unit": rate.get("unit"), **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
                     "extrapolation": f.get("extrapolation"),
                 }
             )  # fmt: skip
@@ -184,7 +184,7 @@ def _runs(sources: Sources) -> Table:
                 "run": run.point or run.name, "source": "simulated" if run.simulated else "measured", "role": run.role or None,
                 "ranks": run.ranks, "nodes": run.nodes, "waiting_factor": run.waiting_factor, "phase": phase.get("name"),
                 "repeat": phase.get("repeat"),
-                "rate": phase.get("rate"), "errors": phase.get("errors"), "balance": phase.get("balance"), "node_balance": phase.get("node_balance"),
+                "rate": rate_of(phase), "unit": phase.get("rate_unit"), "errors": phase.get("errors"), "balance": phase.get("balance"), "node_balance": phase.get("node_balance"),
                 **values,
             }
         )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 
+from iocast.phases import BYTES
+
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -40,10 +42,12 @@ def seconds(value: float | None) -> str:
     return _scaled(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
 
 
-def rate(value: float | None) -> str:
-    """Operations a second: 456 /s, 12.3 k/s, 1.23 M/s."""
+def rate(value: float | None, unit: str | None = None) -> str:
+    """Operations a second: 456 /s, 12.3 k/s, 1.23 M/s; bytes a second of the unit BYTES."""
     if value is None:
         return NOTHING
+    if unit == BYTES:
+        return bandwidth(value)
     return _scaled(value, [(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1, "/s")])
 
 

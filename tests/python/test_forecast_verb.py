@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,3 +117,50 @@ def test_tools_whose_work_no_workload_does_are_forecast_by_their_rates(iocast: C
     done = iocast("forecast", SAMPLES / "fio" / "version-2.json", "--nodes", "4", "--out", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr
     assert all("refusal" not in one for one in json.loads(done.stdout)["phases"])
+
+
+BANDWIDTHS = """\
+nodes,ppn,rate,unit,phase
+1,36,1.5,GB/s,write
+2,36,2.9,GB/s,write
+4,36,5.5,GB/s,write
+"""
+
+
+def test_rates_in_bytes_are_printed_as_bytes_by_every_verb(iocast: Call, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(BANDWIDTHS)
+    out = tmp_path / "out"
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8", "--out", out)
+    assert done.returncode == 0, done.stderr
+    made = json.loads((out / "forecasts" / "write-8x36.json").read_text())
+    assert made["quantities"]["rate"]["unit"] == "bytes"
+    fitted = out / "fitted" / "write.yaml"
+    page = tmp_path / "report.html"
+    assert iocast("report", out / "runs", fitted, out / "forecasts" / "write-8x36.json", "--out", page).returncode == 0
+    texts = [
+        done.stdout,
+        iocast("predict", fitted, "--nodes", 8).stdout,
+        iocast("validate", fitted, out / "runs").stdout,
+        re.sub(r"<script.*?</script>|<[^>]+>", " ", page.read_text(), flags=re.DOTALL),
+    ]
+    for text in texts:
+        assert "5.50 GB/s" in text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " "), text
+        assert not re.search(r"\d\s[kMG]?/s", text), text
+
+
+def test_a_figure_has_measurement_and_forecast_in_one_unit(iocast: Call, tmp_path: Path) -> None:
+    """A run that counts blocks as well as bytes is judged by its bytes, in the fit and in the figure."""
+    (tmp_path / "table.csv").write_text(BANDWIDTHS)
+    out = tmp_path / "out"
+    assert iocast("forecast", tmp_path / "table.csv", "--nodes", "8", "--out", out).returncode == 0
+    for file in (out / "runs").glob("*/run.json"):
+        run = json.loads(file.read_text())
+        for phase in run["phases"]:
+            phase["rate"], phase["bytes_per_second"] = phase["rate"] / 2**20, phase["rate"]
+        file.write_text(json.dumps(run))
+    sources = [out / "runs", out / "fitted" / "write.yaml", out / "forecasts" / "write-8x36.json"]
+    assert iocast("report", *sources, "--out", tmp_path / "r.html", "--data", tmp_path / "data").returncode == 0
+    with (tmp_path / "data" / "figure-throughput.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["series"] in ("measured", "forecast")]
+    assert {row["series"] for row in rows} == {"measured", "forecast"}
+    assert all(1e9 < float(row["value"]) < 2e10 for row in rows), rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from iocast.phases import unit_entry
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
@@ -21,6 +22,7 @@ def data(sources: Sources) -> list[Row] | None:
         for row in comparison.rows:
             operation, what = evidence.split_quantity(row["quantity"])
             same = {"point": comparison.title, "operation": operation, "what": what}
+            same |= unit_entry(row.get("unit"))
             measured = {"value": row["measured"], "low": row.get("measured_low"), "high": row.get("measured_high")}
             rows.append({**same, "series": "measured", **evidence.drawable(measured), "error": None})
             forecast = {"value": row["forecast"], "low": row.get("low"), "high": row.get("high")}
@@ -95,15 +97,15 @@ def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     labels = alt.Axis(title=None, labelExpr="datum.label === 'universal scalability law' ? 'scalability law' : datum.label",
                       ticks=False, domain=False, grid=False, labelLimit=130)  # fmt: skip
     y = alt.Y("series:N", sort=order, axis=labels)
-    title = "operations a second"
-    axis = style.log_axis(style.rate_text, title, values) if log else style.axis(style.rate_text, title)
+    text, title = style.rate_axis(rows)
+    axis = style.log_axis(text, title, values) if log else style.axis(text, title)
     where = f"{style.is_('point', point)} && {style.is_('what', 'rate')}"
     line = (
         style.chart(f"{where} && {style.is_('series', 'measured')}")
         .mark_rule(color=style.BLACK, strokeDash=[2, 3], size=1)
         .encode(x=alt.X("value:Q", scale=x, axis=axis))
     )
-    parts = _parts(where, y, x, axis, style.rate_text, marks)
+    parts = _parts(where, y, x, axis, text, marks)
     description = f"Throughput measured, forecast and by simple rules, {point}"
     return style.finish(alt.layer(line, parts), description, style.lines(len({r["series"] for r in rows}), 30))
 

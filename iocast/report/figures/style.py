@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import altair as alt
+
+from iocast.phases import BYTES
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#767676"
@@ -106,6 +108,13 @@ def rate_text(value: str, digits: str = ".3~r") -> str:
 def bandwidth_text(value: str, digits: str = ".3~r") -> str:
     """The Vega expression that writes the bandwidth `value` with its unit."""
     return _unit_text(value, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")], digits)
+
+
+def rate_axis(rows: Iterable[Mapping[str, Any]]) -> tuple[Text, str]:
+    """How the rates of these rows are written, and the title of their axis: bytes where a row has that `unit`."""
+    if any(row.get("unit") == BYTES for row in rows):
+        return bandwidth_text, "bytes a second"
+    return rate_text, "operations a second"
 
 
 def share_text(value: str, digits: str = ".3~r") -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from iocast.phases import rate_of, unit_entry
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
@@ -22,14 +23,14 @@ def data(sources: Sources) -> list[Row] | None:
         for name in run.about:
             shown = name if run.workload in subjects else f"{name} of {run.workload}"
             for phase in run.repeats(name):
-                if phase.get("rate"):
+                if rate := rate_of(phase):
                     rows.append(
                         _row(
                             shown,
                             run.waiting_factor,
                             series,
                             run.ranks,
-                            {"value": phase["rate"]},
+                            {"value": rate} | unit_entry(phase.get("rate_unit")),
                             run.point or run.name,
                         )
                     )
@@ -42,7 +43,7 @@ def data(sources: Sources) -> list[Row] | None:
         phase, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
         if (phase, factor, "measured", ranks) not in drawn:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
-            rows.append(_row(phase, factor, "measured", ranks, ends))
+            rows.append(_row(phase, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
         rows.append(
             _row(
                 phase,
@@ -87,6 +88,7 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, A
         "series": series,
         "ranks": ranks,
         **evidence.drawable(answer),
+        **unit_entry(answer.get("unit")),
         "run": run,
     }
 
@@ -117,11 +119,11 @@ def _chart(
 ) -> style.Drawn:
     marks = shown + baselines
     where = f"{style.is_('phase', phase)} && {style.is_('waiting_factor', factor)}"
-    text = style.rate_text
+    text, title = style.rate_axis(rows)
     base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
-    axis = style.log_axis(text, "operations a second", [r[k] for r in rows for k in ("value", "low", "high")])
+    axis = style.log_axis(text, title, [r[k] for r in rows for k in ("value", "low", "high")])
     y = alt.Y("value:Q", scale=log, axis=axis)
     tooltip = [
         alt.Tooltip("series:N", title="who"), alt.Tooltip("run:N", title="run"), alt.Tooltip("ranks:Q", format=","),
