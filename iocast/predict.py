@@ -158,7 +158,7 @@ def predict(
         missed = _missed(platform, fitted_to_it, requested.settings, samples["value"], ranks, factor)
         doubt = _doubt(platform, fitted_to_it, requested.settings, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
-        blend_sentence = None
+        blend_sentence = bounded = None
         if fitted_to_it and closed and not platform.rates_alone:
             question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, requested.settings))
 
@@ -170,14 +170,14 @@ def predict(
                     ]
                 )
 
-            quantities, blend_sentence = _with_rules(
+            quantities, blend_sentence, bounded = _with_rules(
                 platform, requested.settings, quantities, question, level, of_unedited
             )
             missed = {
                 key: math.log(samples["value"][key] / printed["value"]) if blend_sentence else missed.get(key, 0.0)
                 for key, printed in quantities.items()
             }
-        one: dict[str, Any] = {"phase": name, "blend": blend_sentence}
+        one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
         one["question"] = Question.of(
             shown.pop("workload"), answer["placement"], name, settings_known=not as_measured
         ).document()
@@ -219,7 +219,10 @@ def predict(
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
     unsettled += [
-        text for text in dict.fromkeys(one.get("blend") for one in (answer, *answer["further_phases"])) if text
+        text
+        for key in ("blend", "bounded")
+        for text in dict.fromkeys(one.get(key) for one in (answer, *answer["further_phases"]))
+        if text
     ]
     answer["warnings"] = (
         unsettled
@@ -241,7 +244,7 @@ BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend",
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend", "bounded",
 )  # fmt: skip
 """Keys of a forecast that are of its phase."""
 
@@ -957,23 +960,30 @@ def _with_rules(
     requested: blend.Question,
     level: float,
     of_unedited: Callable[[], dict[str, Any]],
-) -> tuple[dict[str, Any], str | None]:
-    """The quantities below the bound that the measured scales set (`blend.ceiling`), and blended with simple rules
-    where these were better at the held-out scale, with the sentence that says so. Rules know nothing of edits: what
-    they change of the measured system's forecast is changed of an edited one's."""
+) -> tuple[dict[str, Any], str | None, str | None]:
+    """The quantities blended with simple rules where these were better at the held-out scale, with the sentence that
+    says so; and below the bound that the measured scales set (`blend.ceiling`), with the sentence that says so. Rules
+    and bound know nothing of edits: what they change of the measured system's forecast is changed of an edited
+    one's."""
     fitted, printed = platform.fitted, platform.fitted.get("blend") or {}
     points = _rulers(fitted, settings)
     if len({point.concurrency for point, _ in points}) < 2:
-        return quantities, None
+        return quantities, None, None
     text = blend.sentence(printed)
+    runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
+    most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
     if platform.edited:
-        if text is None:
-            return quantities, None
+        if text is None and math.isinf(most):
+            return quantities, None, None
         changes = {name: one["value"] / one["calibrated"] for name, one in of_unedited().items() if "calibrated" in one}
-        return {
-            name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]}
-            for name, one in quantities.items()
-        }, text
+        return (
+            {
+                name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]}
+                for name, one in quantities.items()
+            },
+            text,
+            None,
+        )
     if text is not None:
         largest = max(point.concurrency for point, _ in points)
         mixed = blend.blended(
@@ -985,11 +995,16 @@ def _with_rules(
             for name, one in quantities.items()
         }
         quantities = _rising(quantities)
-    runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
-    most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
     rate = quantities["rate"]
     kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
-    return quantities | {"rate": rate | kept}, text
+    if rate["value"] <= most:
+        return quantities | {"rate": rate | kept}, text, None
+    sentence = (
+        f"The rate is that of the straight continuation of the two largest measured scales, {quantity('rate', most)}; "
+        f"the calibrated platform alone says {quantity('rate', rate['value'])}, more than a closed system's concave "
+        "growth allows."
+    )
+    return quantities | {"rate": {"calibrated": rate["value"]} | rate | kept}, text, sentence
 
 
 def _moved(one: dict[str, Any], factor: float) -> dict[str, Any]:

@@ -224,8 +224,9 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     what = "was then measured" if checked else "had been measured and fitted"
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
-    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {units.rate(rate['forecast'], rate.get('unit'))}"
-    return f"{where}, {_beyond(float(rate['error']))} the {units.rate(rate['measured'], rate.get('unit'))} that {what}."
+    forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))
+    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {forecast}"
+    return f"{where}, {_beyond(float(rate['error']))} the {measured} that {what}."
 
 
 def _ran(run: Run) -> str:

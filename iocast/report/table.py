@@ -17,9 +17,9 @@ WRITERS = {
 
 @dataclass(frozen=True)
 class Column:
-    """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share, chance, factor, number
-    (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to` the cell is an
-    interval, from this key's value to that key's."""
+    """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share, chance,
+    factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to`
+    the cell is an interval, from this key's value to that key's."""
 
     key: str
     title: str

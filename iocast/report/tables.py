@@ -110,7 +110,8 @@ def _forecasts(sources: Sources) -> Table:
                 {
                     "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
                     "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
-                    "rate_high": rate.get("high"), "unit": rate.get("unit"), **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
+                    "rate_high": rate.get("high"), "unit": rate.get("unit"),
+                    **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
                     "extrapolation": f.get("extrapolation"),
                 }
             )  # fmt: skip

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from iocast import text
+from iocast import blend
 from iocast.fitted import one_of_several
 from iocast.study.evaluate import OUTSIDE
 
@@ -419,6 +420,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
                     f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between."
                 )
             found += platform.fitted.get("notes", [])
+            found += unblended(name, platform.fitted)
     if not search.is_random:
         found.append(
             "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much."
@@ -450,6 +452,20 @@ def warnings(search: Search, answer: Json) -> list[str]:
             f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each."
         )
     return list(dict.fromkeys(found))
+
+
+def unblended(platform: str, fitted: Json) -> list[str]:
+    """That forecasts of a platform are blended with simple rules, and a study's numbers are not."""
+    text = blend.sentence(fitted.get("blend") or {})
+    return (
+        [
+            f"Of {platform}, as iocast predict forecasts it: {text} "
+            "A study does not blend: its numbers are those of the "
+            "calibrated platform alone, which was worse there."
+        ]
+        if text
+        else []
+    )
 
 
 def _stall_warnings(search: Search) -> list[str]:

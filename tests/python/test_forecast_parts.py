@@ -307,6 +307,33 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
         assert b["low"] < a["low"] < a["high"] < b["high"], quantity
 
 
+def test_a_bound_on_the_measured_system_changes_edited_ones_by_the_same_factor(tmp_path: Path, simulator: Path) -> None:
+    """Two scales whose straight continuation lies below what eight servers do: an edit that changes nothing keeps the
+    value, and a slower server is slower than the measured one."""
+    plain = server(tmp_path)
+    document = yaml.safe_load(plain.file.read_text())
+    document["fitted"]["campaign"]["points"] = [
+        {"name": f"N={n}", "ranks": n, "nodes": 1, "waiting_factor": 0.0, "rate": rate, "latency": {}}
+        for n, rate in ((4, 3000.0), (8, 3500.0))
+    ]
+    plain.file.write_text(yaml.safe_dump(document))
+    answer = {}
+    for name, edits in (
+        ("plain", []),
+        ("same", [("stations.node.servers", 64)]),
+        ("slower", [("stations.server.servers", 6)]),
+    ):
+        platform = Fitted.open(str(plain.file), edits)  # type: ignore[arg-type]
+        answer[name] = predict(platform, None, {"iterations": "20"}, 1, 16)
+    rate = {name: one["quantities"]["rate"] for name, one in answer.items()}
+    assert rate["plain"]["value"] < 0.7 * rate["plain"]["model"]
+    assert rate["same"]["value"] == pytest.approx(rate["plain"]["value"])
+    assert rate["slower"]["value"] / rate["same"]["value"] == pytest.approx(
+        rate["slower"]["model"] / rate["same"]["model"]
+    )
+    assert any("straight continuation" in warning for warning in answer["plain"]["warnings"])
+
+
 def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator: Path) -> None:
     """Shifted by what the platform misses, whatever the design; the design without an edit is as sure as a forecast,
     the others have it as a doubt."""

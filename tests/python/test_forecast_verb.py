@@ -96,7 +96,7 @@ def test_a_phase_that_no_run_has_is_refused_with_those_there_are(iocast: Call, t
     assert not (tmp_path / "out").exists()
 
 
-def test_contradictions_and_what_was_left_out_are_said(iocast: Call, tmp_path: Path) -> None:
+def test_contradictions_and_what_was_left_out_are_printed(iocast: Call, tmp_path: Path) -> None:
     """As `iocast import` says them: who calls one command alone sees no other's output."""
     results = tmp_path / "results"
     results.mkdir()
