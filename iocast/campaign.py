@@ -746,6 +746,11 @@ def sized_by_a_pilot(plan: Plan) -> bool:
     return any("iterations" not in {**plan.settings, **dict(point.settings)} for point in plan.points)
 
 
+def settings_of_a_run(plan: Plan) -> dict[str, Any]:
+    """Settings of a planned run, with the least size that a pilot run may have where one decides."""
+    return planned_runs(plan, 0, PILOT_ITERATIONS[0] if sized_by_a_pilot(plan) else 0)[0].settings
+
+
 def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
     """All runs of a campaign in their order: every repeat visits all points, shuffled, so that scale is not confounded
     with the time of day.
@@ -821,6 +826,25 @@ def missing_of(runs: list[PlannedRun], role: str | None, only_nodes: int | None 
     ]
 
 
+def require_few_objects(
+    workload: str, runs: Sequence[PlannedRun], max_objects: str, ending: Ending | None = None
+) -> None:
+    """@raises InputError when one of the runs would have more objects than --max-objects allows; nothing is made"""
+    for settings, ranks, per_node in sorted(
+        {(tuple(settings_arguments(run.settings)), run.ranks, run.ranks_per_node) for run in runs}
+    ):
+        command = [
+            binaries.find("iocast-bench"),
+            "--backend",
+            "dummy",
+            "--workload",
+            workload,
+            *settings,
+            f"--max-objects={max_objects}",
+        ]
+        call_bench([*command, "--dry-run", "--ranks", str(ranks), "--ranks-per-node", str(per_node)], ending)
+
+
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a
     context manager: until it is closed this process owns the directory, and DIR/iocast-campaign."""
@@ -833,7 +857,7 @@ class Campaign:
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
-        check_backend(backend, plan.workload, plan.settings, use.limits)
+        check_backend(backend, plan.workload, settings_of_a_run(plan), use.limits)
         check_out(out)
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
@@ -1014,7 +1038,7 @@ class Campaign:
         count."""
         todo = self.missing(role)
         if self.use.max_objects:
-            self._require_few_objects(todo)
+            require_few_objects(self.plan.workload, todo, self.use.max_objects, self.ending)
         if todo:
             self._look_at_the_machine(max(run.ranks_per_node for run in todo), max(run.nodes for run in todo))
         for run in todo:
@@ -1051,22 +1075,6 @@ class Campaign:
             return
         self._looked = True
         self.json.setdefault("machine", []).append(report_activity(self.root, clients, nodes))
-
-    def _require_few_objects(self, runs: list[PlannedRun]) -> None:
-        """@raises InputError before anything of these runs is made, when one of them has too many objects"""
-        for settings, ranks, per_node in sorted(
-            {(tuple(settings_arguments(run.settings)), run.ranks, run.ranks_per_node) for run in runs}
-        ):
-            command = [
-                binaries.find("iocast-bench"),
-                "--backend",
-                "dummy",
-                "--workload",
-                self.plan.workload,
-                *settings,
-                f"--max-objects={self.use.max_objects}",
-            ]
-            call_bench([*command, "--dry-run", "--ranks", str(ranks), "--ranks-per-node", str(per_node)], self.ending)
 
     def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
         """One run. Its results take its name when they are whole, and only while this process owns the campaign."""

@@ -135,7 +135,17 @@ def measure(
     """Run a measurement campaign on a storage system.
 
     Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
-    from iocast.campaign import DROP_CACHES, POSIX, Backend, Campaign, Ending, SharedUse, check_backend, read_plan
+    from iocast.campaign import (
+        DROP_CACHES,
+        POSIX,
+        Backend,
+        Campaign,
+        Ending,
+        SharedUse,
+        check_backend,
+        read_plan,
+        settings_of_a_run,
+    )
 
     storage = Backend(backend, tuple(backend_option or ()))
     use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
@@ -143,7 +153,7 @@ def measure(
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
-    check_backend(storage, runs.workload, runs.settings, use.limits)
+    check_backend(storage, runs.workload, settings_of_a_run(runs), use.limits)
     if dry_run:
         from iocast.dry_run import dry_run as extent_of
         from iocast.dry_run import dry_run_text

@@ -344,6 +344,24 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 1 and "of --stop-latency" in done.stderr, done.stderr
 
 
+def test_limits_are_judged_by_the_runs_of_the_campaign(iocast: Iocast, tmp_path: Path) -> None:
+    """And not by the workload's defaults, of 1,000 objects a rank; --dry-run judges as the run does."""
+    plan, root = tmp_path / "small.yaml", tmp_path / "root"
+    plan.write_text(
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nrepeats: 1\nbenchmark_repeats: 1\n"
+        "points: [{ranks: 2, settings: {objects: 20, iterations: 20}}]\n"
+    )
+    root.mkdir()
+    ask = ("measure", root, "--campaign", plan, "--out", tmp_path / "out")
+    for option in (["--dry-run"], []):
+        done = iocast(*ask, "--max-objects", "39", *option)
+        assert done.returncode == 2 and "up to 40 objects" in done.stderr, done.stderr
+        done = iocast(*ask, "--max-objects", "40", *option)
+        assert done.returncode == 0, done.stderr
+    done = iocast(*ask[:-1], tmp_path / "other", "--max-objects", "60", "--set", "objects=30", "--dry-run")
+    assert done.returncode == 0, done.stderr
+
+
 def test_job_scripts_keep_the_limits(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
     limits = ("--max-rate=200/s", "--stop-latency=any:10s", "--take-over", "--sole-user")
