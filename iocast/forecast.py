@@ -138,6 +138,11 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
         if path.is_dir() and ((path / "campaign.json").is_file() or (path / "run.json").is_file() or runs_in(path))
     ]
     if len(ready) == len(sources):
+        if any(value is not None for value in stated.values()):
+            raise InputError(
+                "These runs are imported already, with their ranks and nodes; leave out --ranks-measured and "
+                "--nodes-measured, or give the tools' own files."
+            )
         return list(sources)
     if ready:
         raise InputError(

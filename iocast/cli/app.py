@@ -25,6 +25,8 @@ GROUPS = {
 """Headings of `iocast --help` with their verbs, in order; a verb that is not here stands last."""
 NO_SEED = "It draws nothing at random; leave the option out."
 """What follows where a verb without random choices is given --seed."""
+GIVEN: dict[str, str] = {}
+"""Options that the command line has, as they are written, by their parameter of the verb that runs."""
 MOVED: dict[str, dict[str, str]] = {}
 """By verb: options that it had once, with the sentence that names what has taken their place."""
 
@@ -61,7 +63,16 @@ class Verb(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(ctx, args)
+            rest: list[str] = super().parse_args(ctx, args)
+            GIVEN.clear()
+            GIVEN.update(
+                {
+                    parameter.name: max(parameter.opts, key=len)
+                    for parameter in self.get_params(ctx)
+                    if getattr(ctx.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
+                }
+            )
+            return rest
         except Exception as error:  # the class is click's, of which typer has its own copy in some versions
             option = str(getattr(error, "option_name", ""))
             moved = MOVED.get(str(self.name), {}).get(option, NO_SEED if option == "--seed" else None)

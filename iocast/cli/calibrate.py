@@ -10,7 +10,17 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import HERE, OUTPUT, Json, Seed, WorkerOptions, measured_points, refuse_existing
+from iocast.cli.options import (
+    HERE,
+    OUTPUT,
+    Json,
+    Seed,
+    WorkerOptions,
+    measured_points,
+    refuse_existing,
+    refuse_without_effect,
+    WORKER_OPTIONS,
+)
 from iocast.files import write_text
 from iocast.progress import Steps
 
@@ -54,6 +64,7 @@ def calibrate(
     from iocast.platform import dump
 
     if look:
+        refuse_without_effect("with --look, which fits nothing", "platform", "seed", *WORKER_OPTIONS)
         from iocast.text import findings_text
 
         found = [

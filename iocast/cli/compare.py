@@ -10,7 +10,16 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import FELL_SHORT, AnswerFile, Json, Level, LocalWorkers, Seed, refuse_existing
+from iocast.cli.options import (
+    FELL_SHORT,
+    AnswerFile,
+    Json,
+    Level,
+    LocalWorkers,
+    Seed,
+    refuse_existing,
+    refuse_without_effect,
+)
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.progress import Steps
@@ -70,6 +79,7 @@ def compare(
     if out is not None:
         refuse_existing(out)
     if is_measurement(Path(a)) and is_measurement(Path(b)):
+        refuse_without_effect("on measurements", "study", "workers", "level")
         answer = judge(
             Path(a),
             Path(b),
@@ -86,6 +96,7 @@ def compare(
                     "and no campaign (it has no run.json and no campaign.json), "
                     "no design of a study (DIRECTORY:DESIGN), no platform file."
                 )
+        refuse_without_effect("on designs and offers", "phase", "fail_on", "alpha")
         answer = _compare_designs(a, b, study, workers, level, seed)
     if out is not None:
         write_json(out, answer)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import OUTPUT, Json
+from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.files import read_json
 
@@ -79,6 +79,7 @@ def import_(
     with tempfile.TemporaryDirectory() as scratch:
         target = out if out is not None else Path(scratch) / "run"
         if format_ == "darshan":
+            refuse_without_effect("on a Darshan log", "ranks", "nodes", "label", "explain")
             _import_darshan(files, target, json_)
         else:
             _import_results(files, target, format_, {"ranks": ranks, "nodes": nodes, "label": label}, explain, json_)

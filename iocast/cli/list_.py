@@ -11,7 +11,7 @@ import typer
 
 from iocast import binaries
 from iocast.cli.app import verb
-from iocast.cli.options import Json
+from iocast.cli.options import Json, refuse_without_effect
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 from iocast.files import write_text
@@ -30,6 +30,7 @@ def list_(
 ) -> None:
     """List workloads, platforms, backends, formats and others."""
     if markdown:
+        refuse_without_effect("on a table in Markdown", "json_")
         from iocast import listing
 
         table = listing.table(what)

@@ -24,6 +24,7 @@ from iocast.cli.options import (
     StopLatency,
     TakeOver,
     settings_of,
+    refuse_without_effect,
 )
 from iocast.errors import InputError
 from iocast.progress import Steps, stderr
@@ -147,6 +148,8 @@ def measure(
         settings_of_a_run,
     )
 
+    if not (slurm or slurm_only_write):
+        refuse_without_effect("without --slurm or --slurm-only-write", "slurm_time", "slurm_option")
     storage = Backend(backend, tuple(backend_option or ()))
     use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
     storage.check_place(directory)

@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import Json
+from iocast.cli.options import Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.progress import stderr
 
@@ -47,6 +47,7 @@ def observe(
     from iocast.utilisation import join as join_to
 
     if join is not None:
+        refuse_without_effect("with --join, which observes nothing", "process", "waits", "every")
         if not words or out is not None:
             raise InputError("Say which observations to join: iocast observe --join RUN FILE...")
         content = join_to(join, [Path(word) for word in words])

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from iocast.cli.app import GIVEN
 from iocast.errors import InputError
 
 if TYPE_CHECKING:  # each verb loads what it needs
@@ -160,6 +161,7 @@ class WorkerOptions:
 
 HERE = WorkerOptions()
 """The default."""
+WORKER_OPTIONS = tuple(field.name for field in fields(WorkerOptions))
 
 
 def local_workers(count: int) -> AbstractContextManager[Workers | None]:
@@ -187,6 +189,13 @@ def settings_of(sets: list[str] | None) -> dict[str, str]:
             raise InputError(f"'{one}' is no setting; write --set name=value.")
         settings[name] = value
     return settings
+
+
+def refuse_without_effect(where: str, *parameters: str) -> None:
+    """@raises InputError when the command line has an option of these, which would change nothing `where`"""
+    for parameter in parameters:
+        if parameter in GIVEN:
+            raise InputError(f"{GIVEN[parameter]} has no effect {where}; leave it out.")
 
 
 def refuse_existing(path: Path) -> None:

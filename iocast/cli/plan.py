@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Seed, Sets, refuse_existing, settings_of
+from iocast.cli.options import LOAD, OUTPUT, Json, Seed, Sets, refuse_existing, settings_of, refuse_without_effect
 from iocast.errors import InputError
 from iocast.files import duration, write_text
 from iocast.progress import PATIENCE, Steps
@@ -61,6 +61,8 @@ def plan(
     refuse_existing(out)
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     fitted = Fitted.open(platform)
+    if fitted.fitted:
+        refuse_without_effect("with a fitted platform, whose measurements are continued", "workload", "sets", "phase")
     wanted = planning.read_place(target) if target else planning.Place(10 * nodes, ppn)
     with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
         steps("what could be true, and what measurements would tell of it", 0, 1)

@@ -10,7 +10,19 @@ from typing import Annotated, Any, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, PLATFORM, Edits, Json, Level, Seed, Sets, refuse_existing, settings_of
+from iocast.cli.options import (
+    LOAD,
+    OUTPUT,
+    PLATFORM,
+    Edits,
+    Json,
+    Level,
+    Seed,
+    Sets,
+    refuse_existing,
+    settings_of,
+    refuse_without_effect,
+)
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.progress import PATIENCE, Steps
@@ -75,6 +87,7 @@ def predict(
         refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
     if points_of is not None:
+        refuse_without_effect("on the points of a campaign", "workload", "nodes", "ppn", "sets", "label")
         _predict_points(fitted, points_of, out, phase, solver, level, seed, json_)
         return
     options: dict[str, Any] = {"phase": phase, "solver": solver, "level": level, "seed": seed, "label": label}

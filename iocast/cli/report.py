@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import OUTPUT, Json
+from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.progress import PATIENCE, Steps
 
@@ -58,6 +58,7 @@ def report(
         tables = paper_tables(read_sources(sources))
         print(json.dumps(tables) if json_ else paper_tables_text(tables))
         if out is None:
+            refuse_without_effect("on that text without --out", "title", "figures", "data")
             return
     out = out or Path("report.html")
     with Steps(after=PATIENCE) as steps:

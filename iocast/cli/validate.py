@@ -20,6 +20,8 @@ from iocast.cli.options import (
     WorkerOptions,
     measured_points,
     refuse_existing,
+    refuse_without_effect,
+    WORKER_OPTIONS,
 )
 from iocast.errors import InputError
 from iocast.files import write_json
@@ -90,6 +92,11 @@ def validate(
         fixed = "Published statements have a seed of their own" if published else "Earlier forecasts stay as they are"
         raise InputError(f"{fixed}; leave out --seed.")
     if published:
+        refuse_without_effect(
+            "on published statements",
+            *("role", "phase", "forecast", "most_rate_error", "least_coverage", "level"),
+            *WORKER_OPTIONS,
+        )
         _judge_published([name for name in (platform, *map(str, sources or [])) if name], out, json_)
         return
     if platform is None or not sources:

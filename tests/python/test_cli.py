@@ -210,3 +210,35 @@ def test_options_of_workers_reach_the_verbs_that_share_them(words: list[str], as
     done = ask(*words, "--out", out, "--scheduler-secret", "key.pem")
     assert done.returncode == 2 and "belongs to --scheduler" in done.stderr, done.stderr
     assert {"workers", "slurm", "interface"} <= {one.name for one in VERBS["validate"].params}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "plan --platform FITTED --workload mdtest-easy",
+        "plan --platform FITTED --set datasets=3",
+        "plan --platform FITTED --phase other",
+        "predict FITTED --points-of campaign --nodes 4 --out new",
+        "compare RUN RUN --study study.yaml",
+        "compare RUN RUN --level 0.8",
+        "compare local.yaml lustre.yaml --study study.yaml --fail-on 10%",
+        "validate --published --role check",
+        "validate --published hpcs2012 --workers 3",
+        "calibrate RUN --look --platform lustre",
+        "list workloads --markdown --json",
+        "observe --join RUN observed.jsonl --every 2s",
+        "import darshan log.darshan --out new.h5 --ranks 4",
+        "measure DIRECTORY --dry-run --slurm-time 02:00:00",
+    ],
+)
+def test_an_option_without_effect_is_refused(words: str, ask: Iocast, tmp_path: Path) -> None:
+    """Whoever gives it believes that the answer follows it."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    for name in ("local", "lustre"):
+        (tmp_path / f"{name}.yaml").write_text(f"schema_version: 1\nextends: {name}\n")
+    places = {"FITTED": REPOSITORY / "examples" / "tutorial" / "fitted.yaml", "RUN": tmp_path / "run"}
+    places |= {"DIRECTORY": tmp_path, "local.yaml": tmp_path / "local.yaml", "lustre.yaml": tmp_path / "lustre.yaml"}
+    done = ask(*(places.get(word, word) for word in words.split()))
+    assert done.returncode == 2 and "has no effect" in done.stderr and "leave it out" in done.stderr, done.stderr
+    assert not any(tmp_path.glob("new*"))
