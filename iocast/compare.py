@@ -27,6 +27,7 @@ from scipy.special import stdtr, stdtrit
 from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json, SCHEMA_VERSION
+from iocast.phases import rate_of, unit_entry
 from iocast.run_directory import Run, runs_in
 from iocast.strict_yaml import allowed_sentence
 
@@ -94,7 +95,7 @@ def _logs(phases: list[dict[str, Any]], quantity: str) -> np.ndarray:
 
 def _value_of(phase: dict[str, Any], quantity: str) -> float | None:
     op, _, which = quantity.rpartition(".")
-    value = phase.get("rate") if not op else phase["latency"].get(op, {}).get(which)
+    value = rate_of(phase) if not op else phase["latency"].get(op, {}).get(which)
     return None if value is None else float(value)
 
 
@@ -187,13 +188,22 @@ def compare(
             if row["verdict"] == "worse"
             and any(threshold.applies(change.quantity) and change.loss > threshold.loss for threshold in fail_on)
         ]
+        judged = [
+            change
+            for change in method.changes
+            if change.p is not None and any(threshold.applies(change.quantity) for threshold in fail_on)
+        ]
+        for row in rows:
+            if row["quantity"] == "rate":
+                row |= unit_entry(left.phases[0].get("rate_unit"))
         first = left.runs[0]
         points.append(
             {
                 "name": left.name, "phase": first.phase, "ranks": first.ranks, "waiting_factor": first.waiting_factor,
                 "runs": [len(left.runs), len(right.runs)], "repeats": [len(left.phases), len(right.phases)], "method": method.name,
                 "assumed_between_runs": method.between, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
-                "rows": rows, "failed": failed, "warnings": notes + _held_back(left.runs + right.runs),
+                "rows": rows, "failed": failed, "undecided": bool(fail_on) and not judged,
+                "warnings": notes + _held_back(left.runs + right.runs),
             }
         )  # fmt: skip
     return {
@@ -205,6 +215,7 @@ def compare(
         "fail_on": [{"quantity": threshold.quantity or None, "loss": threshold.loss} for threshold in fail_on],
         "points": points,
         "failed": any(point["failed"] for point in points),
+        "undecided": any(point["undecided"] for point in points),
         "warnings": warnings,
     }
 
@@ -296,6 +307,9 @@ def _differences(a: Run, b: Run) -> list[str]:
         one, other = a.json["placement"][key], b.json["placement"][key]
         if one != other:
             notes.append(f"The number of {key} differs: {one} and {other}.")
+    units = {str(phase.get("rate_unit") or "operations") for phase in (*a.phases, *b.phases)}
+    if len(units) > 1:
+        notes.append(f"The rates count {' and '.join(sorted(units))}; they are not compared.")
     if a.errors or b.errors:
         notes.append(f"Operations failed ({a.errors} and {b.errors}); failed ones are in no figure.")
     return notes
@@ -339,6 +353,8 @@ def _quantities(a: Side, b: Side) -> list[str]:
     operations = [tag for tag in a.phases[0]["latency"] if "." not in tag]
     operations += [tag for phase in a.phases[1:] for tag in phase["latency"] if "." not in tag]
     names = ["rate", *(f"{op}.{which}" for op in dict.fromkeys(operations) for which in QUANTITIES)]
+    if len({phase.get("rate_unit") for phase in (*a.phases, *b.phases)}) > 1:
+        names.remove("rate")  # operations of one side, bytes of the other (`_differences`)
     return [n for n in names if a.values(n) is not None and b.values(n) is not None]
 
 

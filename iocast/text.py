@@ -348,7 +348,9 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             delta = [] if point["method"] != "runs" else [f"{row['cliffs_delta']:+.2f}"]
             change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
             verdict = row["verdict"].upper() if row["verdict"] == "worse" else row["verdict"]
-            rows.append([name, quantity(name, row["a"]), quantity(name, row["b"]), change, span, p, *delta, verdict])
+            rows.append(
+                [name, *(quantity(kind_of_row(row), row[side]) for side in "ab"), change, span, p, *delta, verdict]
+            )
         header = [
             "",
             "before",
@@ -369,6 +371,8 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             [
                 f"WORSE beyond the threshold: {', '.join(point['failed'])}."
                 if point["failed"]
+                else "UNDECIDED: no quantity of the threshold could be tested. Measure each side four times."
+                if point["undecided"]
                 else "Nothing is worse beyond the threshold."
             ]
             if comparison["fail_on"]

@@ -47,8 +47,8 @@ def compare(
     fail_on: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="Exit with 4 when something is worse by more than this beyond noise: 10% or "
-            "QUANTITY=10%; may be repeated.",
+            help="Exit with 4 when something is worse by more than this beyond noise, or nothing can be tested: 10% "
+            "or QUANTITY=10%; may be repeated.",
             metavar="LIMIT",
             rich_help_panel=MEASUREMENTS,
         ),
@@ -106,7 +106,7 @@ def compare(
         print(json.dumps(answer))
     else:
         print(designs.as_text(answer) if "sides" in answer else comparison_text(answer))
-    if answer.get("failed"):
+    if answer.get("failed") or answer.get("undecided"):
         raise typer.Exit(FELL_SHORT)
 
 

@@ -342,3 +342,19 @@ def test_imported_runs_are_compared_as_far_as_they_tell(tmp_path: Path) -> None:
         and {row["verdict"] for row in point["rows"]} == {"unknown"}
         and {row["ratio"] for row in point["rows"]} == {1.0}
     )
+
+
+@pytest.mark.parametrize("unit", ["operations", "MB/s"])
+def test_a_threshold_that_nothing_can_be_tested_against_does_not_pass(
+    unit: str, iocast: Iocast, tmp_path: Path
+) -> None:
+    """Half of the rate is lost between two single runs: whether that is noise nobody knows, so exit 0 would mislead."""
+    for name, rate in (("before", 2000), ("after", 1000)):
+        (tmp_path / f"{name}.csv").write_text(f"nodes,ppn,rate,unit\n1,4,{rate},{unit}\n")
+        assert iocast("import", tmp_path / f"{name}.csv", "--out", tmp_path / name).returncode == 0
+    sides = (tmp_path / "before", tmp_path / "after")
+    plain = iocast("compare", *sides)
+    assert plain.returncode == 0 and "-50 %" in plain.stdout
+    assert ("2.00 GB/s" if unit == "MB/s" else "2.00 k/s") in plain.stdout
+    done = iocast("compare", *sides, "--fail-on", "10%")
+    assert done.returncode == 4 and "UNDECIDED" in done.stdout and "Nothing is worse" not in done.stdout
