@@ -114,8 +114,6 @@ def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: fl
     from iocast.study.compare import compare as beside
     from iocast.workers import Workers
 
-    if not 0 < level < 1:
-        raise InputError(f"The level {level:g} is no probability between 0 and 1.")
     if study is None and a.endswith((".yaml", ".yml")):
         raise InputError("Two offers are compared under a study; name it with --study.")
     with Steps(every=5) as steps, Workers(workers) as crew:

@@ -15,13 +15,13 @@ from iocast.cli.options import Json, refuse_without_effect
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 from iocast.files import write_text
+from iocast.listing import KINDS
+from iocast.strict_yaml import allowed_sentence
 
 
 @verb(name="list", epilog="Example: iocast list platforms")
 def list_(
-    what: Annotated[
-        str, typer.Argument(help="workloads, patterns, backends, platforms, primitives, campaigns or formats.")
-    ],
+    what: Annotated[str, typer.Argument(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.")],
     markdown: Annotated[bool, typer.Option("--markdown", help="Workloads or patterns as a table in Markdown.")] = False,
     into: Annotated[
         Optional[Path], typer.Option(help="With --markdown: put the table into this file, where it was before.")
@@ -29,6 +29,8 @@ def list_(
     json_: Json = False,
 ) -> None:
     """List workloads, platforms, backends, formats and others."""
+    if what not in KINDS:
+        raise InputError(f"There is no list of '{what}'. {allowed_sentence(what, KINDS)}")
     if markdown:
         refuse_without_effect("on a table in Markdown", "json_")
         from iocast import listing

@@ -92,7 +92,16 @@ StopLatency = Annotated[
 MinFree = Annotated[
     str, typer.Option(metavar="SIZE", help="End when the file system has less free: 50GiB.", rich_help_panel=SHARED)
 ]
-Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.")]
+
+
+def _probability(level: float) -> float:
+    """@raises InputError before anything is computed"""
+    if not 0 < level < 1:
+        raise InputError(f"--level is {level:g}; it must be a probability between 0 and 1, such as 0.9.")
+    return level
+
+
+Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.", callback=_probability)]
 
 
 AnswerFile = Annotated[Optional[Path], typer.Option(help="File for the whole answer as JSON.", rich_help_panel=OUTPUT)]

@@ -242,3 +242,13 @@ def test_an_option_without_effect_is_refused(words: str, ask: Iocast, tmp_path: 
     done = ask(*(places.get(word, word) for word in words.split()))
     assert done.returncode == 2 and "has no effect" in done.stderr and "leave it out" in done.stderr, done.stderr
     assert not any(tmp_path.glob("new*"))
+
+
+def test_a_wrong_level_and_a_wrong_list_are_refused_at_once_with_what_is_allowed(ask: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("nodes,ppn,rate\n1,4,1000\n")
+    for verb in (["forecast", tmp_path / "table.csv", "--nodes", "4", "--out", tmp_path / "out"], ["predict", "local"]):
+        done = ask(*verb, "--level", "90")
+        assert done.returncode == 2 and "--level is 90; it must be a probability" in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1  # nothing had begun
+    done = ask("list", "format")
+    assert done.returncode == 2 and "formats" in done.stderr and "backends" in done.stderr, done.stderr
