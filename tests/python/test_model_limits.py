@@ -108,8 +108,8 @@ def test_the_long_table_is_made_in_pieces(simulator, tmp_path):
     file = tmp_path / "results.txt"
     sweep.write_results(file, results, False)
     assert sweep.read_results(file) == results
-    assert sweep.totals(results) == [
-        "4 cells, 1 with findings, 1 out of time",
+    assert sweep.totals(results, 588) == [
+        "4 of 588 cells, 1 with findings, 1 out of time",
         "held-in-memory: 1 cells",
         "no-server: 1 cells",
     ]

@@ -156,12 +156,13 @@ def to_run(wanted: list[Key], results: dict[Key, str], seconds: float) -> list[K
     return [key for key in wanted if key not in results or (late_seconds(results[key]) or math.inf) < seconds]
 
 
-def totals(results: dict[Key, str]) -> list[str]:
+def totals(results: dict[Key, str], wanted: int) -> list[str]:
+    """The numbers of cells; `wanted` are those of a complete table."""
     kinds = Counter(kind for text in results.values() for kind in sorted(findings_of(text)))
     late = sum(late_seconds(text) is not None for text in results.values())
     flagged = sum(bool(findings_of(text)) for text in results.values())
     return [
-        f"{len(results)} cells, {flagged} with findings, {late} out of time",
+        f"{len(results)} of {wanted} cells, {flagged} with findings, {late} out of time",
         *(f"{kind}: {times} cells" for kind, times in kinds.most_common()),
     ]
 
@@ -176,7 +177,7 @@ def write_results(file: Path, results: dict[Key, str], short: bool) -> None:
     ]
     head = f"python validation/model_limits/sweep.py{' --short' * short}: {settings}, one rank a node"
     part = file.with_name(file.name + ".part")
-    part.write_text("\n".join([head, *totals(results), "", *rows, ""]))
+    part.write_text("\n".join([head, *totals(results, len(keys(short, NODES))), "", *rows, ""]))
     part.replace(file)
 
 
@@ -208,7 +209,7 @@ def main() -> None:
             print(f"{platform} {workload} {nodes}x1: {results[key]}", flush=True)
         if options.out:
             write_results(options.out, results, options.short)
-    print("\n".join(totals(results)))
+    print("\n".join(totals(results, len(keys(options.short, options.nodes)))))
 
 
 if __name__ == "__main__":
