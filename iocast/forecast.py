@@ -125,7 +125,7 @@ def _whole_way(
         if (directory / "series.json").is_file()
         for note in series_notes(read_json(directory / "series.json", "series"))
     ]
-    return Answer(out, runs, found, _write_report(runs, found, out), notes)
+    return Answer(out, runs, found, _write_report(runs, found, out, _title(sources)), notes)
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
@@ -232,7 +232,12 @@ def _can_be_simulated(points: Sequence[Point]) -> bool:
     return True
 
 
-def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path) -> Path:
+def _title(sources: Sequence[Path]) -> str:
+    names = [path.name or str(path) for path in sources]
+    return f"Forecast from {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path, title: str) -> Path:
     from iocast.report import write_report
 
     done = [one for one in found if one.forecasts]
@@ -246,7 +251,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
         for f in one.forecasts
     ]
     page = out / "report.html"
-    write_report([*runs, first.fitted, *forecasts], page, None)
+    write_report([*runs, first.fitted, *forecasts], page, title)
     return page
 
 

@@ -105,7 +105,9 @@ def places(name: str, text: str) -> Iterator[tuple[str, int, str]]:
         for found in CONSTANTS.finditer(plain):
             yield "constants", number, found[0]
         code ^= line.startswith("```")
-        unbreakable = name.endswith(".md") and (line.startswith("|") or code or made or len(line.split()) < 3)
+        unbreakable = name.endswith(".md") and (
+            line.lstrip().startswith(("|", "![")) or code or made or len(line.split()) < 3
+        )
         if len(line) > WIDEST and not unbreakable:
             yield "lines", number, f"{len(line)} characters"
     if is_page(name):

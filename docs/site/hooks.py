@@ -20,14 +20,25 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY))
+sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 from iocast import binaries, manual  # noqa: E402
 from iocast.cli import app  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
+from iocast.study import keys  # noqa: E402
+
+import ranges  # noqa: E402
 
 index: list[tuple[str, str, str]] = []
 """Address, title and words of every section."""
+NETWORK = {
+    "latency": "one way of a message between a client node and a server",
+    "node_bandwidth": "each client node's link",
+    "server_bandwidth": "each server's link",
+    "backbone_bandwidth": "all links together",
+    "flow_threshold": "transfers of at least this size share the network as flows; smaller ones take their time alone",
+}
+"""Keys of `network`, which is no primitive."""
 ELSEWHERE = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -66,26 +77,53 @@ def reference() -> dict[str, str]:
         "commands": "# Commands and options\n\n" + "\n".join(commands),
         **things,
         "keys": platform_keys(),
+        "study-keys": study_keys(),
         "python": python_modules(),
     }
 
 
 def platform_keys() -> str:
-    """A table of all keys of platform files, from what the simulator says of its primitives."""
-    simulator = binaries.find("iocast-sim")
+    """A row for each key of platform files: meanings from the simulator, units and ranges from its sources."""
+    simulator, known = binaries.find("iocast-sim"), ranges.ranges()
     lines = [
         "# Keys of platform files",
         "",
-        "Each primitive, its keys, and what they mean. [Platform files](../platforms.md) shows them in use.",
+        "Each primitive, its keys, what they mean and what they may be. [Platform files](../platforms.md) shows them",
+        "in use. Times, sizes and rates are written with their unit. The columns range and default are in seconds,",
+        "bytes and bytes a second. A default that other keys decide is in the meaning.",
         "",
-        "| primitive | key | meaning |",
-        "|---|---|---|",
+        "| primitive | key | value | range | default | meaning |",
+        "|---|---|---|---|---|---|",
     ]
+    rows = [("network", key, meaning) for key, meaning in NETWORK.items()]
     for entry in binaries.run_json([simulator, "--list", "primitives", "--json"])["primitives"]:
         described = binaries.run_json([simulator, "--describe", entry["name"], "--json"])
-        for key in described["keys"]:
-            lines.append(f"| {entry['name']} | `{key['name']}` | {key['meaning'].replace('|', chr(92) + '|')} |")
+        rows += [(entry["name"], key["name"], key["meaning"]) for key in described["keys"]]
+    for primitive, key, meaning in rows:
+        at = known.get((primitive, key), ranges.Range(""))
+        unit = ranges.unit_of(primitive, key, known)
+        lines.append(f"| {primitive} | `{key}` | {unit} | {at.between} | {at.default} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
+
+
+def study_keys() -> str:
+    """A row for each key of STUDY.yaml: meanings from `iocast.study.keys`, ranges from the code that reads them."""
+    lines = [
+        "# Keys of STUDY.yaml",
+        "",
+        "Each key, what it may be, and what it means. [Studies](../studies.md) shows them in use. NAME stands for a",
+        "name of your own. A key without a default is needed where its section is there.",
+        "",
+        "| key | range | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for key, entry in keys.all_keys().items():
+        lines.append(f"| `{key}` | {entry.between} | {entry.default} | {_cell(entry.meaning)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def python_modules() -> str:
@@ -93,7 +131,8 @@ def python_modules() -> str:
     lines = [
         "# Python modules",
         "",
-        "What `import iocast` gives. Verbs of the command line call these functions; times are in seconds, sizes in bytes.",
+        "What `import iocast` gives. Verbs of the command line call these functions. Times are in seconds, sizes in",
+        "bytes.",
     ]
     for file in sorted((REPOSITORY / "iocast").rglob("*.py")):
         tree = ast.parse(file.read_text())

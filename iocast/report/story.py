@@ -12,15 +12,16 @@ from typing import Any
 
 from iocast import busy
 from iocast.phases import main_phases, rate_of
-from iocast.report import evidence, units
+from iocast.predict import NEVER_CALIBRATED
+from iocast.report import answers, evidence, record, units
+from iocast.report.answers import Grid
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
-from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
+from iocast.text import ROUGHLY, too_wide
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MAX_PHASES = 3  # named in the headline
-MAX_TARGETS = 3  # cards
 SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
@@ -37,6 +38,9 @@ class Card:
 @dataclass(frozen=True)
 class Story:
     headline: str
+    question: str  # that the page answers, in the reader's words; "" where there is none
+    grids: list[Grid]  # the answers
+    changes: list[str]  # of a study: what would change the decision
     paragraphs: list[tuple[str, str]]  # (what it is about, one or more sentences)
     cards: list[Card]
     warnings: list[str]
@@ -76,7 +80,6 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                 text,
             )
         )
-        cards += [_level_card(row, study) for row in words.tightest(words.reference(study)["levels"])]
         ends = words.reference(study)["breaks_at"]
         if ends:
             value = (
@@ -93,7 +96,9 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                     else "no level missed as far as was looked",
                 )
             )
-    paragraphs = [(c["about"], c["text"]) for c in study["conclusions"]]
+    grids, changes = _study_grids(study), words.changes(study)
+    shown_above = {"What would change it"} if changes else set()
+    paragraphs = [(c["about"], c["text"]) for c in study["conclusions"] if c["about"] not in shown_above]
     record = dict(measured.paragraphs)
     paragraphs += [
         (about, record[about])
@@ -101,17 +106,46 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
         if about in record
     ]
     reported = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
-    return Story(study["headline"], paragraphs, cards, reported, measured.summary | {"study": _study_summary(study)})
+    summary = measured.summary | {"study": _study_summary(study)}
+    return Story(study["headline"], words.question(study), grids, changes, paragraphs, cards, reported, summary)
 
 
-def _level_card(row: dict[str, Any], study: dict[str, Any]) -> Card:
-    """A level where it is tightest: value, limit and margin."""
-    value = words.amount(row["quantity"], row["value"]).replace(" ", units.SPACE)
-    return Card(
-        f"{words.level_name(row)} {words.place(row, study)}",
-        value,
-        f"needed: {words.limit_of(row)}; {words.margin(row)}",
-    )
+def _study_grids(study: dict[str, Any]) -> list[Grid]:
+    """Each level of the decision (or the nearest miss) where it is tightest; then the decision beside its rivals."""
+    shown = words.reference(study)
+    if shown is None:
+        return []
+    levels = [
+        [
+            row["level"],
+            words.place(row, study),
+            words.limit_of(row),
+            words.amount(row["quantity"], row["value"]),
+            words.margin(row),
+            words.chance(row["probability"]),
+        ]
+        for row in words.tightest(shown["levels"])
+    ]
+    header = ["service level", "tightest", "limit", "value", "margin", "kept with"]
+    found = [Grid(f"Service levels of {words.quoted(shown['name'])}", header, levels)]
+    rivals = words.rivals(study)
+    if rivals:
+        header = ["design", "cost", "difference", "keeps all levels", "why it lost"]
+        priced = words.is_priced(study)
+        cells = [
+            [
+                words.quoted(r["name"]),
+                words.money(r["cost"], study["currency"]).replace(" ", units.SPACE) if priced else units.NOTHING,
+                words.signed_money(r["difference"], study["currency"]).replace(" ", units.SPACE)
+                if priced
+                else units.NOTHING,
+                words.chance(r["probability"]).replace(" ", units.SPACE),
+                r["why"],
+            ]
+            for r in rivals
+        ]
+        found.append(Grid("Runner-up" if len(rivals) == 1 else "Runner-up, and the next cheaper design", header, cells))
+    return found
 
 
 def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
@@ -137,19 +171,24 @@ def _tell_measured(sources: Sources) -> Story:
     reported = checked or compared
     scored = evidence.score(reported)
     best = reported[0] if reported else None
-    headline = _headline(sources, best, bool(checked), len(reported))
+    headline = _headline(sources, best, bool(checked))
+    check = _checked_sentence(best, bool(checked))
     texts = [
+        ("How wrong it was", f"{'' if check in headline else check} {_wrong(scored, bool(checked), reported)}".strip()),
+        ("How often it held", _how_often(sources, scored)),
+        ("Truth", _truth(best)),
+        ("Simple rules", _simple(scored, reported)),
+        ("What if", _what_if(sources)),
         ("Measured", _runs(sources, simulated=False)),
         ("Simulated", _runs(sources, simulated=True)),
         ("Forecast", _forecast(sources, best, bool(checked), len(reported))),
         ("Without measurements", _without_measurements(sources)),
-        ("How wrong it was", _wrong(scored, bool(checked), reported)),
-        ("Truth", _truth(best)),
-        ("Simple rules", _simple(scored, reported)),
-        ("What if", _what_if(sources)),
     ]
     return Story(
         headline,
+        answers.question(sources),
+        answers.grids(sources),
+        [],
         [(about, text) for about, text in texts if text],
         _cards(sources, best, scored, bool(checked), len(reported)),
         warnings(sources),
@@ -179,36 +218,51 @@ def _beyond(error: float) -> str:
     return f"{size} {'above' if error > 0 else 'below'}" if round(error, 4) else "the same as"
 
 
-def _headline(sources: Sources, best: Comparison | None, checked: bool, several: int) -> str:
-    """The answer for the target scale, and how wrong a checked forecast was; each number with its phase."""
-    targets = evidence.targets(sources)
+def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
+    """The answer for the largest target scale, each number with its phase; without a target, what a check showed."""
+    targets = answers.answered(sources)
     check = _checked_sentence(best, checked)
+    if check and not evidence.targets(sources):
+        return check
     if targets:
-        largest = targets[0]
+        largest = max(targets, key=lambda f: evidence.ranks_of(f["placement"]))
         same = [
             f
             for f in targets
             if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)
         ]
-        shown = [
-            f"{evidence.phase_of(f)} {_rate_with_interval(f)}" for f in same[:MAX_PHASES] if "rate" in f["quantities"]
-        ]
+        by_time = answers.is_application(same)
+        shown = [_phase_answer(f, by_time) for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
         more = f" and {len(same) - MAX_PHASES} more phases" if len(same) > MAX_PHASES else ""
         scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
         answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
-        return f"{answer}. {check}" if check else f"{answer}, and no measurement has checked it here."
-    if check:
-        return check
-    if sources.forecasts:
-        forecast = sources.forecasts[-1]
-        scale = _scale(evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast))
-        return f"Forecast for {scale}: {evidence.phase_of(forecast)} {_rate_with_interval(forecast)}, and no measurement has checked it here."
+        return f"{answer}." if check else f"{answer}, and no measurement has checked it here."
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
             return text
     if sources.fitted:
         return f"The platform {sources.fitted[0]['name']} was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
+
+
+def _phase_answer(forecast: dict[str, Any], by_time: bool) -> str:
+    """Phase and rate with its interval; of an application, the phase's time and bandwidth."""
+    phase, seconds = evidence.phase_of(forecast), (forecast.get("seconds") or {}).get("value")
+    if not by_time or seconds is None:
+        return f"{phase} {_rate_with_interval(forecast)}"
+    moved = answers.bandwidth(forecast)
+    return f"{phase} {units.seconds(seconds)}" + (f" at {units.bandwidth(moved)}" if moved else "")
+
+
+def _how_often(sources: Sources, scored: Score | None) -> str:
+    """How such forecasts fared elsewhere; "" without a forecast of a calibrated platform."""
+    if not sources.forecasts and scored is None:
+        return ""
+    if not sources.fitted and not sources.validations and any(f.get("family") for f in sources.forecasts):
+        return "Forecasts of platforms that were never calibrated have no record."
+    if not sources.fitted:
+        return ""
+    return record.sentence(record.CALIBRATED if _has_queues(sources) else record.RATES_ALONE)
 
 
 def _scale(ranks: int, waiting_factor: float) -> str:
@@ -322,16 +376,9 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
 
 
 def _without_measurements(sources: Sources) -> str:
-    """What forecasts of platforms that were never calibrated rest on, and the range of each rate."""
-    found: list[str] = []
-    for forecast in sources.forecasts:
-        rate = (forecast.get("family") or {}).get("range", {}).get("rate")
-        if rate:
-            at = f"{evidence.phase_of(forecast)} of {units.ranks(evidence.ranks_of(forecast['placement']))}"
-            span = _rate_span(rate)
-            found.append(f"Throughput in {at}: {span} ({forecast['family']['label']}).")
-        found += forecast.get("basis") or []
-    return " ".join(dict.fromkeys(found))
+    """What forecasts of platforms that were never calibrated rest on; the ranges stand in the grid."""
+    found = [sentence for forecast in sources.forecasts for sentence in forecast.get("basis") or []]
+    return " ".join(sentence for sentence in dict.fromkeys(found) if sentence != NEVER_CALIBRATED)
 
 
 def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
@@ -453,35 +500,8 @@ def _rate_with_interval(forecast: dict[str, Any]) -> str:
     return text
 
 
-def _target_cards(sources: Sources) -> list[Card]:
-    """The answers for the largest target scales, which were not measured."""
-    cards = []
-    for forecast in evidence.targets(sources)[:MAX_TARGETS]:
-        rate = forecast["quantities"].get("rate")
-        if not rate:
-            continue
-        where = f"{evidence.phase_of(forecast)}, {_scale(evidence.ranks_of(forecast['placement']), evidence.waiting_factor(forecast))}"
-        known = rate.get("low") is not None and rate.get("high") is not None
-        span = f"{units.share(forecast.get('level'))} interval {_rate_span(rate)}" if known else "no interval"
-        beyond = (
-            f"; {units.factor(float(forecast['extrapolation']))} times the fitted scale"
-            if (forecast.get("extrapolation") or 0) > 1
-            else ""
-        )
-        if rule := rule_of(forecast):
-            beyond += f"; simple rule ({rule[0]}): {units.rate(rule[1], rate.get('unit'))}"
-        if known and too_wide(rate):  # no number in large type that says nothing
-            ends = _rate_span(rate)
-            cards.append(
-                Card(where, ends, f"{units.share(forecast.get('level'))} interval, {ROUGHLY}{beyond}; {NARROWED}")
-            )
-            continue
-        cards.append(Card(where, units.rate(rate["value"], rate.get("unit")), span + beyond))
-    return cards
-
-
 def _cards(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, several: int) -> list[Card]:
-    cards = _target_cards(sources)
+    cards: list[Card] = []
     if best is None or scored is None:
         return cards
     rate = best.row("rate")
@@ -494,6 +514,10 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
         )
     if scored.quantile_error is not None:
         cards.append(Card("median error of latency quantiles", _size(scored.quantile_error), unseen))
+    if not scored.judged and sources.fitted and not _has_queues(sources):
+        known = record.RATES_ALONE
+        note = f"{known.forecasts} rates of published systems, 90{units.SPACE}% intervals"
+        cards.append(Card("such intervals that held", units.share(known.inside), note))
     if scored.judged:
         note = f"should hold {units.share(best.level)} of the time"
         cards.append(Card("intervals that held", f"{scored.inside} of {scored.judged}", note))
@@ -514,13 +538,14 @@ def warnings(sources: Sources) -> list[str]:
             "on the same machine as its clients. The report shows how forecasts fare, not what a storage system does."
         )
     for forecast in sources.forecasts:
+        found += [sentence for sentence in forecast.get("basis") or [] if sentence == NEVER_CALIBRATED]
         found += forecast.get("warnings") or []
     entries = [
         (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
         for f in sources.forecasts
         if f.get("extrapolation")
     ]
-    if entries and max(entries)[0] > FAR:
+    if entries and max(entries)[0] > FAR and not any("times what was measured" in w for w in found):
         times, ranks = max(entries)
         found.append(
             f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was fitted: "

@@ -22,6 +22,8 @@ SHORT_STALL = 0.02
 """Share of the time below which a stall is nothing to rates and medians."""
 SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
+MAX_TURNING = 3
+"""Uncertain inputs that are named as changing the decision."""
 _PARTS = {
     "wait": "waiting for a server",
     "service": "being served",
@@ -141,6 +143,64 @@ def conclusions(answer: Json) -> list[Json]:
         "How it was found": _found(answer),
     }
     return [{"about": about, "text": words} for about, words in texts.items() if words]
+
+
+def question(answer: Json) -> str:
+    """The study's question: how many designs, levels and clients."""
+    looked = sum(d["basis"] != "beyond limits" for d in answer["designs"])
+    levels, ranks = len(answer["levels"]), answer["scales"][-1]["ranks"]
+    which = "is the cheapest that keeps" if is_priced(answer) else "keeps"
+    designs = f"Which of {looked} designs" if looked > 1 else "Does the design keep"
+    rest = f"{'its service level' if levels == 1 else f'{levels} service levels'} at {ranks:,} clients"
+    required = f"with {100 * answer['confidence_asked']:g} % confidence"
+    return f"{designs} {which} {rest}, {required}?" if looked > 1 else f"{designs} {rest}, {required}?"
+
+
+def signed_money(difference: float, currency: str) -> str:
+    """ "+900 EUR", "-100 EUR", "the same"."""
+    if round(difference) == 0:
+        return "the same"
+    return f"{'+' if difference > 0 else '-'}{money(abs(difference), currency)}"
+
+
+def rivals(answer: Json) -> list[Json]:
+    """The runner-up, and where that isn't cheaper the dearest cheaper design, each with `name`, `cost`, `difference`
+    from the decision, `probability` and `why` it lost.
+
+    The runner-up is the design that would be chosen without the decision: of others that keep all levels the cheapest,
+    or else the likeliest to keep them. Without a decision the nearest miss takes its place."""
+    chosen = reference(answer)
+    others = [d for d in answer["designs"] if d["basis"] != "beyond limits" and chosen and d["id"] != chosen["id"]]
+    if chosen is None or not others:
+        return []
+    meeting = [d for d in others if d["meets"]]
+    likeliest = max(others, key=lambda d: (d["probability"], -d["cost"]))
+    found = [min(meeting, key=lambda d: d["cost"]) if meeting else likeliest]
+    cheaper = [d for d in others if d["cost"] < chosen["cost"]]
+    if cheaper and found[0]["cost"] >= chosen["cost"]:
+        found.append(max(cheaper, key=lambda d: d["cost"]))
+    return [
+        {
+            "name": d["name"],
+            "cost": d["cost"],
+            "difference": d["cost"] - chosen["cost"],
+            "probability": d["probability"],
+            "why": _why_lost(answer, d, chosen),
+        }
+        for d in found
+    ]
+
+
+def _why_lost(answer: Json, design: Json, chosen: Json) -> str:
+    if design["first_failing"] and not design["meets"]:
+        return _misses(design)
+    if not design["meets"]:
+        return "Only screened by the analytic solver: dearer, and not needed."
+    if not is_priced(answer):
+        return "Keeps all levels, with less to spare or later in the order of designs."
+    if design["cost"] > chosen["cost"]:
+        return "Keeps all levels, and costs more."
+    return "Keeps all levels, and costs the same."
 
 
 def _what(answer: Json) -> str:
@@ -282,6 +342,12 @@ def break_count(answer: Json, ranks: int) -> int:
 
 
 def _changes(answer: Json) -> str:
+    return " ".join(changes(answer))
+
+
+def changes(answer: Json) -> list[str]:
+    """What would change the decision, a sentence each: a price, the required confidence, an uncertain input, a
+    measurement."""
     words = []
     if answer["decision"]:
         dearer = [
@@ -321,12 +387,23 @@ def _changes(answer: Json) -> str:
         if higher:
             instead = f"{quoted(higher['name'])}{_for(answer, higher)}" if higher["design"] else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
-    turning = [u for u in answer["sensitivity"]["uncertain"] if u["turns_at"]]
-    if turning:
-        u = min(turning, key=lambda u: abs(math.log(u["turns_at"])))
+    uncertain = answer["sensitivity"]["uncertain"]
+    turning = sorted((u for u in uncertain if u["turns_at"]), key=lambda u: abs(math.log(u["turns_at"])))
+    for u in turning[:MAX_TURNING]:
         side = "kept" if answer["nearest_miss"] else "missed"
-        words.append(f"If {u['name']} is {u['turns_at']:.2g} times what is thought, {u['level']} is {side}.")
-    return " ".join(words)
+        known = f" (known to within a factor of {u['factor']:.2g})" if u.get("factor") else ""
+        words.append(
+            f"{quoted(u['name'])} at {u['turns_at']:.2g} times the assumed value{known}: {u['level']} is {side}."
+        )
+    if uncertain and not turning:
+        words.append("No uncertain input turns the decision by itself, within four standard deviations.")
+    best = max(answer["measurements"], key=lambda m: m["value"], default=None)
+    if best and round(best["value"]) > 0 and is_priced(answer):
+        words.append(
+            f"A measurement ({best['name']}) could lead to another choice: worth up to "
+            f"{money(best['value'], answer['currency'])} on average."
+        )
+    return words
 
 
 def _for(answer: Json, design: Json) -> str:

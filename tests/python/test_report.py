@@ -8,6 +8,7 @@ import html
 import json
 import re
 import shutil
+from typing import Any
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,10 +16,13 @@ import pytest
 import report_inputs
 
 from iocast.errors import InputError
-from iocast.report import evidence, figures, story, units, write_data, write_figures, write_numbers, write_report
+from iocast.report import (
+    answers, evidence, figures, record, story, units, write_data, write_figures, write_numbers, write_report
+)  # fmt: skip
 from iocast.report.figures import style
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
+from iocast.text import rule_of
 
 FIGURES = figures.all_figures()
 
@@ -166,19 +170,63 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
         if f["placement"]["ranks"] == largest and not f["platform"]["edits"]
     )
     printed = units.rate(target["quantities"]["rate"]["value"])
-    answer, check = reported.headline.split(". For ")
-    assert answer.startswith(f"Forecast for {units.ranks(largest)}: benchmark {printed}")
-    assert check.startswith(f"64{units.SPACE}ranks the forecast of benchmark was ")
+    assert reported.headline.startswith(f"Forecast for {units.ranks(largest)}: benchmark {printed}")
+    assert reported.question == "How fast is benchmark on 64 nodes with 4 ranks each?"
+    (grid,) = reported.grids
+    (row,) = grid.rows
+    rule = rule_of(target)
+    ends = [target["quantities"]["rate"][end] for end in ("low", "high")]
+    assert row == [
+        "benchmark",
+        "64 × 4",
+        printed,
+        units.span(*map(units.rate, ends)),
+        f"{units.rate(rule[1])} ({rule[0]})",
+        f"{units.error(rate['error'])} at {units.ranks(64)}",
+    ]
     cards = {card.label: card for card in reported.cards}
-    assert cards[f"benchmark, {units.ranks(largest)}"].value == printed
     assert cards[f"error of throughput, benchmark, 64{units.SPACE}ranks"].value == units.error(rate["error"])
     assert reported.summary["intervals_inside"] == sum(r["inside"] for r in rows)
     about = dict(reported.paragraphs)
-    assert list(about) == ["Measured", "Forecast", "How wrong it was", "Simple rules", "What if"]
+    assert list(about) == ["How wrong it was", "How often it held", "Simple rules", "What if", "Measured", "Forecast"]
+    assert about["How wrong it was"].startswith(f"For 64{units.SPACE}ranks the forecast of benchmark was ")
+    assert about["How often it held"] == record.sentence(record.CALIBRATED)
     assert "On data it had not seen" in about["How wrong it was"]
     assert "faster metadata server" in about["What if"] and "twice the threads" in about["What if"]
     assert any("times the largest scale" in w for w in reported.warnings)
     assert "The measurements can't tell 16 from 32 threads; a run of 128 ranks would." in reported.warnings
+
+
+@pytest.mark.parametrize(
+    ("known", "section", "row", "columns"),
+    [
+        (record.RATES_ALONE, "## Published systems", "every row", {"forecasts": 1, "inside": 6, "error": 3}),
+        (record.CALIBRATED, "## Unknown systems", "all", {"forecasts": 3, "inside": 12, "error": 4}),
+    ],
+)
+def test_the_record_is_that_of_the_scoreboard(
+    known: record.Record, section: str, row: str, columns: dict[str, int]
+) -> None:
+    text = (report_inputs.ROOT / "docs" / "scoreboard.md").read_text().partition(section)[2]
+    line = re.search(rf"^\| {row} \|.*$", text, flags=re.MULTILINE)
+    assert line, f"docs/scoreboard.md has no row '{row}'"
+    cells = [cell.strip() for cell in line[0].split("|")[1:-1]]
+    shown = {
+        "forecasts": f"{known.forecasts}",
+        "inside": f"{100 * known.inside:.0f} %",
+        "error": f"{100 * known.error:.2g} %",
+    }
+    assert {name: cells[column] for name, column in columns.items()} == shown, "write it to iocast/report/record.py"
+
+
+def test_warnings_of_one_extrapolation_are_one(inputs):
+    forecast = json.loads(inputs.forecasts[1].read_text())  # of the largest scale
+    own = "256 ranks are 8 times what was measured (32)."
+    forecast["warnings"] = [own]
+    far = [w for w in story.warnings(Sources(forecasts=[forecast])) if "times" in w]
+    assert far == [own]
+    forecast["warnings"] = []
+    assert len([w for w in story.warnings(Sources(forecasts=[forecast])) if "times" in w]) == 1
 
 
 def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs, tmp_path):
@@ -454,7 +502,11 @@ def test_numbers_are_written_for_people(shown, expected):
     assert shown.replace(units.SPACE, " ") == expected
 
 
-def test_a_target_stands_beside_the_simple_rule(monkeypatch):
+def sources_of(target: dict[str, Any]) -> Sources:
+    return Sources(forecasts=[target])
+
+
+def test_a_target_stands_beside_the_simple_rule() -> None:
     target = {
         "phase": "benchmark",
         "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4},
@@ -462,28 +514,29 @@ def test_a_target_stands_beside_the_simple_rule(monkeypatch):
         "waiting_factor": 0,
         "quantities": {"rate": {"value": 1000.0, "low": 900.0, "high": 1100.0}},
     }
-    monkeypatch.setattr(evidence, "targets", lambda _: [target])
-    (alone,) = story._target_cards(None)
+
+    def rule() -> str:
+        (grid,) = answers.grids(sources_of(target))
+        return dict(zip(grid.header, grid.rows[0], strict=True))["best simple rule"]
+
+    assert rule() == units.NOTHING
     target["baselines"] = {"last value": {"rate": 700.0}, "closed M/M/c": {"rate": 800.0}}
-    (both,) = story._target_cards(None)
-    assert both.value == alone.value and both.note == f"{alone.note}; simple rule (closed M/M/c): {units.rate(800.0)}"
+    assert rule() == f"{units.rate(800.0)} (closed M/M/c)"
     del target["baselines"]["closed M/M/c"]
-    (last,) = story._target_cards(None)
-    assert last.note == f"{alone.note}; simple rule (last value): {units.rate(700.0)}"
+    assert rule() == f"{units.rate(700.0)} (last value)"
 
 
-def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands(monkeypatch):
-    """Upper over lower end beyond a factor 30: no value, neither in large type nor in a sentence nor in a table."""
+def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
+    """Upper over lower end beyond a factor 30: no value, neither in the grid nor in a sentence nor in a table."""
     value = 1234.5
     wide = {"phase": "benchmark", "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4}, "level": 0.9, "waiting_factor": 0,
             "quantities": {"rate": {"value": value, "low": value / 6, "high": value * 6}}}  # fmt: skip
-    monkeypatch.setattr(evidence, "targets", lambda _: [wide])
-    (card,) = story._target_cards(None)
-    assert units.rate(value) not in card.value and units.rate(value / 6).partition(units.SPACE)[0] in card.value
-    assert "order of magnitude only" in card.note and "iocast plan" in card.note
-    assert "order of magnitude only" in story._rate_with_interval(wide) and units.rate(
-        value
-    ) not in story._rate_with_interval(wide)
+    (grid,) = answers.grids(sources_of(wide))
+    assert grid.rows[0][2] == "order of magnitude only" and units.rate(value * 6) in grid.rows[0][3]
+    assert not any(units.rate(value) in cell for cell in grid.rows[0])
+    reported = story.tell(sources_of(wide))
+    assert "order of magnitude only" in reported.headline and units.rate(value) not in reported.headline
+    assert "iocast plan" in grid.note
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(

@@ -440,14 +440,30 @@ def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Ioca
     assert {m["name"] for m in reported["measurements"]} >= {"a longer campaign", "a model without error"}
 
 
-def test_the_reports_cards_are_the_levels_of_the_decision(small: tuple[Path, dict[str, Any]]) -> None:
-    """Each level with limit, value and margin, where it is tightest; no number on a card that nobody asked for."""
+def test_the_reports_first_screen_has_levels_runner_up_and_what_would_change(
+    small: tuple[Path, dict[str, Any]],
+) -> None:
+    """Each level with limit, value and margin, where it is tightest; the next designs with price and reason; the
+    uncertain input that turns the decision."""
     directory, reported = small
-    cards = {card.label: card for card in tell(read_sources([directory / "answer"])).cards}
+    shown = tell(read_sources([directory / "answer"]))
     design = next(d for d in reported["designs"] if d["id"] == reported["decision"]["id"])
-    for level in reported["levels"]:
+    levels, rivals = shown.grids
+    for level, cells in zip(reported["levels"], levels.rows, strict=True):
         row = min((r for r in design["levels"] if r["level"] == level["level"]), key=lambda r: r["margin"])
-        (card,) = [card for label, card in cards.items() if label.startswith(words.level_name(row))]
-        assert card.value.replace("\N{NO-BREAK SPACE}", " ") == words.amount(row["quantity"], row["value"])
-        assert words.limit_of(row) in card.note and words.margin(row) in card.note
-    assert len(cards) == len(reported["levels"]) + 3  # cost, chance, and where it breaks
+        value = words.amount(row["quantity"], row["value"])
+        assert cells == [row["level"], words.place(row, reported), words.limit_of(row), value, words.margin(row),
+                         words.chance(row["probability"])]  # fmt: skip
+    others = [d for d in reported["designs"] if d["meets"] and d["id"] != design["id"]]
+    runner_up = min(others, key=lambda d: d["cost"])
+    assert rivals.rows[0][0] == words.quoted(runner_up["name"])
+    gap = words.signed_money(runner_up["cost"] - design["cost"], reported["currency"])
+    assert rivals.rows[0][2].replace("\N{NO-BREAK SPACE}", " ") == gap
+    cheaper = max((d for d in reported["designs"] if d["cost"] < design["cost"]), key=lambda d: d["cost"])
+    assert rivals.rows[1][0] == words.quoted(cheaper["name"]) and cheaper["first_failing"]["level"] in rivals.rows[1][4]
+    turning = next(u for u in reported["sensitivity"]["uncertain"] if u["turns_at"])
+    assert any(turning["name"] in one and f"{turning['turns_at']:.2g} times" in one for one in shown.changes)
+    assert (
+        "What would change it" not in dict(shown.paragraphs) and len(shown.cards) == 3
+    )  # cost, chance, where it breaks
+    assert shown.question.startswith(f"Which of {len(reported['designs'])} designs is the cheapest")

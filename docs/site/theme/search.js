@@ -6,7 +6,8 @@ const found = document.getElementById("found");
 function score([, title, text], words) {
   const head = title.toLowerCase(), body = text.toLowerCase();
   if (!words.every((word) => head.includes(word) || body.includes(word))) return 0;
-  return words.reduce((sum, word) => sum + (head.includes(word) ? 100 : 1) + body.split(word).length / (50 + body.length / 50), 0);
+  const points = (word) => (head.includes(word) ? 100 : 1) + body.split(word).length / (50 + body.length / 50);
+  return words.reduce((sum, word) => sum + points(word), 0);
 }
 
 function excerpt(text, word) {
@@ -19,12 +20,14 @@ query.addEventListener("input", () => {
   found.hidden = !words.length;
   found.replaceChildren();
   if (!words.length) return;
-  const best = sections.map((section) => [score(section, words), section]).filter(([points]) => points).sort((a, b) => b[0] - a[0]).slice(0, 20);
-  if (!best.length) found.append(Object.assign(document.createElement("p"), { textContent: "Nothing has all of these words." }));
+  const scored = sections.map((section) => [score(section, words), section]).filter(([points]) => points);
+  const best = scored.sort((a, b) => b[0] - a[0]).slice(0, 20);
+  const made = (tag, content) => Object.assign(document.createElement(tag), content);
+  if (!best.length) found.append(made("p", { textContent: "Nothing has all of these words." }));
   for (const [, [address, title, text]] of best) {
-    const link = Object.assign(document.createElement("a"), { href: document.body.dataset.root + "/" + address, textContent: title });
+    const link = made("a", { href: document.body.dataset.root + "/" + address, textContent: title });
     const entry = document.createElement("p");
-    entry.append(link, Object.assign(document.createElement("small"), { textContent: excerpt(text, words[0]) }));
+    entry.append(link, made("small", { textContent: excerpt(text, words[0]) }));
     found.append(entry);
   }
   window.scrollTo(0, 0);

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The question of a report in the reader's words, and its answers as a small table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.phases import main_phases
+from iocast.report import evidence, units
+from iocast.report.sources import Run, Sources
+from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
+
+MAX_ROWS = 20
+MAX_NAMED = 3
+"""Phases that a question names."""
+PARTS = {
+    "service": "being served at",
+    "wait": "waiting for",
+    "lock_wait": "waiting for a lock at",
+    "stall": "in stalls of",
+    "lost": "lost in failures of",
+}
+ELSEWHERE = "network and clients' own limits"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A small table of the first screen; cells are finished text."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+def answered(sources: Sources) -> list[dict[str, Any]]:
+    """Forecasts of the system as it is for the target scales: those that nothing was measured at, or else all; phases
+    in order, the smallest scale first."""
+    found = evidence.targets(sources) or [f for f in sources.forecasts if not evidence.is_alternative(f)]
+    order = evidence.forecast_phases(sources)
+    return sorted(found, key=lambda f: (order.index(evidence.phase_of(f)), evidence.ranks_of(f["placement"])))
+
+
+def is_application(forecasts: list[dict[str, Any]]) -> bool:
+    """Whether they are of several phases of one workload that moves data: then times and bandwidths answer."""
+    return len({evidence.phase_of(f) for f in forecasts}) > 1 and any(bandwidth(f) for f in forecasts)
+
+
+def question(sources: Sources) -> str:
+    """What the report answers; "" where it is of a fitted platform or a validation alone."""
+    forecasts = answered(sources)
+    if forecasts:
+        phases = list(dict.fromkeys(evidence.phase_of(f) for f in forecasts))
+        named = _listed(
+            [*phases[:MAX_NAMED], *([f"{len(phases) - MAX_NAMED} more"] if len(phases) > MAX_NAMED else [])]
+        )
+        where = _placements([f["placement"] for f in forecasts])
+        if is_application(forecasts):
+            return f"How long do {named} take, and at what bandwidth, {where}?"
+        return f"How fast {'is' if len(phases) == 1 else 'are'} {named} {where}?"
+    runs = evidence.focus_runs(sources)
+    if not runs:
+        return ""
+    workloads = _listed(list(dict.fromkeys(run.workload for run in runs)))
+    where = _placements([{"nodes": run.nodes, "ranks_per_node": run.ranks / run.nodes} for run in runs])
+    return f"How fast is {workloads} {where}{' in simulation' if all(run.simulated for run in runs) else ''}?"
+
+
+def grids(sources: Sources) -> list[Grid]:
+    """The answers: forecasts, or without any the phases of the largest run."""
+    forecasts = [f for f in answered(sources) if "rate" in f["quantities"]]
+    if forecasts:
+        return [_of_application(forecasts) if is_application(forecasts) else _of_forecasts(forecasts, sources)]
+    run = next(iter(evidence.focus_runs(sources)), None)
+    names = main_phases(run.phase_names) if run else []
+    if run is None or len(names) < 2:
+        return []
+    return [_of_run(run, names)]
+
+
+def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
+    held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
+    rows = []
+    for one in forecasts[:MAX_ROWS]:
+        rate, rule, check = one["quantities"]["rate"], rule_of(one), held.get(evidence.phase_of(one))
+        error = check.row("rate") if check else None
+        rows.append(
+            [
+                evidence.phase_of(one),
+                _placement(one),
+                _value(rate),
+                _between(one, rate),
+                f"{units.rate(rule[1], rate.get('unit'))} ({rule[0]})" if rule else units.NOTHING,
+                f"{units.error(error['error'])} at {units.ranks(check.ranks)}" if check and error else "not checked",
+            ]
+        )
+    between = _between_heading(forecasts)
+    header = ["phase", "nodes × ranks", "forecast", between, "best simple rule", "error where checked"]
+    return Grid("Forecasts for the target scales", header, rows, _note(rows, len(forecasts)))
+
+
+def _of_application(forecasts: list[dict[str, Any]]) -> Grid:
+    """Time and bandwidth of each phase, and the largest part of its operations' time."""
+    rows = []
+    for one in forecasts[:MAX_ROWS]:
+        rate, seconds = one["quantities"]["rate"], one.get("seconds") or {}
+        rows.append(
+            [
+                evidence.phase_of(one),
+                _placement(one),
+                units.seconds(seconds.get("value")),
+                units.bandwidth(bandwidth(one)),
+                _value(rate),
+                _between(one, rate),
+                largest_part(one.get("stations") or {}, _mean_response(one)),
+            ]
+        )
+    between = _between_heading(forecasts)
+    header = ["phase", "nodes × ranks", "time", "bandwidth", "operations", between, "where the time goes"]
+    return Grid("Time and bandwidth by phase", header, rows, _note(rows, len(forecasts)))
+
+
+def _of_run(run: Run, names: list[str]) -> Grid:
+    """Phases of a run, repeats added up; the last row is the sum of their times."""
+    rows, total = [], 0.0
+    for name in names[:MAX_ROWS]:
+        phases = run.repeats(name)
+        seconds = sum(float(p.get("seconds") or 0) for p in phases)
+        total += seconds
+        moved = sum(float(o.get("bytes") or 0) for p in phases for o in (p.get("by_operation") or {}).values())
+        operations = sum(p.get("operations") or 0 for p in phases)
+        rates = [float(p["rate"]) for p in phases if p.get("rate")]
+        rate = operations / seconds if seconds and operations else rates[-1] if rates else None
+        responding = sum(float(p.get("responding_seconds") or 0) for p in phases)
+        where = largest_part(_time_at_stations(phases), responding)
+        rows.append(
+            [
+                name,
+                units.seconds(seconds) if seconds else units.NOTHING,
+                units.bandwidth(moved / seconds if moved and seconds else None),
+                units.rate(rate),
+                where,
+            ]
+        )
+    rows.append(["all", units.seconds(total), units.NOTHING, units.NOTHING, units.NOTHING])
+    who = f"{run.name}: {units.nodes(run.nodes)} × {run.ranks / run.nodes:g} ranks"
+    header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
+    return Grid(f"Time and bandwidth by phase, {who}", header, rows, _note([], len(names)))
+
+
+def largest_part(stations: Mapping[str, Mapping[str, Any]], response: float) -> str:
+    """The largest part of the response time: a station and what operations do there, or what lies outside of all
+    stations. `stations`: seconds by station and part, in the unit of `response`."""
+    parts = {
+        f"{words} {name}": float(at.get(part) or 0) for name, at in stations.items() for part, words in PARTS.items()
+    }
+    if not parts or response <= 0:
+        return units.NOTHING
+    parts[ELSEWHERE] = max(0.0, response - sum(parts.values()))
+    largest = max(parts, key=lambda words: parts[words])
+    return f"{units.share(min(1.0, parts[largest] / response))} {largest}"
+
+
+def _time_at_stations(phases: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Seconds that all operations of the phases spent at each station, by part."""
+    found: dict[str, dict[str, float]] = {}
+    for phase in phases:
+        for name, station in (phase.get("stations") or {}).items():
+            at = found.setdefault(name, {})
+            for operation, sums in station["operations"].items():
+                if operation in ("others", "drain"):  # nobody waits for these
+                    continue
+                for part in PARTS:
+                    at[part] = at.get(part, 0.0) + sums["visits"] * float(sums.get(part) or 0)
+    return found
+
+
+def _mean_response(forecast: Mapping[str, Any]) -> float:
+    """Mean response time over all operations, from their distributions; 0 where they aren't known."""
+    total = 0.0
+    for operation, entry in (forecast.get("operations") or {}).items():
+        known = (forecast.get("distributions") or {}).get(operation)
+        if not known:
+            return 0.0
+        p, s = known["probability"], known["seconds"]
+        total += entry["share"] * sum((b - a) * (x + y) / 2 for a, b, x, y in zip(p, p[1:], s, s[1:], strict=False))
+    return total
+
+
+def bandwidth(forecast: Mapping[str, Any]) -> float | None:
+    """Bytes a second of all operations that move data."""
+    rates = [o["bytes_per_second"]["value"] for o in (forecast.get("operations") or {}).values() if "bytes_each" in o]
+    return float(sum(rates)) if rates else None
+
+
+def _value(rate: Mapping[str, Any]) -> str:
+    wide = rate.get("low") is not None and rate.get("high") is not None and too_wide(dict(rate))
+    return ROUGHLY if wide else units.rate(rate["value"], rate.get("unit"))
+
+
+def _between(forecast: Mapping[str, Any], rate: Mapping[str, Any]) -> str:
+    if rate.get("low") is not None and rate.get("high") is not None:
+        return _span(rate)
+    around = (forecast.get("family") or {}).get("range", {}).get("rate")
+    if around:
+        return f"{_span(around)} (a range)"
+    return "none"
+
+
+def _span(rate: Mapping[str, Any]) -> str:
+    return units.span(*(units.rate(rate[end], rate.get("unit")) for end in ("low", "high")))
+
+
+def _between_heading(forecasts: list[dict[str, Any]]) -> str:
+    known = [f["quantities"]["rate"].get("low") is not None for f in forecasts]
+    interval = f"{units.share(forecasts[0].get('level'))} interval"
+    return interval if all(known) or not any(f.get("family") for f in forecasts) else "interval or range"
+
+
+def _placement(forecast: Mapping[str, Any]) -> str:
+    where = forecast["placement"]
+    factor = evidence.waiting_factor(dict(forecast))
+    nodes = where.get("nodes") or 1
+    per_node = where.get("ranks_per_node") or evidence.ranks_of(where) / nodes
+    return f"{nodes:,} × {per_node:g}" + (f", waiting factor {factor:g}" if factor else "")
+
+
+def _placements(placements: list[Mapping[str, Any]]) -> str:
+    """ "on 16 and 128 nodes with 36 ranks each"; placements of unequal nodes are listed."""
+    per_node = {
+        float(p.get("ranks_per_node") or evidence.ranks_of(dict(p)) / (p.get("nodes") or 1)) for p in placements
+    }
+    nodes = sorted({int(p.get("nodes") or 1) for p in placements})
+    if len(per_node) > 1:
+        counts = sorted({round(float(p.get("ranks_per_node") or 0) * int(p.get("nodes") or 1)) for p in placements})
+        return f"with {_listed([f'{n:,}' for n in counts])} ranks"
+    each = next(iter(per_node))
+    number = _listed([f"{n:,}" for n in nodes])
+    return f"on {number} node{'s' if nodes != [1] else ''} with {each:g} rank{'s' if each != 1 else ''} each"
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _note(rows: list[list[str]], count: int) -> str:
+    more = [f"{count - MAX_ROWS} more are in the tables below."] if count > MAX_ROWS else []
+    wide = [f"{ROUGHLY[0].upper()}{ROUGHLY[1:]}: {NARROWED}."] if any(ROUGHLY in row for row in rows) else []
+    return " ".join([*wide, *more])
