@@ -30,6 +30,10 @@ from iocast.text import interval, percent, quantity, rate_kind, rule_of, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
+PROGRESS = 1000
+"""Steps of the whole work, as progress is reported."""
+CALIBRATING = 0.8
+"""Share of a phase's work that its calibration takes, roughly."""
 
 
 @dataclass
@@ -112,13 +116,13 @@ def _whole_way(
     names = [phase] if phase else main_phases(every)
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
-        report(f"phase {name}", number, len(names))
-        found.append(_of_phase(runs, name, targets, out, ranks_per_node, platform, level, seed, workers))
+        within = _part(report, f"{name}: ", number / len(names), (number + 1) / len(names))
+        found.append(_of_phase(runs, name, targets, out, ranks_per_node, platform, level, seed, workers, within))
     if all(one.refusal for one in found):
         raise InputError(
             "No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found)
         )
-    report("the report", len(names), len(names))
+    report("the report", PROGRESS, PROGRESS)
     notes = [
         note
         for directory in dict.fromkeys([out / "runs", *sources])
@@ -178,7 +182,7 @@ def phases_of(runs: Sequence[Path]) -> list[str]:
 
 def _of_phase(
     sources: Sequence[Path], phase: str, targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None,
-    level: float, seed: int, workers: Workers | None,
+    level: float, seed: int, workers: Workers | None, report: Report,
 ) -> PhaseForecast:  # fmt: skip
     answer = PhaseForecast(phase)
     try:
@@ -187,12 +191,15 @@ def _of_phase(
         family = platform or (family_for(points) if _can_be_simulated(points) else RATES_ALONE)
         name = as_file_name(phase)
         answer.fitted = out / "fitted" / f"{name}.yaml"
-        document = calibrate(points, family, seed, lambda *_: None, workers, out / "fitted" / f"{name}.search.jsonl")
+        fitting = _part(report, "", 0, CALIBRATING)
+        document = calibrate(points, family, seed, fitting, workers, out / "fitted" / f"{name}.search.jsonl")
         write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         fitted = Fitted.open(str(answer.fitted))
         answer.holdout = fitted.fitted.get("holdout") or {}
         ppn = ranks_per_node or ranks_per_node_of(fitted)
-        for nodes in targets:
+        forecasting = _part(report, "", CALIBRATING, 1.0)
+        for number, nodes in enumerate(targets):
+            forecasting(f"forecast of {nodes} x {ppn:g}", number, len(targets))
             one = predict(
                 fitted,
                 None,
@@ -210,6 +217,16 @@ def _of_phase(
     except (InputError, RunError) as error:
         answer.refusal, answer.fitted = str(error), None
     return answer
+
+
+def _part(report: Report, about: str, begin: float, end: float) -> Report:
+    """The progress of a part of the work, that from the share `begin` of it to `end`, as progress of the whole."""
+
+    def of_part(text: str, done: int, total: int) -> None:
+        share = begin + (end - begin) * min(1.0, done / max(total, 1))
+        report(f"{about}{text}", round(share * PROGRESS), PROGRESS)
+
+    return of_part
 
 
 def _with_phase(path: Path, phase: str) -> list[Any]:

@@ -14,6 +14,7 @@ from iocast.cli.app import verb
 from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.files import read_json
+from iocast.progress import PATIENCE, Steps
 
 RESULTS = "What the files lack"
 
@@ -93,7 +94,8 @@ def _import_results(
     from iocast.importers.series import import_series, is_series, series_notes
 
     if format_ is None and is_series(files):
-        written = import_series(files, out, answer)
+        with Steps(every=1, after=PATIENCE) as steps:
+            written = import_series(files, out, answer, steps)
     else:
         written = import_files(files, out, format_, answer)
     documents = [read_json(directory / "run.json", "run") for directory in written]

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -63,16 +63,21 @@ def is_series(paths: Sequence[Path]) -> bool:
     return not all(any(importer.together for importer in matching(Source(path), importers)) for path in paths)
 
 
-def import_series(paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | None = None) -> list[Path]:
+Report = Callable[[str, int, int], None]
+
+
+def import_series(
+    paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | None = None, report: Report = lambda *_: None
+) -> list[Path]:
     """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in
-    `out`.
+    `out`. `report` is called before each file, with what is done, and how many files of how many found are read.
 
     @return the run directories
     @raises InputError when there is no result in any of them; nothing is written then"""
     if out.exists():
         raise InputError(f"The output directory '{out}' exists already; name a new one, nothing is overwritten.")
     with tempfile.TemporaryDirectory(prefix="iocast-import-") as scratch:
-        series = _collect(paths, Path(scratch), answer or {})
+        series = _collect(paths, Path(scratch), answer or {}, report)
         if not series.runs:
             named = ", ".join(str(p) for p in paths)
             if series.left_out:
@@ -169,12 +174,14 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Any]]:
         raise InputError(f"The archive '{archive}' can't be unpacked ({error}); it may have been cut off.") from error
 
 
-def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any]) -> Series:
+def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], report: Report) -> Series:
     series = Series()
     importers = all_importers()
     seen: set[str] = set()
     together: dict[tuple[Path, str], list[tuple[Source, str]]] = defaultdict(list)
-    for path, shown in _found(paths, scratch):
+    files = list(_found(paths, scratch))
+    for number, (path, shown) in enumerate(files):
+        report(f"reading {Path(shown).name}", number, len(files))
         source = Source(path)
         found = matching(source, importers)
         if not found:

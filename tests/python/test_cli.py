@@ -199,6 +199,7 @@ def test_verbs_of_many_seconds_show_their_progress() -> None:
         "predict",
         "validate",
         "selftest",
+        "import_",
     ):
         assert re.search(r"\bSteps\(", Path(sys.modules[f"iocast.cli.{verb}"].__file__ or "").read_text()), verb
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
+from iocast.forecast import forecast
+
 Call = Callable[..., Any]
 SAMPLES = REPOSITORY / "tests" / "samples"
 TABLE = """\
@@ -62,6 +64,18 @@ def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path
     assert "8 x 36" in near and "19.0 k/s at 4x36" in near and "order of magnitude" not in near
     assert "4000 x 36" in far and "order of magnitude only" in far
     assert "stat" not in done.stdout.split("Note")[0]
+
+
+def test_progress_names_phase_and_step_and_never_goes_back(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text(TABLE)
+    seen: list[tuple[str, int, int]] = []
+    forecast([file], [16], tmp_path / "out", report=lambda *step: seen.append(step))
+    shares = [done / total for _, done, total in seen]
+    assert shares == sorted(shares) and shares[-1] == 1
+    for phase in ("create", "stat"):
+        steps = [text for text, _, _ in seen if text.startswith(f"{phase}: ")]
+        assert len(steps) > 1 and steps[-1] == f"{phase}: forecast of 16 x 36"
 
 
 @pytest.mark.parametrize(
