@@ -156,4 +156,4 @@ _Dumper.add_representer(list, _represent_list)
 
 
 def dump(document: Document) -> str:
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=140, allow_unicode=True)
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=108, allow_unicode=True)
