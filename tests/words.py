@@ -93,7 +93,7 @@ def is_page(name: str) -> bool:
 
 def places(name: str, text: str) -> Iterator[tuple[str, int, str]]:
     """Kind, line and words of everything that counts in a file."""
-    code = made = False
+    code, made, printed = False, False, False
     for number, line in enumerate(text.splitlines(), start=1):
         if name.endswith(".md") and line.startswith(
             "<!-- "
@@ -105,8 +105,9 @@ def places(name: str, text: str) -> Iterator[tuple[str, int, str]]:
         for found in CONSTANTS.finditer(plain):
             yield "constants", number, found[0]
         code ^= line.startswith("```")
+        printed = code and (printed or line.startswith(("```text", "```json")))  # as programs print it
         unbreakable = name.endswith(".md") and (
-            line.lstrip().startswith(("|", "![")) or code or made or len(line.split()) < 3
+            line.lstrip().startswith(("|", "![")) or printed or made or len(line.split()) < 3
         )
         if len(line) > WIDEST and not unbreakable:
             yield "lines", number, f"{len(line)} characters"

@@ -165,7 +165,7 @@ def run_the_commands(storage: Path, tmp_path: Path) -> None:
         "RUN.parquet": tmp_path / "run.parquet",
     }
     names |= {name: tmp_path / name.lower() for name in ("PLAN.yaml", "KNEE", "OBSERVED", "OBSERVED.jsonl", "IMPORTED")}
-    script = blocks()[2]
+    script = blocks()[2].replace("\\\n", " ")
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)
     environment = {**os.environ, "PYTHONPATH": PYTHON_PATH}
