@@ -30,8 +30,8 @@ from iocast.text import interval, percent, quantity, rate_kind, rule_of, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
-PROGRESS = 1000
-"""Steps of the whole work, as progress is reported."""
+PROGRESS = 100
+"""Steps of the whole work: progress is reported in percent."""
 CALIBRATING = 0.8
 """Share of a phase's work that its calibration takes, roughly."""
 

@@ -32,6 +32,7 @@ class Queue:
         self.random, self.levels, self.service = np.random.Generator(np.random.Philox(seed)), levels, service
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"
+        self.max_rate = float("inf")
         self.seen: dict[str, Seen] = {}
 
     def sized(self, operations: float) -> dict[str, Any]:
