@@ -364,7 +364,8 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
             span = _rate_span(rate)
             interval = f" The {units.share(best.level)} interval of throughput was {span}."
         return (
-            f"{model} {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it with "
+            f"{model} {source} and forecast {units.ranks(best.ranks)}{times} in {best.phase}; the report compares it "
+            "with "
             f"{'the one ' if several == 1 else ''}{point} {had}.{interval}"
         )
     if best:
@@ -548,7 +549,8 @@ def warnings(sources: Sources) -> list[str]:
     if entries and max(entries)[0] > FAR and not any("times what was measured" in w for w in found):
         times, ranks = max(entries)
         found.append(
-            f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was fitted: "
+            f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was "
+            "fitted: "
             "they rest on the model and not on measurements."
         )
     for validation in sources.validations:

@@ -199,7 +199,15 @@ def reported(sources: list[Path]) -> Any:
         shown = tell(read)
         tables = {table.name: table.rows for table in all_tables(read)}
         return {
-            "story": (shown.headline, shown.paragraphs, shown.cards, shown.warnings, shown.summary),
+            "story": (
+                shown.headline,
+                shown.grids,
+                shown.changes,
+                shown.paragraphs,
+                shown.cards,
+                shown.warnings,
+                shown.summary,
+            ),
             "tables": tables,
             "figures": {f.name: f.data(read) for f in FIGURES},
         }
