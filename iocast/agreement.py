@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from iocast import strict
 from iocast.errors import InputError
 
+ENDS = ("low", "value", "high")
 RISING = ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
 
 
@@ -25,7 +27,11 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
         if "by_operation" not in phase or "latency" not in phase:
             continue  # of a part that is not there nothing is known twice
         try:
-            pairs = [*_pairs(phase, int(run["placement"]["ranks"])), *_of_log(phase, logged)]
+            pairs = [
+                *_pairs(phase, int(run["placement"]["ranks"])),
+                *_of_log(phase, logged),
+                *_of_repeats(run, phase["name"]),
+            ]
             finite = all(math.isfinite(reported) and math.isfinite(known) for _, reported, _, known in pairs)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
@@ -41,6 +47,189 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
                     f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {reported:.6g}, and {other} is {known:.6g}. "
                     "It was changed since it was written, or is damaged; measure it again."
                 )
+
+
+def check_forecast(forecast: dict[str, Any], name: str) -> None:
+    """Whether the numbers of a forecast agree with each other: a value lies inside its interval, quantiles rise, and
+    what the question repeats is the same. What is null is not known.
+
+    @raises InputError that names the phase, the quantity and the numbers"""
+    further = forecast.get("further_phases") or []
+    for phase in (forecast, *(forecast | one for one in further if isinstance(one, dict))):
+        where = f"in its phase {phase.get('phase')}"
+        try:
+            rising, pairs = list(_rows_that_rise(phase)), list(_forecast_pairs(phase))
+            finite = all(math.isfinite(one) for _, known in rising for one in known)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(
+                f"{name} lacks a number {where}, or has something else in its place ({strict.shown(str(error))}); "
+                "forecast again with iocast predict."
+            ) from error
+        if not finite:
+            raise InputError(f"{name} has numbers {where} that are beyond all measuring; forecast again.")
+        for way, known in rising:
+            if any(later < earlier * (1 - 1e-6) for earlier, later in itertools.pairwise(known)):
+                raise InputError(
+                    f"{name} contradicts itself: {where}, {way} are {', '.join(f'{one:.6g}' for one in known)}, which "
+                    "do not rise. It was changed since it was written, or is damaged; forecast again with iocast "
+                    "predict."
+                )
+        for way, reported, other, known in pairs:
+            if not math.isclose(reported, known, rel_tol=1e-5, abs_tol=1e-12):
+                raise InputError(
+                    f"{name} contradicts itself: {where}, {way} is {reported:.6g}, and {other} is {known:.6g}. It was "
+                    "changed since it was written, or is damaged; forecast again with iocast predict."
+                )
+        for way, printed, known in _repeated_question(phase):
+            if printed != known:
+                raise InputError(
+                    f"{name} contradicts itself: {where}, {way} is {strict.shown(printed)}, and that of its question "
+                    f"{strict.shown(known)}. It was changed since it was written; forecast again with iocast predict."
+                )
+
+
+def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Numbers of a forecast of which none is below the one before, with what they are."""
+    for key in ("quantities", "parts", "operations", "seconds", "baselines", "balance"):
+        for way, one in _intervals(phase.get(key), key):
+            most = [1.0] if key == "balance" else []
+            yield f"low, value and high of {way}", [*(one[e] for e in ENDS if one.get(e) is not None), *most]
+    for station, used in (phase.get("stations") or {}).items():
+        yield f"utilisation of {station} and 1", [used.get("utilisation", 0), 1.0]
+    if phase.get("draws"):
+        yield "draws used and draws", [phase["draws"].get("used"), phase["draws"].get("of")]
+    yield "the weights' sum and 1", [sum(one.get("weight", 0) for one in phase.get("alternatives") or []), 1.0]
+    for rows in (phase.get("quantities"), phase.get("parts"), (phase.get("baselines") or {}).get("asymptotic bounds")):
+        if not isinstance(rows, dict):
+            continue
+        for of in dict.fromkeys(name.rpartition(".")[0] for name in rows):
+            own = [rows[f"{of}.{which}"] for which in RISING if isinstance(rows.get(f"{of}.{which}"), dict)]
+            for end in ENDS:
+                known = [one.get(end) for one in own]
+                if None not in known and None not in [one.get("low") for one in own]:
+                    yield f"{end} of the quantiles of {of}", known  # without an interval they may cross
+
+
+def _forecast_pairs(phase: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:
+    """Of a forecast a number's name and value, and the name and value that it must equal."""
+    rate, operations = (phase.get("quantities") or {}).get("rate") or {}, phase.get("operations") or {}
+    shares = [one["share"] for one in operations.values()]
+    if shares:
+        yield "the sum of operations' shares", sum(shares), "the whole", 1.0
+    for end in (end for end in ENDS if rate.get(end) is not None):
+        for op, one in operations.items():
+            yield f"operations.{op}.rate.{end}", one["rate"][end], "share x rate", one["share"] * rate[end]
+            if "bytes_each" in one:
+                moved = one["bytes_each"] * one["rate"][end]
+                yield f"operations.{op}.bytes_per_second.{end}", one["bytes_per_second"][end], "bytes x rate", moved
+        seconds, other = phase.get("seconds") or {}, {"low": "high", "value": "value", "high": "low"}[end]
+        if seconds.get("value") and seconds.get(other):
+            count = seconds["value"] * rate["value"]
+            yield f"seconds.{other} x rate.{end}", seconds[other] * rate[end], "seconds x rate", count
+
+
+def _repeated_question(phase: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What stands in a forecast and in its question: what it is, and both."""
+    question = phase.get("question")
+    if not isinstance(question, dict):
+        return  # of an earlier state
+    for key in ("placement", "phase", "waiting_factor"):
+        if key in phase and key in question:
+            yield key, phase[key], question[key]
+    workload = phase.get("workload")
+    if isinstance(workload, dict) and isinstance(question.get("workload"), dict):
+        yield "workload.pattern", workload.get("pattern"), question["workload"].get("pattern")
+
+
+def check_fitted(platform: dict[str, Any], file: Path) -> None:
+    """Whether the numbers of a platform that iocast calibrate wrote agree with each other: its parameters with what the
+    platform holds, its rows with their errors. Edits are given by --edit, or in a file that extends it.
+
+    @raises InputError that names the two numbers that contradict each other"""
+    fitted = platform["fitted"]
+    own = [(platform, fitted, "")]
+    for phase, one in (fitted.get("further_phases") or {}).items():
+        own.append((one.get("platform") or {}, one["fitted"], f"further_phases.{phase}."))
+    for document, known, where in own:
+        try:
+            pairs = list(_fitted_pairs(document, known))
+            rising = list(_fitted_rows_that_rise(known))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(
+                f"The fitted platform '{file}' lacks a number in {where}fitted, or has something else in its place "
+                f"({strict.shown(str(error))}); the file is damaged, or was edited."
+            ) from error
+        for name, reported, other, value in pairs:
+            if not math.isclose(reported, value, rel_tol=1e-5, abs_tol=1e-9):
+                raise InputError(
+                    f"The fitted platform '{file}' contradicts itself: {where}{name} is {reported:.6g}, and {other} is "
+                    f"{value:.6g}. It was changed since iocast calibrate wrote it; change a fitted platform by --edit, "
+                    "or in a file that extends it."
+                )
+        for name, row in rising:
+            if any(later < earlier * (1 - 1e-6) for earlier, later in itertools.pairwise(row)):
+                raise InputError(
+                    f"The fitted platform '{file}' contradicts itself: {where}{name} are "
+                    f"{', '.join(f'{one:.6g}' for one in row)}, which do not rise. It was changed since iocast "
+                    "calibrate wrote it."
+                )
+
+
+def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[float]]]:
+    for path, one in (fitted.get("parameters") or {}).items():
+        known = [one[end] for end in ENDS if one.get(end) is not None]
+        yield f"low, value and high of parameters.{path}", known
+    yield "the weights' sum and 1", [sum(one["weight"] for one in fitted.get("alternatives") or []), 1.0]
+    for name, others in (fitted.get("correlations") or {}).items():
+        for other, value in others.items():
+            yield f"the size of correlations.{name}.{other} and 1", [abs(value), 1.0]
+
+
+def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:
+    """A number's name and value, and the name and value that it must equal."""
+    parameters = fitted.get("parameters") or {}
+    for path, one in parameters.items():
+        held = platform
+        for key in path.split("."):
+            held = held.get(key) if isinstance(held, dict) else None
+        if isinstance(held, int | float | str):
+            printed = float(str(held).removesuffix(one.get("unit", "")))
+            yield path, printed, f"parameters.{path}.value", one["value"]
+    best = next(iter(fitted.get("alternatives") or []), None)
+    if best:
+        yield "misfit", fitted["misfit"], "alternatives.0.misfit", best["misfit"]
+        for path, one in parameters.items():
+            if one.get("name") in (best.get("parameters") or {}):
+                name = f"alternatives.0.parameters.{one['name']}"
+                yield name, best["parameters"][one["name"]], f"parameters.{path}.value", one["value"]
+    for kind, one in (fitted.get("blend") or {}).items():
+        yield f"the sum of blend.{kind}.weights", sum(one["weights"].values()), "the whole", 1.0
+    points = {point["name"]: point for point in (fitted.get("campaign") or {}).get("points") or []}
+    for part, rows in (("fit", fitted.get("fit")), ("holdout", (fitted.get("holdout") or {}).get("rows"))):
+        for row in rows or []:
+            of, _, kind = row["quantity"].rpartition(".")
+            point = points.get(row["point"], {})
+            measured = point.get("rate") if kind == "rate" else (point.get("latency") or {}).get(of, {}).get(kind)
+            if measured is not None and row.get("measured") is not None:
+                name = f"{row['quantity']} at {row['point']}, measured, in {part}"
+                yield name, row["measured"], "campaign.points'", measured
+            if row.get("error") is not None and row.get("measured") and row.get("forecast") is not None:
+                error = row["forecast"] / row["measured"] - 1
+                yield (
+                    f"the error of {row['quantity']} at {row['point']} in {part}",
+                    row["error"],
+                    "forecast / measured - 1",
+                    error,
+                )
+
+
+def _intervals(node: Any, way: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every interval below a node, with the way to it."""
+    if isinstance(node, dict):
+        if "low" in node and "high" in node:
+            yield way, node
+        for key, below in node.items():
+            yield from _intervals(below, f"{way}.{key}")
 
 
 def _maxima(log: Path) -> dict[str, list[float]]:
@@ -68,6 +257,15 @@ def _of_log(phase: dict[str, Any], logged: dict[str, list[float]]) -> Iterator[t
                 "the log's",
                 row["max"] if abs(nearest - row["max"]) < 1e-6 else nearest,
             )
+
+
+def _of_repeats(run: dict[str, Any], name: str) -> Iterator[tuple[str, float, str, float]]:
+    """Of repeats of a phase that did the same, how many there are and their mean rate."""
+    stated = (run.get("repeats") or {}).get(name)
+    if stated:
+        own = [p for p in run["phases"] if p["name"] == name and p["repeat"] > 0 and not p.get("interrupted")]
+        yield f"repeats.{name}.count", stated["count"], "the number of its repeats", len(own)
+        yield f"repeats.{name}.rate", stated["rate"], "their mean", sum(p["rate"] for p in own) / max(len(own), 1)
 
 
 def _pairs(phase: dict[str, Any], ranks: int) -> Iterator[tuple[str, float, str, float]]:

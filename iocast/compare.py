@@ -27,7 +27,7 @@ from scipy.special import stdtr, stdtrit
 from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json, SCHEMA_VERSION
-from iocast.phases import rate_of, unit_entry
+from iocast.phases import first_phase, operations_by_phase, rate_of, unit_entry
 from iocast.run_directory import Run, runs_in
 from iocast.strict_yaml import allowed_sentence
 
@@ -232,29 +232,26 @@ def _read(path: Path, phase: str | None) -> list[Run]:
     else:
         paths = [path] if (path / "run.json").is_file() else runs_in(path) or [path]
     found = []
+    name = phase or _main_phase(paths)
     for one in paths:
-        name = phase or (_main_phase(one) if len(paths) == 1 else "benchmark")
         if len(paths) > 1 and name not in {p["name"] for p in read_json(one / "run.json", "run")["phases"]}:
             continue  # a step of a protocol that has no such phase
         found.append(Run(one, name))
     if not found:
         raise InputError(
-            f"There is no complete run with the phase '{phase or 'benchmark'}' in '{path}'.{'' if phase else ' Name another one with --phase.'}"
+            f"There is no complete run with the phase '{name}' in '{path}'.{'' if phase else ' Name another one with --phase.'}"
         )
     return found
 
 
-def _main_phase(path: Path) -> str:
-    """The benchmark, or else the phase with most operations, as in reports."""
-    if not (path / "run.json").is_file():
-        return "benchmark"  # Run has the sentence for it
-    phases = read_json(path / "run.json", "run")["phases"]
-    names = [p["name"] for p in phases]
-    return (
-        "benchmark"
-        if "benchmark" in names or not names
-        else str(max(phases, key=lambda p: p["operations"] or 0)["name"])
-    )
+def _main_phase(paths: Sequence[Path]) -> str:
+    """The phase that stands for these runs, as in reports and forecasts."""
+    operations: dict[str, float] = {}
+    for path in paths:
+        if (path / "run.json").is_file():  # otherwise Run has the sentence for it
+            for name, count in operations_by_phase(Run.read(path)["phases"]).items():
+                operations[name] = operations.get(name, 0) + count
+    return first_phase(operations) if operations else "benchmark"
 
 
 def _key(run: Run) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from iocast.agreement import check_forecast
 from iocast.errors import InputError
 from iocast.files import moment, read_json, sha256
 from iocast.question import Question
@@ -45,6 +46,7 @@ class Earlier:
             raise InputError(
                 f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or time, so that nothing can be checked. Forecast again with iocast predict."
             )
+        check_forecast(document, found.name)
         try:
             found.question  # noqa: B018
         except InputError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.content import content_hash, whole
+from iocast.agreement import check_fitted
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, has_part, merge, reference, set_path
 from iocast.residuals import kind_of
@@ -39,6 +40,7 @@ class Fitted:
             return cls(file, {}, [{"schema_version": 1, "extends": reference(name_or_file)}], edits or [])
         base = dict(found[depth][1])
         _require_fitted(base, found[depth][0])
+        check_fitted(base, found[depth][0])
         base["extends"] = reference(str(base["extends"]), found[depth][0].parent)
         fitted = base.pop("fitted")
         overlays = [document for _, document in reversed(found[:depth])]

@@ -87,6 +87,13 @@ def rows_of(path: Path) -> Iterator[Row]:
                         for i, v in enumerate(values)
                         if series["count"][i]
                     )
+        for operation, count in (phase.get("errors_by_operation") or {}).items():
+            yield row(operation, "errors", count)
+        for station, used in (phase.get("stations") or {}).items():
+            for operation, numbers in {"": used, **(used.get("operations") or {})}.items():
+                for key, value in numbers.items():
+                    if _is_number(value):
+                        yield row(operation, f"station_{station}_{key}", value)
         for slow in phase.get("slowest") or []:
             yield row(slow["op"], "slow_seconds", slow["seconds"], rank=slow["rank"], at=slow["start"])
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from iocast import strict
-from iocast.agreement import check_agreement
+from iocast.agreement import check_agreement, check_fitted, check_forecast
 from iocast.errors import InputError
 from iocast.files import require_whole
 from iocast.phases import first_phase
@@ -255,6 +255,7 @@ def _read(path: Path, sources: Sources) -> None:
             raise InputError(
                 f"{path} is a forecast without quantities or placement; write it again with iocast predict."
             )
+        check_forecast(document, f"The forecast '{path}'")
         further = document.pop("further_phases", None) or []
         sources.forecasts += [document, *(document | one for one in further)]
     elif kind == "validation":
@@ -271,6 +272,7 @@ def _read(path: Path, sources: Sources) -> None:
         sources.study = document
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
+        check_fitted(document, path)
         document.setdefault("name", path.stem)
         further = document["fitted"].get("further_phases") or {}
         sources.fitted += [

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from iocast.agreement import check_fitted, check_forecast
 from iocast.analytic.response import POINTS
 from iocast.errors import InputError
 from iocast.export.table import rows_of
 from iocast.fitted import Fitted
 from iocast.operations import profile
+from iocast.platform import set_path
 from iocast.predict import SEEDS, predict
 from iocast.report.sources import read_sources
 from iocast.run_directory import Run
@@ -88,6 +91,84 @@ def test_no_reader_takes_results_times_a_hundred(run: Path, tmp_path: Path, read
     (tmp_path / "changed" / "run.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match="contradicts itself"):
         READERS[reader](tmp_path / "changed")
+
+
+def times_a_hundred(content: Any, check: Callable[[Any], None]) -> tuple[int, list[tuple[Any, ...]]]:
+    """How many numbers there are, and those that may be a hundred times as large without a word."""
+    check(content)
+    passed, every = [], paths(content)
+    for path in every:
+        changed = json.loads(json.dumps(content))
+        node = changed
+        for step in path[:-1]:
+            node = node[step]
+        node[path[-1]] *= 100
+        try:
+            check(changed)
+            passed.append(path)
+        except InputError as error:
+            assert "contradicts itself" in str(error)
+    return len(every), passed
+
+
+def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
+    """Value and interval, the quantiles, operations and bytes, time, balance, shares of time. `model` is the value
+    before the residual's shift; nothing lies above the highest end."""
+    answer = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 1, 8)
+    known_once = ("distributions", "baselines", "timeline", "question", "further_phases", "next", "draws")
+    answer = json.loads(json.dumps({key: value for key, value in answer.items() if key not in known_once}))
+    number, passed = times_a_hundred(answer, lambda content: check_forecast(content, "The forecast 'f.json'"))
+    others = {path[-1] for path in passed if path[0] in ("quantities", "parts")}
+    assert number > 100 and others == {"model", "high"}
+    assert all(path[1].endswith((".max", ".q99")) for path in passed if path[-1] == "high")
+    rest = {path[0] for path in passed} - {"quantities", "parts"}
+    assert rest <= {"schema_version", "level", "extrapolation", "waiting_factor", "placement", "workload", "stations"}
+    assert not [path for path in passed if path[0] == "stations" and path[-1] == "utilisation"]
+
+
+def test_what_a_forecast_says_twice_agrees(fitted: Path) -> None:
+    answer = json.loads(json.dumps(predict(Fitted.open(str(fitted)), None, {}, 1, 8, solver="analytic")))
+    for change in (
+        {"placement": answer["placement"] | {"ranks_per_node": 800}},
+        {"phase": "precreate"},
+        {"waiting_factor": 4.0},
+        {"workload": answer["workload"] | {"pattern": "postmark"}},
+    ):
+        with pytest.raises(InputError, match="and that of its question"):
+            check_forecast(answer | change, "The forecast 'f.json'")
+    with pytest.raises(InputError, match="lacks a number in its phase benchmark"):
+        check_forecast(answer | {"operations": {"stat": {"share": "all"}}}, "The forecast 'f.json'")
+
+
+def test_the_numbers_of_a_fitted_platform_agree(fitted: Path, tmp_path: Path) -> None:
+    """Its parameters with what the platform holds, the best structure's, and rows with their errors."""
+    platform = yaml.safe_load(fitted.read_text())
+    parts = {key: platform["fitted"][key] for key in ("parameters", "alternatives", "misfit", "fit", "holdout")}
+    parts["alternatives"] = parts["alternatives"][:1]
+    number, passed = times_a_hundred(
+        {"fitted": parts, **{key: platform[key] for key in platform if key not in ("fitted", "demands")}},
+        lambda content: check_fitted(content, Path("f.yaml")),
+    )
+    assert number > 100
+    kept = {path[-1] for path in passed if path[:2] not in (("fitted", "fit"), ("fitted", "holdout"))}
+    assert kept <= {"schema_version", "high"}
+    assert {path[-1] for path in passed if path[0] == "fitted"} <= {
+        "high",
+        "runs",
+        "ranks",
+        "fitted_up_to",
+        "spread",
+        0,
+    }
+    path, one = next(iter(platform["fitted"]["parameters"].items()))
+    set_path(platform, path, f"{2 * one['value']}{one['unit']}")
+    (tmp_path / "f.yaml").write_text(yaml.safe_dump(platform))
+    for reader in (lambda file: Fitted.open(str(file)), lambda file: read_sources([file])):
+        with pytest.raises(InputError, match="change a fitted platform by --edit, or in a file that extends it"):
+            reader(tmp_path / "f.yaml")
+    (tmp_path / "g.yaml").write_text(yaml.safe_dump({"schema_version": 1, "extends": str(fitted)}))
+    edits = [(path, f"{2 * one['value']}{one['unit']}")]
+    assert Fitted.open(str(tmp_path / "g.yaml"), edits).edited
 
 
 # ---- invariances --------------------------------------------------------------------------------------------------------

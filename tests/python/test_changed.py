@@ -36,7 +36,8 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     import changed
 
     yield changed
-    sys.modules.pop("changed", None)
+    for name in ("changed", "files"):
+        sys.modules.pop(name, None)
 
 
 def test_a_platforms_values_move_its_answers(changed: Any, simulator: Path) -> None:
@@ -60,6 +61,29 @@ def test_every_value_of_a_campaign_changes_its_plan(changed: Any) -> None:
     with changed.Asker() as asker:
         found = changed.campaigns(asker, [])
     assert len(found) > 40
+    assert not [change for change in found if not change.noticed]
+
+
+@pytest.mark.parametrize(("kind", "sample", "verbs"), [("runs", 40, None), ("forecasts", 60, None), ("fitted", 70, 2)])
+def test_values_of_written_files_change_what_verbs_answer(
+    kind: str,
+    sample: int,
+    verbs: int | None,
+    changed: Any,
+    fitted: Path,
+    simulate: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+) -> None:
+    import files
+
+    runs = [tmp_path / f"n8-{seed}" for seed in (1, 2)]
+    for seed, run in enumerate(runs):
+        settings = [f"--set={key}={value}" for key, value in files.SETTINGS.items()]
+        simulate("local", "--ppn", "8", "--seed", str(seed), *settings, "--out", run)
+    platform = shutil.copy(fitted, tmp_path / "fitted.yaml")
+    given = files.inputs(tmp_path, platform, [], runs)
+    found = files.changed_file(files.FILES[kind](given), slice(5, None, sample), verbs)
+    assert len(found) > 3
     assert not [change for change in found if not change.noticed]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sharpness
+import test_report_phases as inputs
 from programs import REPOSITORY
 from scipy.stats import binom
 
@@ -358,3 +359,15 @@ def test_a_threshold_that_nothing_can_be_tested_against_does_not_pass(
     assert ("2.00 GB/s" if unit == "MB/s" else "2.00 k/s") in plain.stdout
     done = iocast("compare", *sides, "--fail-on", "10%")
     assert done.returncode == 4 and "UNDECIDED" in done.stdout and "Nothing is worse" not in done.stdout
+
+
+def test_the_phase_that_is_compared_is_the_one_of_reports(tmp_path: Path) -> None:
+    """Neither set-up, however many operations it has, nor the benchmark of runs that have none."""
+    counts = {"tree-create": 9000, "file-create": 900, "file-stat": 500}
+    sides = []
+    for name in ("a", "b"):
+        for number in (1, 2):
+            inputs.run(tmp_path / name / f"r{number}", 32, list(counts), operations=counts)
+        sides.append(tmp_path / name)
+    assert [point["phase"] for point in compare(*sides)["points"]] == ["file-create"]
+    assert [point["phase"] for point in compare(*(side / "r1" for side in sides))["points"]] == ["file-create"]

@@ -57,6 +57,11 @@ def test_the_table_holds_the_whole_run(run: Path) -> None:
                 if (r.phase, r.repeat, r.operation, r.quantity) == (phase["name"], phase["repeat"], op, "latency_count")
             ]
             assert sum(r.value for r in counts) == latency["count"]
+        for station, used in phase["stations"].items():
+            for op, own in {"": used, **used["operations"]}.items():
+                stated = {key: value for key, value in own.items() if key != "operations"}
+                found = {key: by[phase["name"], phase["repeat"], op, f"station_{station}_{key}"] for key in stated}
+                assert found == stated
     ends = [r.value for r in rows if r.quantity == "rank_seconds"]
     assert ends == [s for phase in document["phases"] for s in phase["rank_seconds"]]
     assert sum(r.value for r in rows if r.quantity == "latency_count" and "." not in r.operation) == sum(

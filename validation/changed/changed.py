@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does a changed question change the answer? Every value of platforms, workloads, studies and campaigns is changed,
-one at a time. The answer must move by more than seeds differ, or the reader must refuse.
+"""Does a changed question change the answer? Every value of platforms, workloads, studies, campaigns and of the files
+that iocast writes (files.py) is changed, one at a time. The answer must move by more than seeds differ, or the reader
+must refuse.
 
-    validation/changed/changed.py [platforms] [workloads] [studies] [campaigns] [--only NAME...] [--json]
+    validation/changed/changed.py [platforms|workloads|studies|campaigns|runs|forecasts|fitted...] [--only NAME...]
 
 A platform is simulated under some workloads of the catalogue, with the same random numbers before and after; a workload
 on `lustre`; a study is answered from one store. Values that only describe stand in DESCRIPTIVE, with the reason. Exit
@@ -19,7 +20,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -408,7 +409,29 @@ def changed_campaign(asker: Asker, file: Path) -> list[Change]:
     return found
 
 
-KINDS = {"platforms": platforms, "workloads": workloads, "studies": studies, "campaigns": campaigns}
+def files(kind: str) -> Callable[[Asker, list[str]], list[Change]]:
+    """Of a run directory, a forecast or a fitted platform; `--only` names sections of the file."""
+
+    def ask(asker: Asker, only: list[str]) -> list[Change]:
+        sys.path[:0] = [str(Path(__file__).parent)]
+        import files as written
+
+        with tempfile.TemporaryDirectory(prefix="iocast-changed-") as scratch:
+            given = written.make(Path(scratch))
+            return written.changed_file(written.FILES[kind](given), only=only)
+
+    return ask
+
+
+KINDS = {
+    "platforms": platforms,
+    "workloads": workloads,
+    "studies": studies,
+    "campaigns": campaigns,
+    "runs": files("runs"),
+    "forecasts": files("forecasts"),
+    "fitted": files("fitted"),
+}
 
 
 def main() -> int:
