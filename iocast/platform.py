@@ -12,7 +12,7 @@ import yaml
 
 from iocast import strict
 from iocast.errors import InputError
-from iocast.files import data_directory, read_yaml
+from iocast.files import SCHEMA_VERSION, data_directory, read_yaml
 
 PLATFORMS = data_directory("platforms")
 Document = dict[str, Any]
@@ -59,6 +59,12 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
         if any(following.resolve() == seen.resolve() for seen, _ in found):
             raise InputError(f"The platform '{path}' extends itself.")
         document = read_yaml(following)
+        version = document.get("schema_version", SCHEMA_VERSION)  # that one is there the simulator sees to
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            raise InputError(
+                f"The platform '{following}' has schema version {strict.shown(version)}; this program reads up to "
+                f"{SCHEMA_VERSION}. Use a newer iocast."
+            )
         found.append((following, document))
         base = document.get("extends")
         following = None if base is None else find_platform(str(base), following.parent)
