@@ -104,7 +104,7 @@ def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
             continue
         for of in dict.fromkeys(name.rpartition(".")[0] for name in rows):
             own = [rows[f"{of}.{which}"] for which in RISING if isinstance(rows.get(f"{of}.{which}"), dict)]
-            for end in ENDS:
+            for end in ENDS if "question" in phase else ("value",):  # ends of earlier states may cross
                 known = [one.get(end) for one in own]
                 if None not in known and None not in [one.get("low") for one in own]:
                     yield f"{end} of the quantiles of {of}", known  # without an interval they may cross
@@ -197,7 +197,8 @@ def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[
             yield path, printed, f"parameters.{path}.value", one["value"]
     best = next(iter(fitted.get("alternatives") or []), None)
     if best:
-        yield "misfit", fitted["misfit"], "alternatives.0.misfit", best["misfit"]
+        if "misfit" in fitted and "misfit" in best:
+            yield "misfit", fitted["misfit"], "alternatives.0.misfit", best["misfit"]
         for path, one in parameters.items():
             if one.get("name") in (best.get("parameters") or {}):
                 name = f"alternatives.0.parameters.{one['name']}"
