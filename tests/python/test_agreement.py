@@ -117,6 +117,7 @@ def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
     answer = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 1, 8)
     known_once = ("distributions", "baselines", "timeline", "question", "further_phases", "next", "draws")
     answer = json.loads(json.dumps({key: value for key, value in answer.items() if key not in known_once}))
+    answer["question"] = {}  # numbers of its own are compared with a measurement's
     number, passed = times_a_hundred(answer, lambda content: check_forecast(content, "The forecast 'f.json'"))
     others = {path[-1] for path in passed if path[0] in ("quantities", "parts")}
     assert number > 100 and others == {"model", "high"}

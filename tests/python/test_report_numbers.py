@@ -24,10 +24,15 @@ from iocast.study import run_study, words
 from iocast.workers import Workers
 
 WORKED_OUT = {
-    "percentiles": "of latency.hlog", "ecdf": "of latency.hlog", "density": "of latency.hlog", "timeline.at": "number of a bin times its length",
-    "course.at": "number of a bin times its length", "routes.place": "which step it is", "stations.seconds": "waits less those that other rows show",
+    "percentiles": "of latency.hlog",
+    "ecdf": "of latency.hlog",
+    "density": "of latency.hlog",
+    "timeline.at": "number of a bin times its length",
+    "course.at": "number of a bin times its length",
+    "routes.place": "which step it is",
+    "stations.seconds": "waits less those that other rows show",
     "sensitivity.value": "a factor less 1",
-}  # fmt: skip
+}
 """Figures and columns whose numbers are worked out of the files'. The first three have a test of their own."""
 QUANTILES = {0.25: "q25", 0.5: "q50", 0.75: "q75", 0.95: "q95", 0.99: "q99", 0.999: "q999"}
 AMOUNT = re.compile(r"[-−+]?\d[\d,.]*\s(?:[GMk]?/s|[TGMk]?B/s|us|ms|s|%|times|ranks?|nodes?|clients)(?!\w)")

@@ -2,7 +2,7 @@
 """Changed values of the files that iocast writes: a run directory, a forecast, a fitted platform. Each value is changed
 by itself; what some verb answers must change, or a reader must refuse the file.
 
-Verbs are asked in turn until one notices. What an answer only repeats of a file does not count (ECHOES)."""
+Verbs answer in turn until one notices. What an answer only repeats of a file does not count (ECHOES)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Written:
-    """A file, what reads and writes its format, and the verbs that are asked about it."""
+    """A file, what reads and writes its format, and the verbs that read it."""
 
     what: str
     file: Path
@@ -141,59 +141,82 @@ def of_forecast(given: Inputs) -> Written:
 
 
 def of_fitted(given: Inputs) -> Written:
-    def asked(ranks: int, solver: str, **settings: str) -> Any:
+    def forecast(ranks: int, solver: str, **settings: str) -> Any:
         platform = Fitted.open(str(given.platform))
         return predict(platform, None, {"objects": "20", "iterations": "20", **settings}, 1, ranks, solver=solver)
 
     def studied() -> Any:
         study = {
-            "schema_version": 1, "title": "t", "platform": str(given.platform), "scales": {"s": {"nodes": 1, "ranks_per_node": 8}},
+            "schema_version": 1,
+            "title": "t",
+            "platform": str(given.platform),
+            "scales": {"s": {"nodes": 1, "ranks_per_node": 8}},
             "workloads": {"own": {"workload": "md-workbench", "settings": {"objects": "20", "iterations": "20"}}},
             "axes": {"speed": {"as it is": {}, "fast": {"edit": {"stations.cpu.speed": 2}}}},
-            "levels": ["p99(create) < 40 us", "rate(all) >= 200k/s"], "search": {"replications": 4},
-        }  # fmt: skip
+            "levels": ["p99(create) < 40 us", "rate(all) >= 200k/s"],
+            "search": {"replications": 4},
+        }
         (given.directory / "study.yaml").write_text(yaml.safe_dump(study))
         with Workers(1) as workers:
             return run_study(given.directory / "study.yaml", given.directory / "store", workers, lambda *_: None, [])
 
     verbs = {
-        "predict --solver analytic": lambda: asked(16, "analytic"),
+        "predict --solver analytic": lambda: forecast(16, "analytic"),
         "report": lambda: reported([given.platform]),
-        "predict": lambda: asked(16, "simulate"),
-        "predict of a fitted scale": lambda: asked(4, "simulate"),
-        "predict of another waiting factor": lambda: asked(4, "analytic", waiting_factor="3"),
+        "predict": lambda: forecast(16, "simulate"),
+        "predict of a fitted scale": lambda: forecast(4, "simulate"),
+        "predict of another waiting factor": lambda: forecast(4, "analytic", waiting_factor="3"),
         "study": studied,
-        "validate": lambda: validate(Fitted.open(str(given.platform)), group(find_runs([*given.runs, *given.held_out])[0])),
-    }  # fmt: skip
-    return Written("fitted", given.platform, yaml.safe_load, lambda content: yaml.safe_dump(content, sort_keys=False), verbs)  # fmt: skip
+        "validate": lambda: validate(
+            Fitted.open(str(given.platform)), group(find_runs([*given.runs, *given.held_out])[0])
+        ),
+    }
+    return Written(
+        "fitted", given.platform, yaml.safe_load, lambda content: yaml.safe_dump(content, sort_keys=False), verbs
+    )
 
 
 FILES = {"runs": of_run, "forecasts": of_forecast, "fitted": of_fitted}
 DESCRIPTIVE: dict[str, dict[str, str]] = {
     "run": {
-        "tool.version": "who wrote it", "command": "how it was made; a report prints it",
+        "tool.version": "who wrote it",
+        "command": "how it was made; a report prints it",
         "platform": "what was simulated, whole; a report draws its routes",
-        "slowest.dataset": "which file was slow", "slowest.object": "which file was slow",
+        "slowest.dataset": "which file was slow",
+        "slowest.object": "which file was slow",
         "peak_objects": "calibrate keeps it, and predict warns beyond it (tests/python/test_forecast.py)",
         "rate_half_width": "iocast-sim prints it; verbs work it out from the repeats",
     },
     "forecast": {
-        "label": "a name", "platform.name": "a name", "platform.file": "a name", "ranks_per_node_assumed": "what the text says of the question",
+        "label": "a name",
+        "platform.name": "a name",
+        "platform.file": "a name",
+        "ranks_per_node_assumed": "what the text says of the question",
         "quantities.model": "the value before the residual's shift, for whoever asks how far that went",
-        "parts.model": "the value before the residual's shift", "parts.max.high": "of the largest latency, above which there is nothing to agree with",
-        "asymptotic bounds.max.high": "of the largest latency", "asymptotic bounds.rate.high": "a bound, which predict prints",
+        "parts.model": "the value before the residual's shift",
+        "parts.max.high": "of the largest latency, above which there is nothing to agree with",
+        "asymptotic bounds.max.high": "of the largest latency",
+        "asymptotic bounds.rate.high": "a bound, which predict prints",
         "draws": "how much was computed",
     },
     "fitted": {
-        "description": "prose", "source": "prose", "family": "a name", "campaign.runs.name": "a name", "parameters.name": "a name", "correlations": "for readers; draws have them",
+        "description": "prose",
+        "source": "prose",
+        "family": "a name",
+        "campaign.runs.name": "a name",
+        "parameters.name": "a name",
+        "correlations": "for readers; draws have them",
         "alternatives.misfit": "of structures that were not chosen; their weights come of it, and these count",
         "alternatives.parameters": "of structures that were not chosen; their draws are in the file",
         "campaign.workload.parameters.start_index": "where the names of files began",
-        "simulations": "how much was computed", "next": "an answer by itself: what to measure next", "blend.errors": "what the weights come of, and these count",
-        "fit.runs": "what its noise came of", "fitted_up_to": "in words of a report that has no point of that scale",
+        "simulations": "how much was computed",
+        "next": "an answer by itself: what to measure next",
+        "blend.errors": "what the weights come of, and these count",
+        "fit.runs": "what its noise came of",
+        "fitted_up_to": "in words of a report that has no point of that scale",
         "peak_objects": "predict warns beyond it (tests/python/test_forecast.py)",
     },
-}  # fmt: skip
+}
 """By file, keys without effect, as some of the keys on the way to them, with the reason."""
 
 
@@ -224,15 +247,19 @@ def others(value: Any) -> list[Any]:
 def changed_file(
     written: Written, sample: slice = slice(None), verbs: int | None = None, only: list[str] | None = None
 ) -> list[Change]:
-    """Every value of a file, changed one at a time; `verbs`: how many are asked; `only` below ways that begin so."""
+    """Every value of a file, changed one at a time; `verbs`: how many read it; `only` below ways that begin so."""
     text = written.file.read_text()
-    asked = list(written.verbs.values())[:verbs]
-    before = [without_echoes(verb()) for verb in asked]
+    chosen = list(written.verbs.values())[:verbs]
+    before = [without_echoes(verb()) for verb in chosen]
 
     def outcome(path: Path_, other: Any) -> float | str:
         written.file.write_text(written.write(replaced(written.read(text), path, other)))
         try:
-            return float("inf") if any(without_echoes(verb()) != was for verb, was in zip(asked, before, strict=True)) else 0.0  # fmt: skip
+            return (
+                float("inf")
+                if any(without_echoes(verb()) != was for verb, was in zip(chosen, before, strict=True))
+                else 0.0
+            )
         except InputError as error:
             return str(error)
         finally:
